@@ -124,7 +124,7 @@ class PinocchioPeer:
 def closed_state(model: lw.Model, rng: np.random.Generator) -> tuple[Array, Array, Array]:
     """A closed configuration away from neutral, a velocity that obeys the closures, and joint forces."""
     q = model.assemble(model.integrate(model.neutral(), 0.1 * rng.normal(size=model.nv)))
-    return q, model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    return q, model.constraints.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
 
 
 def measure(name: str, model: lw.Model, rounds: int) -> list[Any]:
@@ -182,9 +182,9 @@ def measure_chain(n: int, rounds: int) -> list[list[Any]]:
     rows = []
     for closure in ("held", "ring"):
         model, open_chain = chain(n, closure), chain(n, "open")
-        v = model.project_velocity(model.neutral(), 0.01 * np.random.default_rng(0).normal(size=n))
+        v = model.constraints.project_velocity(model.neutral(), 0.01 * np.random.default_rng(0).normal(size=n))
         state = model.neutral(), v, np.zeros(n)
-        J, bias = model.constraint_jacobian(state[0]), model.constraint_bias(*state[:2])
+        J, bias = model.constraints.jacobian(state[0]), model.constraints.bias(*state[:2])
         vdot = model.forward_dynamics(*state)
         left = (
             float(np.abs(J @ vdot + bias).max() / np.abs(J @ np.diag(np.abs(vdot))).sum(1).max()) if n <= 1000 else None

@@ -28,7 +28,7 @@ def cases(model: lw.Model, duration: float) -> dict[str, Any]:
     constant = [0.1] * n
 
     def sines(t: Any, q: Any, v: Any, p: Any) -> Any:
-        return [0.1 * lw.sin(t * float(k)) for k in range(1, n + 1)]
+        return [0.1 * lw.math.sin(t * float(k)) for k in range(1, n + 1)]
 
     def in_python(t: Any, q: Any, v: Any, p: Any) -> Any:
         return 0.1 * np.sin(t * np.arange(1, n + 1))
@@ -47,7 +47,7 @@ def cases(model: lw.Model, duration: float) -> dict[str, Any]:
 def main() -> None:
     """Measure and print."""
     model = lw.load(sys.argv[1]) if len(sys.argv) > 1 else samples.planar_arm(7)
-    duration, q0 = 2.0, np.clip(model.neutral(), model.lower, model.upper)
+    duration, q0 = 2.0, np.clip(model.neutral(), model.limits.lower, model.limits.upper)
     runs: list[tuple[str, Any, dict[str, Any]]] = [
         ("rk4, one state", q0, {"method": "rk4", "dt": 1e-3, "save_every": 100}),
         ("rk4, 64 states", np.tile(q0, (64, 1)), {"method": "rk4", "dt": 1e-3, "save_every": 100}),

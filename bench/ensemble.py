@@ -39,9 +39,13 @@ def _study(members: int, steps: int) -> dict[str, Any]:
     import linkwise as lw
 
     robot = ROBOTS["panda"]
-    model = lw.load(robot.path, locked=list(robot.locked)).with_damping(0.0).with_friction(0.0)
+    model = (
+        lw.load(robot.path, locked=list(robot.locked))
+        .with_joint_constants(damping=0.0)
+        .with_joint_constants(friction=0.0)
+    )
     model = model.with_parameters([MASS])
-    nominal = float(model.nominal_parameters[0])
+    nominal = float(model.parameters.nominal[0])
     inputs = {"q0": st.uniform(-0.5, 1.0), "v0": st.norm(0.0, 0.3), MASS: st.norm(nominal, 0.05 * nominal)}
     settings = {"duration": steps * DT, "dt": DT, "method": "rk4", "limits": "ignore"}
     return {"model": model, "inputs": inputs, "members": members, "seed": 1, **settings}
@@ -50,7 +54,7 @@ def _study(members: int, steps: int) -> dict[str, Any]:
 def overhead(members: int = 10_000, steps: int = 1000, rounds: int = 5) -> dict[str, Any]:
     """Seconds of the plain call and of ensembles."""
     import linkwise as lw
-    from linkwise.ensemble.study import Study
+    from linkwise.studies.study import Study
 
     arguments = _study(members, steps)
     batch = Study(**arguments).batch(0, members)
@@ -140,7 +144,7 @@ def beside_mujoco(members: int = 4096, steps: int = 500, rounds: int = 3, theirs
     from mujoco import rollout
 
     import linkwise as lw
-    from linkwise.ensemble.study import Study
+    from linkwise.studies.study import Study
 
     arguments = _study(members, steps)
     batch = Study(**arguments).batch(0, theirs)

@@ -1,7 +1,8 @@
 """Flexible arms beside the same arms with rigid links, and beside Exudyn: ``python -m bench.flexible``.
 
 Three tubes of 1 m with four modes each. "plain": hinges about z, y, y at the tubes' ends; "housed": the same with motor
-housings at the roots and hinges beside the tubes, as arms have them; "skew": hinges about axes in no special direction.
+housings at the roots and hinges beside the tubes, as arms have them; "skew": hinges about axes in no special direction,
+and beside them an arm of rigid links with as many freedoms.
 Times are of batches on one core. Exudyn (where it is installed) simulates a planar arm of the same tubes, built from
 absolute nodal coordinates; both fall for one second at several accuracies, and times for equal errors are compared.
 Both are given what suits them: Exudyn the fastest of its solvers here and one to eight elements a link; linkwise modes
@@ -79,6 +80,20 @@ def arm(kind: str, modes: tuple[int, int] | None) -> lw.Model:
     return b.build()
 
 
+def rigid_of_as_many_freedoms() -> lw.Model:
+    """An arm of rigid links with as many freedoms as the flexible ones have: 15 hinges in no special direction."""
+    rng = np.random.default_rng(0)
+    b = lw.ModelBuilder("15 hinges")
+    for k in range(15):
+        place = lw.transform(xyz=rng.uniform(0.1, 0.3, size=3), rpy=rng.uniform(-1.0, 1.0, size=3))
+        J = np.diag(rng.uniform(0.02, 0.03, size=3))
+        joint = lw.Revolute(axis=rng.normal(size=3))
+        b.add_body(
+            f"link{k}", f"link{k - 1}" if k else "world", joint, place, mass=0.2, com=(0.05, 0.02, 0.1), inertia=J
+        )
+    return b.build()
+
+
 def states(model: lw.Model, count: int) -> tuple[Array, Array, Array]:
     """Random states and joint forces."""
     rng = np.random.default_rng(0)
@@ -91,6 +106,8 @@ def beside_rigid(rounds: int) -> list[dict[str, Any]]:
     found = []
     for kind in KINDS:
         models = {name: arm(kind, modes) for name, modes in PLANES.items()}
+        if kind == "skew":
+            models["rigid, 15 hinges"] = rigid_of_as_many_freedoms()
         for function in ("inverse_dynamics", "forward_dynamics"):
             calls = []
             for model in models.values():

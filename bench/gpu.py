@@ -92,7 +92,7 @@ def of_robot(robot: str, model: lw.Model, options: argparse.Namespace, copy: flo
             rows.append(measure(robot, model, name, np.dtype(dtype), int(options.gigabytes * 2**30)))
             show(rows[-1], copy)
     free()
-    if "rollouts" not in options.parts or model.is_flexible:  # their fast modes need shorter steps
+    if "rollouts" not in options.parts or model._is_flexible:  # their fast modes need shorter steps
         return rows
     for dtype in (np.float32, np.float64):
         for way in ("steps", "evaluations") if model.nv < 10 else ("evaluations",):
@@ -238,7 +238,7 @@ def rk4_stage(model: Any, q: Any, v: Any, q_at: Any, v_at: Any, dq: Any, dv: Any
     last = k[2] > 0.5
 
     def chosen(x: Any, y: Any) -> Any:
-        return np.array([lw.where(last, one, other) for one, other in zip(x, y, strict=True)], object)
+        return np.array([lw.math.where(last, one, other) for one, other in zip(x, y, strict=True)], object)
 
     q_new, v_new = chosen(q + dq, q), chosen(v + dv, v)
     return {

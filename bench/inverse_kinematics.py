@@ -184,7 +184,7 @@ class Mink(_Stepping):
 
 def starts_of(model: lw.Model) -> Array:
     """The middle of the limits, then the random ones."""
-    middle = 0.5 * (model.lower + model.upper)
+    middle = 0.5 * (model.limits.lower + model.limits.upper)
     rng = np.random.default_rng(0)
     return np.array([middle, *(model.random_configuration(rng) for _ in range(STARTS))])
 
@@ -235,8 +235,8 @@ def following(name: str, count: int, rounds: int, damping: float) -> list[list[o
     ours = Linkwise(robot, body)
     model = ours.model
     rng = np.random.default_rng(8)
-    span = model.upper - model.lower
-    q = model.lower + span * rng.uniform(0.2, 0.8, (count, model.nq))
+    span = model.limits.upper - model.limits.lower
+    q = model.limits.lower + span * rng.uniform(0.2, 0.8, (count, model.nq))
     target = model.pose(q + rng.uniform(-0.02, 0.02, q.shape), body)
     none = np.empty((0, model.nq))
     libraries = [ours, Pink(robot, body, none, damping), Mink(robot, body, none, damping)]
@@ -264,7 +264,7 @@ def _is_there(model: lw.Model, q: Array, body: str, target: Array, tol: tuple[fl
     T = model.pose(q, body)
     turn = np.linalg.norm(T[:3, :3] - target[:3, :3]) / np.sqrt(2.0)
     there = np.linalg.norm(T[:3, 3] - target[:3, 3]) <= 1.01 * tol[0] + 1e-12 and turn <= 1.01 * tol[1] + 1e-12
-    return bool(there and (q >= model.lower - SLACK).all() and (q <= model.upper + SLACK).all())
+    return bool(there and (q >= model.limits.lower - SLACK).all() and (q <= model.limits.upper + SLACK).all())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -48,7 +48,7 @@ class Mjx:
 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.xml"
-            model.to_mjcf(path)
+            model.save(path)
             theirs = mujoco.MjModel.from_xml_path(str(path))
         if (theirs.nq, theirs.nv) != (model.nq, model.nv):
             raise ValueError(f"MuJoCo sees {theirs.nq} coordinates, {theirs.nv} freedoms; we {model.nq}, {model.nv}")

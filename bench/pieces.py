@@ -26,7 +26,7 @@ def microseconds(call: Any) -> float:
 def main() -> None:
     """Measure and print."""
     model = lw.load(sys.argv[1]) if len(sys.argv) > 1 else samples.planar_arm(7)
-    q0, rest = np.clip(model.neutral(), model.lower, model.upper), np.zeros(model.nv)
+    q0, rest = np.clip(model.neutral(), model.limits.lower, model.limits.upper), np.zeros(model.nv)
 
     def damped(t: Any, q: Any, v: Any, p: Any) -> Any:
         return [-0.1 * x for x in v]

@@ -30,7 +30,11 @@ def _model(robot: str) -> Any:
     import linkwise as lw
 
     chosen = ROBOTS[robot]
-    return lw.load(chosen.path, locked=list(chosen.locked)).with_damping(0.0).with_friction(0.0)
+    return (
+        lw.load(chosen.path, locked=list(chosen.locked))
+        .with_joint_constants(damping=0.0)
+        .with_joint_constants(friction=0.0)
+    )
 
 
 def _names(model: Any) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 import linkwise as lw
 from campaign.mechanisms import Recipe, nudged
 from campaign.surface import Method
+from linkwise.model.making import method_of
 
 Array = np.ndarray[Any, Any]
 Arguments = dict[str, Any]
@@ -56,7 +57,7 @@ def call(model: lw.Model, method: Method, arguments: Arguments, **options: Any) 
     named = {name: arguments[name] for name in (*method.optional, *method.static) if name in arguments}
     if "p" in method.options and "p" in arguments:
         named["p"] = arguments["p"]
-    return getattr(model, method.name)(*required, **named, **options)
+    return method_of(model, method.name)(*required, **named, **options)
 
 
 def agree(ours: Any, expected: Any, tolerance: float, against: str) -> None:
@@ -223,7 +224,7 @@ def _jacobian(m: lw.Model, a: Arguments, J: Any) -> None:
 
 def _centroidal(m: lw.Model, a: Arguments, A: Any) -> None:
     x = np.linspace(-1.0, 1.0, m.nv)
-    _near(A @ x, m.centroidal_momentum(a["q"], x, **_extra(a)), "A v = centroidal momentum")
+    _near(A @ x, m.centroidal.momentum(a["q"], x, **_extra(a)), "A v = centroidal momentum")
 
 
 def _poses(m: lw.Model, a: Arguments, poses: Any) -> None:
@@ -250,7 +251,7 @@ def _gravity(m: lw.Model, a: Arguments, g: Any) -> None:
     """g·v = dU/dt along v, by differences in forty digits."""
     import mpmath
 
-    if m.parameter_names:
+    if m.parameters.names:
         return
     v = np.linspace(-1.0, 1.0, m.nv)
     with mpmath.workdps(DIGITS):

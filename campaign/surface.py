@@ -12,17 +12,22 @@ from typing import Any
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE, INPUTS
+from linkwise.model.closures import Constraints
+from linkwise.model.energy import Centroidal
+from linkwise.model.making import FUNCTIONS
+from linkwise.model.operational import Operational
+from linkwise.model.statics import Statics
 
 LEFT_OUT = {
     "assemble": "of closed systems, with a result of its own: tested with the closures",
-    "check_closures": "raises or returns nothing: tested with the closures",
+    "constraints.check": "raises or returns nothing: tested with the closures",
     "inverse_kinematics": "takes goals, not a state: tested with the kinematics",
-    "static_force": "takes loads by name: tested with the statics",
-    "support_margin": "takes points: tested with the statics",
-    "manipulability": "made of a Jacobian: tested with the statics",
+    "statics.force": "takes loads by name: tested with the statics",
+    "statics.support_margin": "takes points: tested with the statics",
+    "statics.manipulability": "made of a Jacobian: tested with the statics",
     "freedoms": "returns a report: tested with the closures",
-    "independent_mass_matrix": "takes one configuration: tested with the closures",
-    "static_equilibrium": "of closed systems, with a result of its own: tested with the closures",
+    "constraints.mass_matrix": "takes one configuration: tested with the closures",
+    "statics.equilibrium": "of closed systems, with a result of its own: tested with the closures",
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
     "with_configuration": "returns a model: tested with the equipment of models",
     "mirrored_state": "signs of coordinates, in NumPy: tested with the editing of models",
@@ -104,9 +109,14 @@ def _of_states() -> dict[str, inspect.Signature]:
     """Public methods with a configuration among their arguments, each once; and all of the catalogue."""
     found: dict[str, inspect.Signature] = {}
     seen: set[Any] = set()
-    for name in (*CATALOGUE, *sorted(vars(lw.Model)), *dir(lw.Model)):
-        function = getattr(lw.Model, name, None)
-        if name.startswith("_") or not inspect.isfunction(function) or function in seen:
+    own = {name: getattr(lw.Model, name, None) for name in (*CATALOGUE, *sorted(vars(lw.Model)), *dir(lw.Model))}
+    grouped = {
+        FUNCTIONS.get(f"{kind.attribute}.{name}", f"{kind.attribute}.{name}"): function
+        for kind in (Centroidal, Constraints, Operational, Statics)
+        for name, function in inspect.getmembers(kind, inspect.isfunction)
+    }
+    for name, function in (own | grouped).items():
+        if name.rpartition(".")[2].startswith("_") or not inspect.isfunction(function) or function in seen:
             continue
         parameters = dict(inspect.signature(function).parameters)
         parameters.pop("self", None)

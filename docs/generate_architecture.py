@@ -11,11 +11,13 @@ PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- house: begin -->", "<!-- house: end -->"
 
 GROUPS = {
-    "What people use": ("__main__", "cli", "ensemble", "papers", "viz", "files", "samples"),
+    "What people use": ("__main__", "cli", "studies", "papers", "viz", "files", "samples"),
     "The two together": ("sim", "model", "kinematics", "bridges", "functions"),
     "The program": ("targets", "trace"),
-    "The mathematics": ("operators", "classics", "contact", "algorithms", "mechanism", "joints", "flexible", "spatial"),
-    "Under everything": ("array_types", "errors", "memoized", "scalar_protocol"),
+    "The mathematics": (
+        "operators", "classics", "contact", "algorithms", "mechanism", "joints", "flexible", "math", "spatial",
+    ),
+    "Under everything": ("array_types", "errors", "memoized", "renamed", "scalar_protocol"),
 }
 
 

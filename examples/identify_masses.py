@@ -38,11 +38,11 @@ def misfit_of(model) -> lw.CompiledFunction:
 
 def main(quick: bool = False) -> dict[str, float]:
     model = samples.stanford_arm().with_parameters(MASSES)
-    true = model.nominal_parameters
+    true = model.parameters.nominal
     rng = np.random.default_rng(0)
     data = measure(model, 500 if quick else 5000, rng)
     starts = true * rng.uniform(0.3, 3.0, (3, len(true)))
-    found = lw.ensemble.descend(misfit_of(model), starts, data, bounds=(1e-3, 1e3))
+    found = lw.studies.descend(misfit_of(model), starts, data, bounds=(1e-3, 1e3))
     for name, guess, was in zip(MASSES, found.x, true, strict=True):
         print(f"{name}: {guess:.4f} kg, was {was:.4f} kg")
     print(f"{found.evaluations} costs and gradients of {len(data[0])} samples each")
@@ -56,7 +56,7 @@ def draw(axes) -> None:
     data, cost = measure(model, 300, np.random.default_rng(0)), misfit_of(model)
     factors = np.linspace(0.3, 3.0, 60)
     for k, name in enumerate(MASSES):
-        guesses = np.tile(model.nominal_parameters, (60, 1, 1))
+        guesses = np.tile(model.parameters.nominal, (60, 1, 1))
         guesses[:, 0, k] *= factors
         axes.semilogy(factors, cost(guesses, *data).mean(axis=1), label=name)
     axes.set(xlabel="guess over true mass", ylabel="misfit [(N m)²]")

@@ -23,7 +23,7 @@ def make() -> lw.Model:
 def regulator(model: lw.Model) -> np.ndarray:
     """Gains K of the force -K [q; v] on the cart, about the upright pole."""
     zero = np.zeros(2)
-    A, B = model.state_space(zero, zero, model.static_force(zero), actuated=["rail"])  # only the cart is driven
+    A, B = model.state_space(zero, zero, model.statics.force(zero), actuated=["rail"])  # only the cart is driven
     Q, R = np.diag([1.0, 10.0, 1.0, 1.0]), np.array([[0.1]])
     return np.linalg.solve(R, B.T @ solve_continuous_are(A, B, Q, R))[0]
 

@@ -53,10 +53,10 @@ def main(quick: bool = False) -> dict[str, float]:
     times = motion.t
 
     center = model.center_of_mass(motion.q)
-    start = model.centroidal_momentum(motion.q[0], motion.v[0])
+    start = model.centroidal.momentum(motion.q[0], motion.v[0])
     path = center[0] + np.outer(times, start[3:] / model.mass) + 0.5 * np.outer(times**2, model.gravity)
     off_path = np.abs(center - path).max()
-    spin = model.centroidal_momentum(motion.q, motion.v)[:, :3]
+    spin = model.centroidal.momentum(motion.q, motion.v)[:, :3]
     lost = np.abs(spin - start[:3]).max()
     pitch = motion.v[:, 1]
     print(f"the mass centre follows its parabola to {off_path:.1e} m")

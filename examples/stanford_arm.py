@@ -36,7 +36,7 @@ def draw(axes) -> None:
     """Joint forces of the cycloidal motion."""
     model = samples.stanford_arm()
     t, *motion = cycloid()
-    axes.plot(t, model.inverse_dynamics(*motion), label=model.joint_names)
+    axes.plot(t, model.inverse_dynamics(*motion), label=model.joints.names)
     axes.set(xlabel="t [s]", ylabel="joint force [N m, N]")
     axes.legend(fontsize="small", ncols=2)
 

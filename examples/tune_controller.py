@@ -23,7 +23,7 @@ def control(t, q, v, p):
     """p holds the pole's mass, four gains and a gust: its strength and when it comes."""
     gains, strength, moment = p[1:5], p[5], p[6]
     force = -(gains[0] * q[0] + gains[1] * q[1] + gains[2] * v[0] + gains[3] * v[1])
-    gust = strength * lw.exp(-(((t - moment) / 0.1) ** 2))
+    gust = strength * lw.math.exp(-(((t - moment) / 0.1) ** 2))
     return [force, gust]
 
 
@@ -48,7 +48,7 @@ def main(quick: bool = False) -> dict[str, float]:
     over = {"gains": ([-60.0] * 4, [60.0] * 4)}
     found = {}
     for strategy in ("random", "cma"):
-        best = lw.ensemble.search(
+        best = lw.studies.search(
             model,
             over,
             cost,

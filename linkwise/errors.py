@@ -189,6 +189,18 @@ class MissingExtraError(LinkwiseError, ImportError):
         self.extra = extra
 
 
+class FrozenElementError(LinkwiseError, AttributeError):
+    """An attempt to change an element of a simulation after it was made."""
+
+
+class IntegrationWarning(UserWarning):
+    """A simulation could not reach its end, or what it gives is not to be trusted."""
+
+
+class SlowControlWarning(UserWarning):
+    """A control function could not be traced and runs in Python."""
+
+
 class ModelWarning(UserWarning):
     """A mechanism could be read, but perhaps not as its author meant it: an element was ignored, a mass is zero, ...
 

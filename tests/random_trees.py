@@ -116,13 +116,13 @@ def random_joint(rng: Rng, kind: str, structured: float = 0.5) -> lw.Joint:
 
 def rolling(q: Sequence[Any]) -> list[list[Any]]:
     """A wheel of radius 0.3 that rolls along x: turn and shift in one coordinate, not a screw."""
-    c, s = lw.cos(q[0]), lw.sin(q[0])
+    c, s = lw.math.cos(q[0]), lw.math.sin(q[0])
     return [[c, 0.0, s, 0.3 * q[0]], [0.0, 1.0, 0.0, 0.0], [-s, 0.0, c, 0.3], [0.0, 0.0, 0.0, 1.0]]
 
 
 def arm(q: Sequence[Any]) -> list[list[Any]]:
     """Turn about z by q0, go out 0.2 + q1² along x, turn about x by q1: S depends on q in all its parts."""
-    (c0, s0), (c1, s1) = ((lw.cos(x), lw.sin(x)) for x in q)
+    (c0, s0), (c1, s1) = ((lw.math.cos(x), lw.math.sin(x)) for x in q)
     out = 0.2 + q[1] * q[1]
     return [
         [c0, -s0 * c1, s0 * s1, c0 * out],

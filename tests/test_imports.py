@@ -44,19 +44,10 @@ def test_names_are_where_type_checkers_find_them():
     """The imports for type checkers and the table from which names are imported when used say the same."""
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
-    read = {
-        (node.module, alias.name, alias.asname or alias.name)
-        for node in block.body
-        for alias in node.names
-        if alias.name != "ensemble"  # a package that can be called
-    }
-    found = {
-        (module, linkwise._OTHER_NAMES.get(name, name), name)
-        for module, names in linkwise._MODULES.items()
-        for name in names
-    }
-    assert read == found
-    assert set(linkwise.__all__) == {name for _, _, name in found} | {"ensemble"}
+    read = {(f"{node.module}.{alias.name}", alias.asname or alias.name) for node in block.body for alias in node.names}
+    found = {(f"{module}.{name}", name) for module, names in linkwise._MODULES.items() for name in names}
+    assert read == found | {(module, name) for name, module in linkwise._GROUPS.items()}
+    assert {*linkwise.__all__, "math"} == {name for _, name in read}
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))

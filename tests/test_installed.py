@@ -5,6 +5,7 @@ import copy
 import inspect
 import multiprocessing
 import pickle
+import pydoc
 from dataclasses import replace
 from unittest import mock
 
@@ -13,10 +14,14 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
+from linkwise.functions.function import CompiledFunction
 from linkwise.samples import planar_arm
 from linkwise.targets.llvm import layouts
 
 Q = np.random.default_rng(0).normal(size=(6, 3))
+
+
+quick = pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
 
 
 def called() -> lw.Model:
@@ -26,9 +31,93 @@ def called() -> lw.Model:
     return model
 
 
-@pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
+@quick
 def test_something_is_installed() -> None:
     assert inspect.isbuiltin(called().mass_matrix)
+
+
+def no_detour(*_: object, **__: object) -> None:
+    raise AssertionError("a call went the ordinary way")
+
+
+PLAIN = {
+    "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "rnea": 3, "aba": 3, "crba": 1, "poses": 1,
+    "momentum": 2, "linearize_inverse": 3,
+}  # fmt: skip
+AT_NAMES = {"pose": 1, "jacobian": 1, "velocity": 2, "jacobian_rate": 2, "acceleration": 3}
+
+
+@quick
+@pytest.mark.parametrize("shape", ["one state", "batch"])
+@pytest.mark.parametrize("early", [True, False])
+@pytest.mark.parametrize("name", [*PLAIN, *AT_NAMES])
+def test_every_form_of_a_call_is_quick(name: str, early: bool, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, single = planar_arm(n=3), shape == "one state"
+    arrays = [Q[k] if single else Q + k for k in range({**PLAIN, **AT_NAMES}[name])]
+    arguments = [*arrays, "link2"] if name in AT_NAMES else arrays
+    method = getattr(model, name)
+    expected = [method(*arguments) for _ in range(3)][-1]
+    if not early:
+        method = getattr(model, name)
+    forms = [{}, {"threads": 2}, {"out": None}]
+    if not isinstance(expected, tuple):
+        out = np.empty_like(expected)
+        forms += [{"out": out}, {"threads": 3, "out": out}]
+    monkeypatch.setattr(lw.Model, "_run", no_detour)
+    monkeypatch.setattr(CompiledFunction, "general", no_detour)
+    for form in forms:
+        result = method(*arguments, **form)
+        assert form.get("out") is None or result is out
+        for got, wanted in zip(*([x] if isinstance(x, np.ndarray) else x for x in (result, expected)), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+@quick
+def test_a_first_call_with_out_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, out = planar_arm(n=3), np.empty((6, 3, 3))
+    method = model.mass_matrix
+    for _ in range(2):
+        method(Q, out=out)
+    monkeypatch.setattr(lw.Model, "_run", no_detour)
+    np.testing.assert_array_equal(method(Q, out=out), model.mass_matrix(Q))
+
+
+def test_places_by_name() -> None:
+    """What the quick way does not know goes the ordinary way, with the same arguments."""
+    model, plain = planar_arm(n=3), planar_arm(n=3)
+    pose, jacobian = model.pose, model.jacobian
+    for body in ("link1", "link2", "link1", "link3", "link2"):
+        expected = plain.poses(Q)[:, int(body[-1]) - 1]
+        for one in (pose(Q, body), pose(Q, body=body), model.pose(q=Q, body=body), pose(Q, body, node=None)):
+            np.testing.assert_allclose(one, expected, atol=1e-15)
+        np.testing.assert_allclose(pose(Q[0].tolist(), body), expected[0], atol=1e-15)
+        local = jacobian(Q, body, reference="local")
+        np.testing.assert_allclose(expected[:, :3, :3] @ local[:, 3:], jacobian(Q, body)[:, 3:], atol=1e-14)
+        moved = jacobian(Q, body, (0.0, 0.0, 0.0))
+        np.testing.assert_allclose(moved, jacobian(Q, body), atol=1e-15)
+    for wrong in ("link9", 2, ["link1"], None):
+        with pytest.raises(lw.LinkwiseError):
+            pose(Q, wrong)
+    with pytest.raises(lw.InputError, match="reference"):
+        jacobian(Q, "link1", reference="elsewhere")
+    with pytest.raises(TypeError):
+        pose(Q, "link1", "link2")
+    with pytest.raises(TypeError):
+        pose(Q, "link1", out=None, threads=None, nothing=3)
+
+
+def test_a_method_taken_early_looks_like_one() -> None:
+    model = planar_arm(n=3)
+    method = model.mass_matrix
+    assert inspect.isroutine(method)
+    assert method.__self__ is model
+    assert method.__name__ == "mass_matrix"
+    for _ in range(3):
+        assert shown(method) == shown(lw.Model.mass_matrix)[1:]
+        assert "𝓜(q)" in inspect.getdoc(method)
+        assert pickle.loads(pickle.dumps(method)).__self__ == model
+        assert pydoc.plain(pydoc.render_doc(method)).count("mass_matrix(q") == 1
+        method(Q[0])
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -105,9 +194,9 @@ def shown(function) -> list[tuple[str, object, object]]:
 def test_signatures_stay(name: str) -> None:
     model = planar_arm(n=3)
     before, doc = shown(getattr(model, name)), inspect.getdoc(getattr(model, name))
-    if "body" in (p for p, _, _ in before):
-        pytest.skip("a function for each body: none stands before the method")
-    arguments = [np.full(shape, 0.1) for _, shape in model.function(name).inputs]
+    at = {"body": "link2"} if "body" in (p for p, _, _ in before) else {}
+    arguments = [np.full(shape, 0.1) for _, shape in model.function(name, **at).inputs]
+    arguments += at.values()
     for _ in range(2):
         getattr(model, name)(*arguments)
     assert shown(getattr(model, name)) == before

@@ -146,8 +146,8 @@ class _Call:
             self.static["order"] = case.order
         if case.dt is not None:
             self.static["dt"] = case.dt
-        if self.model.parameter_names and "p" in self.method.options:
-            self.static["p"] = self.model.nominal_parameters
+        if self.model.parameters.names and "p" in self.method.options:
+            self.static["p"] = self.model.parameters.nominal
         self.guards: list[Guarded] = []
         self.bad_state = int(rng.integers(math.prod(case.batch) or 1))
 

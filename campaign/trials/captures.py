@@ -38,9 +38,9 @@ class Formula:
         for i, (x, w) in enumerate(zip(q, v, strict=True)):
             push = (
                 k * (a - x) - b * w,
-                lw.sin(k * t + a * x) * b - c * w * k,
-                lw.where(x > c * k, a * k, -b * x),
-                lw.tanh(k * w) * a + lw.where(w < k, d, x * c),
+                lw.math.sin(k * t + a * x) * b - c * w * k,
+                lw.math.where(x > c * k, a * k, -b * x),
+                lw.math.tanh(k * w) * a + lw.math.where(w < k, d, x * c),
                 k * k * a / (1.0 + x * x) + (t + i) * b,
             )[self.shape]
             found.append(push)
@@ -127,7 +127,7 @@ class _Sample:
 def happenings(rng: np.random.Generator, capture: Any) -> str:
     """When an event happens and where its action leads, which are known."""
     model, reach = _arm(1), float(rng.uniform(0.001, 0.02))
-    condition, set_condition = capture(lambda k, t, q, v, p: t - 0.02 - reach * lw.sin(k))
+    condition, set_condition = capture(lambda k, t, q, v, p: t - 0.02 - reach * lw.math.sin(k))
     action, set_action = capture(lambda k, t, q, v: (q, [k]))
     event = lw.Event(condition, action=action)
     for k in _values(rng):
@@ -142,7 +142,7 @@ def happenings(rng: np.random.Generator, capture: Any) -> str:
 
 def mechanism(rng: np.random.Generator, capture: Any) -> str:
     """A model and what was compiled, against the numbers that they were made with."""
-    relation, change = capture(lambda k, q: q[0] - k * lw.sin(q[1]))
+    relation, change = capture(lambda k, q: q[0] - k * lw.math.sin(q[1]))
     rod = {"mass": 1.0, "com": (0, 0, -0.5), "inertia": np.eye(3)}
     ratio, *others = (float(k) for k in _values(rng))
     change(ratio)
@@ -151,10 +151,10 @@ def mechanism(rng: np.random.Generator, capture: Any) -> str:
         b = lw.ModelBuilder("closed")
         for name in ("a", "b"):
             b.add_body(name, joint=lw.Revolute(axis=(0, 1, 0)), **rod)
-        b.add_constraint("gear", function)
+        b.add_coupling("gear", function)
         return b.build()
 
-    model, fresh = built(lambda q: relation(q)), built(lambda q: q[0] - ratio * lw.sin(q[1]))
+    model, fresh = built(lambda q: relation(q)), built(lambda q: q[0] - ratio * lw.math.sin(q[1]))
     f = lw.compile(lambda m, q: relation(q), model, {"q": "q"})
     q, v, tau = rng.normal(size=2), rng.normal(size=2), rng.normal(size=2)
     right = q[0] - ratio * np.sin(q[1])

@@ -100,7 +100,7 @@ def crossings(g: Callable[[Array], Array], direction: int) -> tuple[list[float],
 
 def _start(rng: np.random.Generator, model: lw.Model) -> tuple[Array, Array]:
     """Exactly on some limits; at rest, or moving in any way."""
-    lower, upper = model.lower, model.upper
+    lower, upper = model.limits.lower, model.limits.upper
     q0 = rng.uniform(lower, upper)
     on = rng.random(model.nq) < 0.6
     on[rng.integers(model.nq)] = True
@@ -117,7 +117,11 @@ def on_limits(rng: np.random.Generator, model: lw.Model, method: str) -> str:
     """Where a motion that starts on limits ends."""
     q0, v0 = _start(rng, model)
     exact = reference(model, q0, v0)
-    limits = [(k, bound, side) for k in range(model.nq) for bound, side in ((model.lower[k], -1), (model.upper[k], 1))]
+    limits = [
+        (k, bound, side)
+        for k in range(model.nq)
+        for bound, side in ((model.limits.lower[k], -1), (model.limits.upper[k], 1))
+    ]
     found = [crossings(partial(_depth, exact, *limit), 1) for limit in limits]
     ends, unclear = [t for when, _ in found for t in when[:1]], min(doubt for _, doubt in found)
     end = min(ends, default=DURATION)

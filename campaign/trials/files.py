@@ -192,12 +192,12 @@ def mutated(content: bytes, rng: np.random.Generator) -> bytes:
 def check(content: bytes, floating: bool = False, mimic: bool = True) -> lw.Model | None:
     """Read it: a sound model, or None where it is refused; anything else is raised."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         try:
             model = _read(content, floating, mimic)
         except lw.LinkwiseError as refusal:
             assert str(refusal).strip(), "an error without a message"
-            if isinstance(refusal, lw.ModelFileError):
+            if isinstance(refusal, lw.errors.ModelFileError):
                 assert refusal.file, "a refusal without the file"
             return None
     q = model.neutral()

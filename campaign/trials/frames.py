@@ -226,9 +226,9 @@ def frame_problem(text: str) -> str:
         expected = {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", lw.ModelWarning)
+            warnings.simplefilter("ignore", lw.errors.ModelWarning)
             model = lw.loads(text)
-    except lw.ModelFileError as refusal:
+    except lw.errors.ModelFileError as refusal:
         return "" if not expected and "circle" in str(refusal) else f"refused: {refusal}"
     if not expected:
         return "a circle was not seen"
@@ -262,7 +262,7 @@ def _axis_problem(rules: Resolver, model: lw.Model, name: str, X: Any) -> str:
     frame = xyz.attrib.get("expressed_in", "")
     R = rules.pose(rules.full(node.scope, frame))[:3, :3] if frame else X[:3, :3]
     wanted = X[:3, :3].T @ R @ axis / np.linalg.norm(axis)
-    joint: Any = model.joint(rules.shown(name)).type
+    joint: Any = model.joints[rules.shown(name)].type
     return "" if np.allclose(joint.axis, wanted, atol=1e-9) else f"the axis of {name} is {joint.axis}, not {wanted}"
 
 

@@ -33,7 +33,7 @@ def robots() -> tuple[lw.Model, ...]:
     files = {file.name: file for file in robot_files()}
     found = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         for name, floating in ROBOTS:
             if name in files:
                 found.append(lw.load(files[name], floating=floating))
@@ -48,7 +48,7 @@ class _Draw:
         self.scale, self.shift = np.ones(model.nq), np.zeros(model.nq)
         for joint in model.joints:
             if joint.mimic is None and joint.nq == joint.nv:
-                low, high = model.lower[joint.q_slice], model.upper[joint.q_slice]
+                low, high = model.limits.lower[joint.q_slice], model.limits.upper[joint.q_slice]
                 wide = math.pi if joint.type.nq == 1 else 1.0
                 bounded = np.isfinite(low) & np.isfinite(high)
                 self.scale[joint.q_slice] = np.where(bounded, (high - low) / 2, wide)

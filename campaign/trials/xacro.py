@@ -221,7 +221,7 @@ def check(text: str, hidden: str, folder: Path) -> None:
     except lw.LinkwiseError as refusal:
         said_so = str(refusal)
         assert said_so.strip(), "an error without a message"
-        if isinstance(refusal, lw.ModelFileError):
+        if isinstance(refusal, lw.errors.ModelFileError):
             assert refusal.file, "a refusal without the file"
     finally:
         watch.folder = None

@@ -18,21 +18,29 @@ PLACE = "<!-- topics -->"
 # Topics in the order of the page: a title, and what it has. A class's name stands for its other methods.
 TOPICS: dict[str, tuple[str, ...]] = {
     "What it is made of": ("Mechanism",),
-    "Configurations": ("ConfigurationSpace", "configuration_rate", "chart"),
-    "Dynamics": ("Dynamics", "Passive", "rnea", "aba", "crba"),
+    "Configurations": ("ConfigurationSpace", "configuration_rate"),
+    "Dynamics": ("Dynamics", "Passive"),
     "Kinematics": ("Kinematics",),
     "Inverse kinematics": ("InverseKinematics",),
-    "Statics and workspace": ("Statics",),
-    "Energy, momentum, mass centre": ("Energies",),
+    "Statics and workspace": ("statics",),
+    "Energy, momentum, mass centre": ("Energies", "centroidal"),
     "Derivatives": ("Linearization", "StateSpaces", "Sensitivities"),
-    "Operational space and identification": ("Operational", "inertial_parameters"),
-    "Closed loops": ("Closures", "ClosedDynamics", "with_closure_solver", "independent"),
+    "Operational space and identification": ("operational", "Identification", "inertial_parameters"),
+    "Closed loops": ("Closures", "ClosedDynamics", "constraints", "with_closure_solver"),
     "Changed copies": ("Editing", "with_*", "without*"),
-    "Run-time parameters": ("with_parameters", "parameters", "nominal_parameters"),
-    "Compiled functions and operators": ("function", "operators", "rolls", "with_sweeps"),
+    "Run-time parameters": ("with_parameters", "parameters"),
+    "Compiled functions and operators": ("function", "operators", "with_sweeps"),
     "From and to files": ("Files", "from_dh"),
     "More": ("Model",),
 }
+
+GROUPS = {
+    "statics": "linkwise.model.statics.Statics",
+    "centroidal": "linkwise.model.energy.Centroidal",
+    "constraints": "linkwise.model.closures.Constraints",
+    "operational": "linkwise.model.operational.Operational",
+}
+"""Attributes of a model that are groups of functions, and their classes."""
 
 
 def grouped() -> dict[str, list[str]]:
@@ -60,6 +68,8 @@ def text() -> str:
         for name in names:
             method = callable(getattr(lw.Model, name))
             lines.append(f".. {'automethod' if method else 'autoattribute'}:: Model.{name}")
+            if name in GROUPS:
+                lines += ["", f".. autoclass:: {GROUPS[name]}", "   :members:", "   :inherited-members: Group", ""]
         lines += ["```", ""]
     return "\n".join(lines)
 

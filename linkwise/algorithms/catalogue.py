@@ -152,7 +152,7 @@ class Trees:
         if constraints is not None:  # the same ones, with other things to say
             types: list[Any] = [given.type for given in constraints]
             taken = [replace(own, type=kind) for own, kind in zip(taken, types, strict=True)]
-        reference = self.mechanism.closure_reference
+        reference = self.mechanism._closure_reference
         return [] if reference is None else reference_pivots(nominal.fast, taken, reference)
 
     def link_forces(self, f_ext: Flat | None, tree: Tree) -> Field[Force] | None:
@@ -218,6 +218,8 @@ class Text:
     """Shape of the result where the mechanism has no freedom at all, which a list of no rows does not tell."""
     result: type[Any] | None = None
     """The named tuple that is returned by a function without ``columns``, if it is not one array."""
+    method: str = ""
+    """Its name on a model where that is not the function's own, as in a group: ``constraints.rate``."""
 
 
 @dataclass(frozen=True)
@@ -424,19 +426,25 @@ CATALOGUE: dict[str, Text] = {
     "potential_energy": Text(("q",), lambda t, q: energy.potential_energy(t.fast, q)),
     "center_of_mass": Text(("q",), lambda t, q: energy.center_of_mass(t.fast, q)),
     "momentum": Text(("q", "v"), lambda t, q, v: energy.momentum(t.fast, q, v)),
-    "centroidal_momentum": Text(("q", "v"), lambda t, q, v: energy.centroidal_momentum(t.fast, q, v)),
+    "centroidal_momentum": Text(
+        ("q", "v"), lambda t, q, v: energy.centroidal_momentum(t.fast, q, v), method="centroidal.momentum"
+    ),
     "centroidal_momentum_matrix": Text(
         ("q",),
         lambda t, q: energy.centroidal_momentum_matrix(t.aligned, q),
         columns=Columns(("x",), lambda t, q, x: energy.centroidal_momentum(t.fast, q, x)),
+        method="centroidal.momentum_matrix",
     ),
-    "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q)),
+    "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q), method="centroidal.inertia"),
     "operational_inertia": Text(
-        ("q",), lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at))
+        ("q",),
+        lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at)),
+        method="operational.inertia",
     ),
     "operational_admittance": Text(
         ("q",),
         lambda t, q, **at: operational.operational_admittance(t.fast, q, t.place(t.fast, **at)),
+        method="operational.admittance",
     ),
     "regressor": Text(
         ("q", "v", "vdot"),

@@ -78,17 +78,22 @@ def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) 
 
 CLOSED: dict[str, Text] = {
     "closure_error": Text(("q",), _error, ("t", "active")),
-    "closure_rate": Text(("q", "v"), _rate, ("t", "active")),
-    "constraint_bias": Text(("q", "v"), _bias, ("t",)),
-    "constraint_jacobian": Text(("q",), _jacobian, ("t", "v"), Columns(("multipliers",), _efforts, rows=True)),
+    "closure_rate": Text(("q", "v"), _rate, ("t", "active"), method="constraints.rate"),
+    "constraint_bias": Text(("q", "v"), _bias, ("t",), method="constraints.bias"),
+    "constraint_jacobian": Text(
+        ("q",), _jacobian, ("t", "v"), Columns(("multipliers",), _efforts, rows=True), method="constraints.jacobian"
+    ),
     "constraint_forces": Text(
         ("q", "v", "tau"), _forces, ("f_ext", "t", "active"), result=closed_system.ConstraintForces
     ),
     "project_velocity": Text(
-        ("q", "v"), lambda t, q, v, time, active: _impulse(t, q, v, time, active).v, ("t", "active")
+        ("q", "v"),
+        lambda t, q, v, time, active: _impulse(t, q, v, time, active).v,
+        ("t", "active"),
+        method="constraints.project_velocity",
     ),
-    "project_configuration": Text(("q",), _closing_step, ("t", "active")),
-    "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse),
+    "project_configuration": Text(("q",), _closing_step, ("t", "active"), method="constraints.project_configuration"),
+    "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse, method="constraints.impulse"),
     # Parts of others, not public.
     "tangent_part": Text(("q", "x"), _tangent_part, ("t", "active")),
     "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),

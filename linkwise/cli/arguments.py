@@ -125,7 +125,7 @@ def per_freedom(model: Model, text: str, what: str) -> FloatArray:
 def _by_joint(model: Model, text: str, values: FloatArray, kind: Literal["q", "v"], what: str) -> FloatArray:
     for part in text.split(","):
         name, has_value, value = part.partition("=")
-        joint = model.joint(name.strip())
+        joint = model.joints[name.strip()]
         if not has_value:
             raise InputError(
                 f"{what} mixes joints and plain numbers", got=repr(part), allowed="joint=value,joint=value"
@@ -160,10 +160,10 @@ def takes_body(name: str) -> bool:
     """Whether a function of the model is about one body."""
     import inspect
 
-    from linkwise.model.model import Model
+    import linkwise.model.model  # noqa: F401  # it puts the methods down
+    from linkwise.model.making import METHODS
 
-    method = getattr(Model, name, None)  # a function of the catalogue need not have one
-    return method is not None and "body" in inspect.signature(method).parameters
+    return name in METHODS and "body" in inspect.signature(METHODS[name].method).parameters
 
 
 def q_names(model: Model) -> list[str]:

@@ -29,7 +29,7 @@ def _step(
     time: Flat | None,
     active: Flat | None,
 ) -> step.ContactStep:
-    scene = t.mechanism.contacts
+    scene = t.mechanism._contact_scene
     assert scene is not None
     tree = t.fast
     touches = touches_of(t.mechanism, tree)
@@ -41,16 +41,20 @@ def _step(
 
 
 def _force(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
-    scene = t.mechanism.contacts
+    scene = t.mechanism._contact_scene
     assert scene is not None
     return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
 
 
 def _impact(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Impact:
-    scene = t.mechanism.contacts
+    scene = t.mechanism._contact_scene
     assert scene is not None
     touches = touches_of(t.mechanism, t.fast)
     return impact(t.fast, touches, q, v, scene.rules, t.constraints(t.fast, active), instant(time))
+
+
+def _energy(t: Trees, q: Flat) -> Scalar:
+    return contact_energy(t.fast, touches_of(t.mechanism, t.fast), q)
 
 
 class ContactPoints(NamedTuple):
@@ -89,13 +93,13 @@ def _distances(t: Trees, q: Flat) -> list[Scalar]:
 
 CONTACT: dict[str, Text] = {
     "distances": Text(("q",), _distances),
-    "contact_points": Text(("q",), _points, result=ContactPoints),
+    "contact_points": Text(("q",), _points, result=ContactPoints, method="contacts.points"),
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
     ),
-    "impact": Text(("q", "v"), _impact, ("t", "active"), result=Impact),
-    "contact_force": Text(("q", "v"), _force),
-    "contact_energy": Text(("q",), lambda t, q: contact_energy(t.fast, touches_of(t.mechanism, t.fast), q)),
+    "impact": Text(("q", "v"), _impact, ("t", "active"), result=Impact, method="contacts.impact"),
+    "contact_force": Text(("q", "v"), _force, method="contacts.force"),
+    "contact_energy": Text(("q",), _energy, method="contacts.energy"),
 }
 """Functions of models that have contacts."""
 

@@ -25,6 +25,9 @@ from linkwise.spatial.scalar import Scalar, is_zero, maximum, repeated, repeated
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
+WRITTEN_OUT = 4000
+"""Products up to which sweeps are written out: numbers then stay in registers."""
+
 LENGTHS = (1.0, 0.4, 0.1)
 """Of Newton's step, that are tried."""
 
@@ -151,7 +154,12 @@ class Response:
             after = self.sweep(state[:n], state[n:])
             return [*after[0], *after[1]]
 
-        state = repeated(count, once, [*V, *impulses])
+        state = [*V, *impulses]
+        if count * len(self.U) * n > WRITTEN_OUT:
+            state = repeated(count, once, state)
+        else:
+            for _ in range(count):
+                state = once(state)
         return state[:n], state[n:]
 
     def missing(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
@@ -195,21 +203,22 @@ class Response:
         for _ in range(count):
             change, V_change = self.newton_step(now[:n], now[n:])
             step = [*V_change, *change]
-            nearest: list[Scalar] = []
-            for length in LENGTHS:
-                trial = [a + length * b for a, b in zip(now, step, strict=True)]
-                there = _square(self.missing(trial[:n], trial[n:]))
-                if nearest:
-                    nearer = there < distance
-                    nearest = [where(nearer, a, b) for a, b in zip(trial, nearest, strict=True)]
-                    distance = where(nearer, there, distance)
-                else:
-                    nearest, distance = trial, there
-            now = nearest
+            now, distance = self._nearest([[a + x * b for a, b in zip(now, step, strict=True)] for x in LENGTHS], n)
             better = distance < least
             best = [where(better, a, b) for a, b in zip(now, best, strict=True)]
             least = where(better, distance, least)
         return best[:n], best[n:]
+
+    def _nearest(self, trials: Sequence[list[Scalar]], n: int) -> tuple[list[Scalar], Scalar]:
+        """Of several [V, λ] the one that misses the laws least, and by how much, squared."""
+        found = trials[0]
+        least = _square(self.missing(found[:n], found[n:]))
+        for trial in trials[1:]:
+            there = _square(self.missing(trial[:n], trial[n:]))
+            nearer = there < least
+            found = [where(nearer, a, b) for a, b in zip(trial, found, strict=True)]
+            least = where(nearer, there, least)
+        return found, least
 
     def newton_step(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float = PROXIMAL
@@ -322,9 +331,7 @@ class ConeSlope:
         places = sorted({i for row in cone.rows for i in row.pulls})
         own = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
         lines: list[dict[int, Scalar]] = [{} for _ in own]
-        normal = (
-            {} if cone.follows is None else slopes[cone.follows].times_C(cones[cone.follows], slopes, cones)[0]
-        )
+        normal = {} if cone.follows is None else slopes[cone.follows].times_C(cones[cone.follows], slopes, cones)[0]
         for i in sorted({*places, *normal}):
             moved = self.inverse(self.times_D([line.get(i, 0.0) for line in own]), normal.get(i, 0.0))
             for line, x in zip(lines, moved, strict=True):
@@ -361,7 +368,8 @@ def eliminated(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> l
             if is_zero(rows[i][k]):
                 continue
             factor = rows[i][k] * inverses[k]
-            rows[i] = [*rows[i][: k + 1], *(a - factor * b for a, b in zip(rows[i][k + 1 :], rows[k][k + 1 :], strict=True))]
+            for j in range(k + 1, n + 1):
+                rows[i][j] = rows[i][j] - factor * rows[k][j]
     found: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
         rest = rows[k][n]

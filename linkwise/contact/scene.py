@@ -60,7 +60,7 @@ class Meeting:
 
 def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
     """All pairs of shapes that may touch, in the order in which their points stand in results."""
-    scene = mechanism.contacts
+    scene = mechanism._contact_scene
     if scene is None:
         return ()
     found = tuple(_meetings(mechanism, scene))
@@ -103,7 +103,7 @@ def points_of(mechanism: Mechanism) -> int:
 def rows_of(mechanism: Mechanism) -> int:
     """Number of impulses: those of all points, then those along joints."""
     of_points = sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
-    scene = mechanism.contacts
+    scene = mechanism._contact_scene
     return of_points + (0 if scene is None else len(joint_rows(mechanism, scene.rules)))
 
 

@@ -78,7 +78,7 @@ def compare(a: Model, b: Model, *, states: int = 20, tolerance: float = 1e-6, se
     if all(type(x.type) is type(y.type) for x, y in pairs):
         compare_closures(bodies, tolerance, seed, note)
         compare_equipment(bodies, tolerance, note)
-    if a.nv and (a.nq, a.nv) == (b.nq, b.nv) and all(x.nv == y.nv for x, y in pairs) and not a.is_flexible:
+    if a.nv and (a.nq, a.nv) == (b.nq, b.nv) and all(x.nv == y.nv for x, y in pairs) and not a._is_flexible:
         found.largest = _equations(a, b, pairs, states, seed)
         if not found.largest <= tolerance and not found.differences:
             note(f"the equations of motion differ by {found.largest:.2g} of their size")

@@ -185,7 +185,7 @@ def _native(
         )
     model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
     model = model if gravity is None else model.with_gravity(gravity)
-    return model if name is None else model.with_name(name)
+    return model if name is None else model.renamed(name=name)
 
 
 def _with_loops(description: Description, side: bytes, file: str) -> Description:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
-from linkwise.flexible.body import FlexibleBody, FlexibleNode
+from linkwise.flexible.body import FlexibleBody, FlexibleNode, frame_node
 from linkwise.flexible.choice import Choice
 from linkwise.flexible.integrals import (
     ModalIntegrals,
@@ -53,14 +53,17 @@ def body_of(
     if not structure.samples_are_exact:
         integrals = _with_mass_matrix(integrals, structure, root, result.shapes)
     chosen = [root, *(place for place in (*result.support.tied, *keep) if place is not root)]
+    nodes = _nodes(structure, root, chosen, result, second, {} if given is None else dict(given[1]))
+    floats = choice.held is not None
     return FlexibleBody(
-        nodes=_nodes(structure, root, chosen, result, second, {} if given is None else dict(given[1])),
+        nodes=(frame_node(min(structure.numbers) - 1, len(result.stiffness)), *nodes) if floats else nodes,
         stiffness=result.stiffness,
         damping=result.damping,
         integrals=without_rounding(integrals),
         boundary=choice.boundary,
         stiffening=second is not None or given is not None,
         reduction=result.reduction,
+        held=1 if floats else 0,
     )
 
 
@@ -104,12 +107,15 @@ def _nodes(
         else:
             number, following = following, following + 1
         name = place.key if isinstance(place.key, str) else _name(structure, place)
+        bent = np.zeros((3, m, m))
         if place is root:
-            motion, bent = np.zeros((6, m)), np.zeros((3, m, m))
+            motion = result.support.root_motion(result.shapes)
+            if second is not None:
+                bent = unpaired(result.support.root_motion(second)[3:], m)
         else:
             rows = structure.motion_rows(place.nodes, place.position)
             motion = rows @ result.shapes
-            bent = given.get(place.key, np.zeros((3, m, m)))
+            bent = given.get(place.key, bent)
             if second is not None:
                 bent = unpaired(rows[3:] @ second, m)
         nodes.append(

@@ -52,18 +52,21 @@ class FlexibleNode(Frozen):
 class FlexibleBody(Frozen):
     """A deformable body reduced to m modal coordinates η: data only, frozen.
 
-    The body hangs from its root node: its frame is at the root and turns with it, and every mode vanishes there, in
-    displacement and rotation. So V = [ω; v] of the root and η̇ are independent, and
+    The body deforms in its frame, whose motion V = [ω; v] and η̇ are independent, and
 
         x(η) = x⁰ + Γ(x⁰)η + ½η*Q(x⁰)η
 
-    is where the particle x⁰ is in that frame. Kinetic energy follows from the coefficients `integrals`;
-    `linkwise.flexible.integrals` writes it down, with what is kept and why. Elastic energy is ½η*Kη, dissipated power
-    η̇*Dη̇, gravity acts on h(η) and on the mass. With Q in x(η) there is no further term for geometric stiffening.
+    is where the particle x⁰ is in that frame. Usually the frame is that of the root node, where every mode vanishes in
+    displacement and rotation. A frame that floats (as one along a beam's chord, whose ends turn) is that of no node:
+    `held` says which node the joint holds, and the joint must leave free what the modes move there.
+
+    Kinetic energy follows from the coefficients `integrals`; `linkwise.flexible.integrals` writes it down, with what is
+    kept and why. Elastic energy is ½η*Kη, dissipated power η̇*Dη̇, gravity acts on h(η) and on the mass. With Q in x(η)
+    there is no further term for geometric stiffening.
     """
 
     nodes: tuple[FlexibleNode, ...]
-    """Kept nodes; the first is the root."""
+    """Kept nodes; the first is the body's frame, where every mode vanishes: that of the root, if it does not float."""
     stiffness: FloatArray
     """K, (m, m)"""
     damping: FloatArray
@@ -75,6 +78,8 @@ class FlexibleBody(Frozen):
     """Whether Q is known. Without it a body that spins fast grows softer instead of stiffer."""
     reduction: Reduction | None = None
     """Account of the reduction; None for a body that was read as it is."""
+    held: int = 0
+    """The place in `nodes` of the node that the joint holds: 0, or the root's in a frame that floats."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,6 +92,10 @@ class FlexibleBody(Frozen):
             raise ModelError(
                 "the first node must be the root, where every mode vanishes", got=repr(self.nodes[:1])[:60]
             )
+        if not 0 <= self.held < len(self.nodes):
+            raise InputError(
+                "the node that the joint holds is not there", got=str(self.held), allowed="a place in nodes"
+            )
 
     # ---------------------------------------------------------------------------------------------------- what it is
 
@@ -94,6 +103,11 @@ class FlexibleBody(Frozen):
     def modes(self) -> int:
         """m, the number of modal coordinates."""
         return len(self.stiffness)
+
+    @property
+    def material_nodes(self) -> tuple[FlexibleNode, ...]:
+        """The nodes that are pieces of the body: all, without a frame that floats."""
+        return self.nodes[1:] if self.held else self.nodes
 
     @property
     def mass(self) -> float:
@@ -113,12 +127,12 @@ class FlexibleBody(Frozen):
         return self.integrals.J0 - self.mass * (c @ c * np.eye(3) - np.outer(c, c))
 
     def node(self, key: NodeKey) -> FlexibleNode:
-        """A node by its name or number; "root" is always the root."""
+        """A node by its name or number; "root" is always the root, which the joint holds."""
         for node in self.nodes:
             if (isinstance(key, str) and node.name == key) or (not isinstance(key, str) and node.number == key):
                 return node
         if key == "root":
-            return self.nodes[0]
+            return self.nodes[self.held]
         raise UnknownNameError("node", key, [node.key for node in self.nodes])
 
     @property
@@ -190,6 +204,51 @@ class FlexibleBody(Frozen):
         return f"FlexibleBody({self.mass:.4g} kg, {self.modes} modes: {shown} Hz, {len(self.nodes)} nodes)"
 
     # ----------------------------------------------------------------------------------------- where it comes from
+
+    @classmethod
+    def from_modes(
+        cls,
+        points: Any,
+        masses: Any,
+        shapes: Any,
+        stiffness: Any,
+        *,
+        nodes: Mapping[str, tuple[Any, Any, Any]],
+        root: str | None = None,
+        damping: Any = None,
+        second: Any = None,
+    ) -> FlexibleBody:
+        """Body from assumed modes: functions of your own, sampled where the mass is.
+
+        Args:
+            points: x⁰ of particles or quadrature points, (n, 3), in the body's frame, m.
+            masses: of each, (n,), kg.
+            shapes: Γ at each, (n, 3, m).
+            stiffness: K, (m, m).
+            nodes: name -> (position (3,), Γ (3, m), Λ (3, m)): places for joints, closures and frames, with how the
+                modes move and turn them.
+            root: the node that the body's joint holds. None: the frame itself, in whose origin every mode vanishes.
+            damping: D, (m, m); none by default.
+            second: Q at each point, (n, 3, m, m), symmetric in the last two: without it the body has no geometric
+                stiffening. At nodes it counts as zero.
+
+        Example:
+            a rod on two pins, in its chord's frame, with one sine as its mode:
+
+            >>> import linkwise as lw
+            >>> x = (np.arange(40) + 0.5) / 40
+            >>> sine = np.stack([0 * x, np.sin(np.pi * x), 0 * x], axis=1)[:, :, None]
+            >>> still, turned = np.zeros((3, 1)), np.array([[0.0], [0.0], [np.pi]])
+            >>> ends = {"root": ((0, 0, 0), still, turned), "tip": ((1, 0, 0), still, -turned)}
+            >>> rod = lw.FlexibleBody.from_modes(
+            ...     np.outer(x, [1, 0, 0]), np.full(40, 0.05), sine, [[500.0]], nodes=ends, root="root"
+            ... )
+            >>> round(float(rod.frequencies[0]), 3)
+            3.559
+        """
+        from linkwise.flexible.body_sources import modes_body
+
+        return modes_body(points, masses, shapes, stiffness, nodes, root, damping, second)
 
     @classmethod
     def beam(
@@ -428,6 +487,13 @@ class FlexibleBody(Frozen):
         from linkwise.flexible.files.npz import write_body
 
         write_body(self, path)
+
+
+def frame_node(number: int, modes: int) -> FlexibleNode:
+    """The frame of a body as its first node."""
+    return FlexibleNode(
+        number, "frame", np.zeros(3), np.zeros((3, modes)), np.zeros((3, modes)), np.zeros((3, modes, modes))
+    )
 
 
 def _frequencies(K: FloatArray, M: FloatArray) -> FloatArray:

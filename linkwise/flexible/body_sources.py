@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.errors import InputError
+from linkwise.errors import InputError, UnknownNameError
 from linkwise.flexible.assembly import body_of
-from linkwise.flexible.body import FlexibleBody
+from linkwise.flexible.body import FlexibleBody, FlexibleNode, frame_node
 from linkwise.flexible.choice import Choice, choice_from, mode_count
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.nastran import read_nastran
 from linkwise.flexible.files.npz import read_npz
 from linkwise.flexible.frame import Member, frame_structure, straight_beam
+from linkwise.flexible.integrals import Samples, modal_integrals, without_rounding
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.plate import PlateStructure
 from linkwise.flexible.reduction import ByKind
@@ -66,6 +67,54 @@ def beam_body(
     root = KeptNode(structure, "root", "root")
     keep = [root, *(KeptNode(structure, k, k) for k in range(1, elements)), KeptNode(structure, "tip", "tip")]
     return body_of(structure, root, choice, keep[1:], by_kind=by_kind)
+
+
+def modes_body(
+    points: Any,
+    masses: Any,
+    shapes: Any,
+    stiffness: Any,
+    nodes: Mapping[str, tuple[Any, Any, Any]],
+    root: str | None,
+    damping: Any,
+    second: Any,
+) -> FlexibleBody:
+    """`FlexibleBody.from_modes`."""
+    K = np.atleast_2d(np.asarray(stiffness, dtype=float))
+    m, n = len(K), len(points)
+    given = {
+        "points": (points, (n, 3)),
+        "masses": (masses, (n,)),
+        "shapes": (shapes, (n, 3, m)),
+        "stiffness": (K, (m, m)),
+        "damping": (np.zeros((m, m)) if damping is None else damping, (m, m)),
+        "second": (np.zeros((0, 3, m, m)) if second is None else second, (0 if second is None else n, 3, m, m)),
+    }
+    own = [frame_node(0, m)]
+    for number, (name, (position, Gamma, Lambda)) in enumerate(nodes.items(), start=1):
+        place = {"the position": (position, (3,)), "Γ": (Gamma, (3, m)), "Λ": (Lambda, (3, m))}
+        r, G, L = (_of_shape(array, f"{what} of node {name!r}", shape) for what, (array, shape) in place.items())
+        own.append(FlexibleNode(number, name, r, G, L, np.zeros((3, m, m))))
+    if root is not None and root not in nodes:
+        raise UnknownNameError("node", root, list(nodes))
+    x, weight, G, K, D, Q = (_of_shape(array, what, shape) for what, (array, shape) in given.items())
+    packed = None if second is None else Q[:, :, *np.triu_indices(m)]
+    return FlexibleBody(
+        nodes=tuple(own),
+        stiffness=K,
+        damping=D,
+        integrals=without_rounding(modal_integrals(Samples(x, G, packed, weight))),
+        boundary="cantilever",
+        stiffening=second is not None,
+        held=0 if root is None else 1 + list(nodes).index(root),
+    )
+
+
+def _of_shape(array: Any, what: str, shape: tuple[int, ...]) -> FloatArray:
+    numbers: FloatArray = np.asarray(array, dtype=float)
+    if numbers.shape != shape or not np.isfinite(numbers).all():
+        raise InputError(f"{what}: not what the modes need", got=f"an array {numbers.shape}", allowed=f"{shape}")
+    return numbers
 
 
 def frame_body(

@@ -28,6 +28,7 @@ class BasisChoice(TypedDict, total=False):
     rank_by: Literal["static", "peak"]
     damping: Any
     stiffening: bool
+    held: Any
 
 
 class ModeChoice(BasisChoice, total=False):
@@ -63,6 +64,10 @@ class Choice:
         damping: a damping ratio ζ for all modes, one for each, or the m×m matrix D.
         stiffening: whether to find the second-order part Q, without which a body that spins grows softer instead of
             stiffer. It takes m (m + 1) / 2 static solutions.
+        held: six pairs (node, component) that hold the body's frame: these components vanish in every mode. By default
+            all six of the root. A pinned beam along x in its chord's frame, whose ends turn, has ("root", "tx"), "ty",
+            "tz", "rx" and ("tip", "ty"), "tz"; its modes ("cantilever") are those of a beam on two supports. Nodes are
+            the root, interfaces, or nodes of the model that have that component themselves.
     """
 
     modes: int | None = None
@@ -75,6 +80,7 @@ class Choice:
     rank_by: Literal["static", "peak"] = "static"
     damping: Any = 0.0
     stiffening: bool = True
+    held: Any = None
 
     def __post_init__(self) -> None:
         if self.boundary not in BOUNDARIES:

@@ -94,7 +94,7 @@ def _listed(hertz: Sequence[float]) -> str:
 
 @dataclass(frozen=True)
 class ReducedBasis:
-    """A basis of shapes that vanish at the root: Φ (N, m), with its K and D, and the account of it."""
+    """A basis of shapes in the body's frame: Φ (N, m), with its K and D, and the account of it."""
 
     support: Support
     shapes: FloatArray
@@ -122,7 +122,7 @@ def reduced(
         shapes: modes found elsewhere, (N, m), instead of our own.
     """
     tied = kept_nodes(structure, choice.interfaces, "interfaces")
-    support = Support(structure, root, tied, keep)
+    support = Support(structure, root, tied, keep, held=choice.held)
     support.factor  # noqa: B018  # a mechanism is found here, before anything else is
     if choice.up_to_hz is not None or len(choice.inputs) or choice.boundary == "nodal":
         by_kind = None
@@ -166,9 +166,9 @@ def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Eigenmod
             )
         return Eigenmodes(np.zeros(0), np.zeros((support.size, 0)))
     free = choice.boundary == "free"
-    held = Support(support.structure, support.root, support.tied, free=True) if free else support
+    held = Support(support.structure, support.root, support.tied, held=choice.held, free=True) if free else support
     K, M = held.K, held.M
-    inner = np.arange(len(held.inner)) if choice.boundary == "craig-bampton" else np.arange(held.size)
+    inner = held.interior if choice.boundary == "craig-bampton" else np.arange(held.size)
     if choice.boundary == "craig-bampton":
         K, M = K[inner][:, inner], M[inner][:, inner]
     factor = (lambda: support.factor) if choice.boundary == "cantilever" else None
@@ -185,7 +185,8 @@ def _found(support: Support, choice: Choice, by_kind: ByKind | None) -> Eigenmod
         shapes = np.zeros((held.size, found.shapes.shape[1]))
         shapes[inner] = found.shapes
         return Eigenmodes(found.squared, shapes)
-    return _relative_to_root(held, _without_rigid(held, found))
+    elastic = _without_rigid(held, found)
+    return Eigenmodes(elastic.squared, support.coordinates(support.in_frame(held.T @ elastic.shapes)))
 
 
 def _without_rigid(held: Support, found: Eigenmodes) -> Eigenmodes:
@@ -207,19 +208,8 @@ def _without_rigid(held: Support, found: Eigenmodes) -> Eigenmodes:
     return elastic
 
 
-def _relative_to_root(held: Support, modes: Eigenmodes) -> Eigenmodes:
-    """Shapes less the root's own rigid motion, in the dofs c without the root."""
-    root_motion = modes.shapes[-6:]
-    rigid = held.structure.rigid(held.root.position) @ root_motion
-    relative = held.T @ modes.shapes - rigid
-    # Tied regions and inner dofs are read back from the full field.
-    inner = relative[held.inner]
-    regions = [held.structure.motion_rows(place.nodes, place.position) @ relative for place in held.tied]
-    return Eigenmodes(modes.squared, np.vstack([inner, *regions]))
-
-
 def _given(support: Support, shapes: Array) -> Eigenmodes:
-    """Modes found elsewhere, made relative to the root, in the dofs c; not orthogonal ones are warned about."""
+    """Modes found elsewhere, made relative to the body's frame, in the dofs c; not orthogonal ones are warned about."""
     structure = support.structure
     if shapes.ndim != 2 or len(shapes) != structure.size or not np.isfinite(shapes).all():
         raise InputError(
@@ -239,10 +229,7 @@ def _given(support: Support, shapes: Array) -> Eigenmodes:
                 ),
                 stacklevel=4,
             )
-    root = structure.motion_rows(support.root.nodes, support.root.position) @ shapes
-    relative = shapes - structure.rigid(support.root.position) @ root
-    regions = [structure.motion_rows(place.nodes, place.position) @ relative for place in support.tied]
-    c = np.vstack([relative[support.inner], *regions])
+    c = support.coordinates(support.in_frame(shapes))
     squared = np.einsum("ni,ni->i", c, support.K @ c) / np.einsum("ni,ni->i", c, support.M @ c)
     return Eigenmodes(squared, c)
 
@@ -324,7 +311,7 @@ def _basis(support: Support, kept: Eigenmodes, choice: Choice) -> Array:
         return np.eye(support.size)
     if choice.boundary != "craig-bampton":
         return kept.shapes
-    inner, boundary = np.arange(len(support.inner)), support.boundary
+    inner, boundary = support.interior, support.boundary
     K = support.K
     static = np.zeros((support.size, len(boundary)))
     static[boundary, np.arange(len(boundary))] = 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import sys
 from collections.abc import Callable, Sequence
@@ -14,8 +13,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.scalar_protocol import NumPyScalar
-from linkwise.targets import recycled
-from linkwise.trace.block import ArraySpec
+from linkwise.targets.batch import FLOAT32, FLOAT64, HostBatch, Inputs, check_number
 
 Assemble = Callable[[Any], Any]
 
@@ -63,132 +61,37 @@ def _sympy(array: Any) -> Any:
     return sympy.Matrix(array) if np.ndim(array) in (1, 2) else array
 
 
-_FLOAT64 = np.dtype(np.float64)
-_FLOAT32 = np.dtype(np.float32)
-_PLAIN = ((_FLOAT64, 1), (_FLOAT32, 1), (_FLOAT32, 0))  # precision, axes of the batch
-_FLOAT32 = np.dtype(np.float32)
+_PLAIN = ((FLOAT64, 1), (FLOAT32, 1), (FLOAT32, 0))  # precision, axes of the batch
 
 
-class CallBatch:
-    """The arguments of one call: their common batch shape, their precision, and contiguous copies where needed."""
+def host_arrays(name: str, inputs: Inputs, arrays: Sequence[Any]) -> list[Any]:
+    """Arguments on the host as NumPy arrays, of numbers or of symbols."""
+    check_number(name, inputs, arrays)
+    return [
+        a if type(a) is np.ndarray and a.dtype is FLOAT64 else _as_array(name, n, a)
+        for (n, _), a in zip(inputs, arrays, strict=True)
+    ]
 
-    def __init__(self, name: str, inputs: Sequence[tuple[str, tuple[int, ...]]], arrays: Sequence[Any]) -> None:
-        self.name = name
-        self.specs = inputs
-        if self._is_plain(arrays):
-            return
-        if len(arrays) != len(inputs):
-            raise InputError(
-                f"{name} takes {len(inputs)} arrays",
-                got=f"{len(arrays)}",
-                allowed=", ".join(f"{n} {_core(s)}" for n, s in inputs),
-            )
-        parts = [scalars_of(a) for a in arrays]
-        self._assemble = next((part[1] for part in parts if part is not None), None)
-        arrays = [a if part is None else part[0] for a, part in zip(arrays, parts, strict=True)]
-        self.arrays = [_as_array(name, n, a) for (n, _), a in zip(inputs, arrays, strict=True)]
-        for (input_name, shape), array in zip(inputs, self.arrays, strict=True):
-            if array.ndim < len(shape) or array.shape[array.ndim - len(shape) :] != shape:
-                raise InputError(
-                    f"{input_name} has the wrong shape for {name}",
-                    got=str(array.shape),
-                    allowed=_core(shape),
-                    do="the last axes are the state's, any axes before them are a batch",
-                )
-        leading = [a.shape[: a.ndim - len(s)] for (_, s), a in zip(inputs, self.arrays, strict=True)]
-        try:
-            self.shape = np.broadcast_shapes(*leading)
-        except ValueError:
-            raise InputError(
-                f"the batches of {name}'s arguments do not fit together",
-                got=", ".join(f"{n} {b}" for (n, _), b in zip(inputs, leading, strict=True)),
-                allowed="equal leading axes, or 1 or none where one value serves all",
-            ) from None
-        self.size = math.prod(self.shape)
-        self.is_symbolic = any(a.dtype == object for a in self.arrays)
-        single = bool(self.arrays) and all(a.dtype == _FLOAT32 for a in self.arrays)
-        self.dtype = _FLOAT32 if single else _FLOAT64
 
-    def _is_plain(self, arrays: Sequence[Any]) -> bool:
-        """The usual case, quickly: float64 arrays of one batch shape."""
-        batch = None
-        for array, (_, shape) in zip(arrays, self.specs, strict=False):
-            if type(array) is not np.ndarray or array.dtype is not _FLOAT64:
-                return False
-            cut = array.ndim - len(shape)
-            leading = array.shape[:cut]
-            if array.shape[cut:] != shape or leading != (leading if batch is None else batch) or cut < 0:
-                return False
-            batch = leading
-        if batch is None or len(arrays) != len(self.specs):
-            return False
-        self.arrays, self._assemble = list(arrays), None
-        self.shape, self.size = batch, math.prod(batch)
-        self.is_symbolic, self.dtype = False, _FLOAT64
-        return True
+class SymbolBatch(HostBatch):
+    """The arguments of one call, of which some are symbols.
 
-    def flat_inputs(self) -> list[Any]:
-        """(batch, size) arrays, C-contiguous, of one dtype."""
-        flat = []
-        for (_, shape), array in zip(self.specs, self.arrays, strict=True):
-            whole = np.broadcast_to(array, self.shape + shape) if array.shape != self.shape + shape else array
-            if not (whole.flags.c_contiguous and whole.dtype is self.dtype):
-                whole = np.ascontiguousarray(whole, self.dtype)
-            flat.append(whole.reshape(self.size, math.prod(shape)))
-        return flat
+    Args:
+        name: of the function, for messages.
+        inputs: name and core shape of each input.
+        arrays: the arguments, by :func:`host_arrays`.
+        given: the same as the caller gave them.
+    """
 
-    def outputs(self, specs: Sequence[ArraySpec], out: Any) -> list[tuple[Any, Any]]:
-        """Arrays of each output: a flat one (batch, size) to fill, and one in the caller's shape."""
-        shapes = [self.shape + spec.shape for spec in specs]
-        results = []
-        for spec, shape, target in zip(specs, shapes, self.checked_out(shapes, out), strict=True):
-            if (
-                target is not None
-                and target.flags.c_contiguous
-                and not any(np.may_share_memory(target, a) for a in self.arrays)
-            ):
-                results.append((target.reshape(self.size, spec.size), target))
-                continue
-            fresh = recycled.empty(shape, self.dtype)
-            results.append((fresh.reshape(self.size, spec.size), fresh))
-        return results
-
-    def checked_out(self, shapes: Sequence[tuple[int, ...]], out: Any) -> list[Any]:
-        """The arrays to fill with results of these shapes; each may be None, as all are where none was given."""
-        given = [None] * len(shapes) if out is None else list(out) if isinstance(out, tuple) else [out]
-        if len(given) != len(shapes):
-            raise InputError(
-                f"out of {self.name} has the wrong length", got=str(len(given)), allowed=f"{len(shapes)} arrays"
-            )
-        for target, shape in zip(given, shapes, strict=True):
-            if target is None:
-                continue
-            if not isinstance(target, np.ndarray) or target.shape != shape or target.dtype != self.dtype:
-                raise InputError(
-                    f"out of {self.name} does not fit",
-                    got=f"{type(target).__name__} {getattr(target, 'shape', '')} {getattr(target, 'dtype', '')}",
-                    allowed=f"ndarray {shape} {self.dtype}",
-                )
-            if not target.flags.writeable:
-                raise InputError(f"out of {self.name} is read-only", allowed="an array that can be written to")
-        return given
-
-    def finish(self, results: Sequence[tuple[Any, Any]], out: Any) -> list[Any]:
-        """The arrays to return; results that could not be written in place are copied into ``out``."""
-        given = [None] * len(results) if out is None else list(out) if isinstance(out, tuple) else [out]
-        values = []
-        for (_, array), target in zip(results, given, strict=True):
-            if target is not None and target is not array:
-                target[...] = array
-            value = array if target is None else target
-            values.append(value[()] if value.ndim == 0 else value)
-        return values
+    def __init__(self, name: str, inputs: Inputs, arrays: Sequence[Any], given: Sequence[Any]) -> None:
+        super().__init__(name, inputs, arrays)
+        self._assemble = next((found[1] for found in map(scalars_of, given) if found is not None), None)
 
     def each_state(self, text: Callable[..., Any], collect: Callable[[Any], tuple[list[Any], type[Any] | None]]) -> Any:
         """Run a text eagerly on symbols, one state after another."""
         whole = [
             np.broadcast_to(array, self.shape + shape)
-            for (_, shape), array in zip(self.specs, self.arrays, strict=True)
+            for (_, shape), array in zip(self.inputs, self.arrays, strict=True)
         ]
         stacks: list[np.ndarray[Any, Any]] = []
         result_type = None
@@ -210,7 +113,7 @@ class CallBatch:
         return [_scalars(array) for array in self.arrays]
 
 
-def is_plain_batch(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
+def is_plain_batch(arrays: Sequence[Any], inputs: Inputs) -> bool:
     """Whether a call is one that a builtin function may serve with a batch kernel.
 
     That is arrays of one precision with one leading axis, or of float32 with none.
@@ -222,10 +125,10 @@ def is_plain_batch(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int,
     return bool(kinds) and kinds[0] in _PLAIN and kinds.count(kinds[0]) == len(kinds)
 
 
-def is_one_state(arrays: Sequence[Any], inputs: Sequence[tuple[str, tuple[int, ...]]]) -> bool:
+def is_one_state(arrays: Sequence[Any], inputs: Inputs) -> bool:
     """Whether a call is one for the single-state function: float64 arrays with no batch axes."""
     return all(
-        isinstance(a, np.ndarray) and a.ndim == len(shape) and a.dtype == _FLOAT64
+        isinstance(a, np.ndarray) and a.ndim == len(shape) and a.dtype == FLOAT64
         for a, (_, shape) in zip(arrays, inputs, strict=False)
     )
 
@@ -250,8 +153,9 @@ def _is_constant(x: Any) -> bool:
 
 
 def _as_array(function: str, name: str, value: Any) -> Any:
+    found = scalars_of(value)
     try:
-        array = np.asarray(value)
+        array = np.asarray(value if found is None else found[0])
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{name} of {function} is not an array", got=f"{type(value).__name__}: {error}", allowed="numbers"
@@ -293,7 +197,3 @@ def _is_number_or_symbol(entry: Any) -> bool:
 
 def _shortened(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 2]} …"
-
-
-def _core(shape: tuple[int, ...]) -> str:
-    return "(...)" if not shape else f"(..., {', '.join(map(str, shape))})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.functions.call_arrays import CallBatch, is_one_state, is_plain_batch, results_like
+from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
@@ -21,6 +22,9 @@ from linkwise.functions.traced_loops import loop, while_loop
 from linkwise.memoized import cached_property, once
 from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR, device_of
+from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.counts import Counts, count
@@ -49,6 +53,35 @@ class Chart:
     rate: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
+class Relay(functools.partial[Any]):
+    """A callable that hands its calls on, and whose callee may change: a partial without arguments.
+
+    Nothing in Python is a cheaper step between two callables: it takes 20 to 40 ns.
+    """
+
+    def __init__(self, ordinary: Callable[..., Any]) -> None:
+        self.ordinary = ordinary
+        self._callees = [ordinary]  # all are kept: when one is put in place of another, a thread may still be in that
+
+    @property
+    def is_new(self) -> bool:
+        """Whether calls have gone the ordinary way from the beginning."""
+        return len(self._callees) == 1
+
+    if TYPE_CHECKING:  # that of every partial
+
+        def __setstate__(self, state: tuple[Any, ...]) -> None: ...
+
+    def go_to(self, callee: Callable[..., Any]) -> None:
+        """Hand calls on to this one from here on."""
+        self._callees.append(callee)
+        self.__setstate__((callee, (), {}, vars(self)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What it goes to by now is of this process."""
+        return type(self), (self.ordinary,)
+
+
 class CompiledFunction:
     """A function of arrays, compiled for this machine when first called.
 
@@ -61,6 +94,8 @@ class CompiledFunction:
         doc: docstring of the single-state function.
         charts: for inputs that are configurations, their tangent spaces, in which derivatives are taken.
     """
+
+    repeats: tuple[int, Rollout] | None = None  # as a device asks
 
     def __init__(
         self,
@@ -75,8 +110,7 @@ class CompiledFunction:
         self.text = text
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
-        self._kernels: dict[np.dtype[Any], Any] = {}
-        self._fast_call: Callable[..., Any] | None = None
+        self._kernels: dict[Any, Any] = {}  # by the device's name and the precision
 
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None]:
@@ -120,20 +154,15 @@ class CompiledFunction:
         """Program that a target writes."""
         return self.program
 
-    def kernel(self, dtype: np.dtype[Any]) -> Any:
-        """The compiled batch kernel for float64 or float32."""
-        kernel = self._kernels.get(dtype)
-        return kernel or once(self._kernels, dtype, lambda: self._built(dtype))
+    def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
+        """The compiled kernel for float64 or float32; the same for many states and few."""
+        key = (device.name, dtype)
+        return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
 
-    def _built(self, dtype: np.dtype[Any]) -> Any:
-        from linkwise.targets.llvm.kernel import BatchKernel
-
-        if isinstance(self.program, Program):
-            from linkwise.targets.llvm.program_kernel import ProgramKernel
-
-            return ProgramKernel.build(self.program, dtype)
-        kernel = BatchKernel.build(self.program, dtype)
-        kernel.offer(self._slot)
+    def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
+        kernel = device.kernel(self.program_for(device.target), dtype)
+        if device is PROCESSOR and isinstance(self.program, Block):
+            kernel.offer(self._slot)
         return kernel
 
     @cached_property
@@ -160,6 +189,11 @@ class CompiledFunction:
         return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
 
     @cached_property
+    def quick(self) -> Relay:
+        """The shortest way in: inputs in their order, ``out`` and ``threads``."""
+        return Relay(self._ordinary)
+
+    @cached_property
     def single(self) -> Callable[..., Any] | None:
         """The low-overhead function for one float64 state, or None where this interpreter does not allow it."""
         return self.builtin(self.general, self.name, one_state=True)
@@ -171,9 +205,9 @@ class CompiledFunction:
         """
         if named:
             arrays = self.in_order(arrays, named)
-        if self._fast_call is not None and out is None and threads is None:
-            return self._fast_call(*arrays)
-        return self._ordinary(*arrays, out=out, threads=threads)
+        if out is None and threads is None:
+            return self.quick(*arrays)
+        return self.quick(*arrays, out=out, threads=threads)
 
     def in_order(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """Inputs that were given in part by name."""
@@ -193,43 +227,38 @@ class CompiledFunction:
 
         That for single states contains the whole program, so it is not made for batches alone.
         """
-        if out is None and threads is None:
-            if "single" not in vars(self) and is_one_state(arrays, self.inputs) and self.single is not None:
-                self._fast_call = self.single
-                return self.single(*arrays)
-            if self._fast_call is None and is_plain_batch(arrays, self.inputs) and arrays[0].dtype in self._kernels:
-                self._fast_call = self.builtin(self._ordinary, self.name, one_state=False)
+        if is_one_state(arrays, self.inputs) and self.single is not None:
+            self.quick.go_to(self.single)
+            return self.single(*arrays, out=out, threads=threads)
+        plain = self.quick.is_new and is_plain_batch(arrays, self.inputs)
+        if plain and (PROCESSOR.name, arrays[0].dtype) in self._kernels:
+            self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
         return self.general(*arrays, out=out, threads=threads)
 
     def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
         """The general path: batches, float32, other array types, ``out`` and ``threads``."""
-        place = targets.place_of(arrays)
-        if place is not None:
-            values = place.call(self.program, self.device_programs, self.name, arrays, out)
-            return values[0] if self.result_type is None else self.result_type._make(values)
-        batch = CallBatch(self.name, self.inputs, arrays)
-        split = checked_threads(threads)
-        if batch.is_symbolic:
-            if out is not None:
-                raise InputError(
-                    f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument"
-                )
-            if batch.size:
-                return batch.each_state(self.text, self._symbolic_result)
-        program, result_type = self._traced
-        if batch.is_symbolic:
-            nothing = [np.empty(batch.shape + spec.shape, object) for spec in program.outputs]
-            return nothing[0] if result_type is None else result_type._make(nothing)
-        results = batch.outputs(program.outputs, out)
-        kernel = self.kernel(batch.dtype)
-        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, split)
-        values = batch.finish(results, out)
-        return values[0] if result_type is None else result_type._make(values)
+        device, split = device_of(arrays), checked_threads(threads)
+        if device is PROCESSOR:
+            given, arrays = arrays, tuple(host_arrays(self.name, self.inputs, arrays))
+            if any(array.dtype.hasobject for array in arrays):
+                return self._on_symbols(SymbolBatch(self.name, self.inputs, arrays, given), out)
+        return self._as_result(self._evaluate(device, arrays, out, split))
 
-    @cached_property
-    def device_programs(self) -> dict[Any, Any]:
-        """Programs compiled for GPUs, under keys of the target that did it."""
-        return {}
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        """One result for each output, from arrays of numbers on a device."""
+        return device.call(self, arrays, out, threads)
+
+    def _as_result(self, values: Sequence[Any]) -> Any:
+        return values[0] if self.result_type is None else self.result_type._make(values)
+
+    def _on_symbols(self, batch: SymbolBatch, out: Any) -> Any:
+        if out is not None:
+            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
+        if batch.size:
+            return batch.each_state(self.text, self._symbolic_result)
+        # No state tells the shape of a result: numbers do.
+        nothing = self._evaluate(PROCESSOR, [np.zeros(array.shape) for array in batch.arrays], None, 1)
+        return self._as_result([array.astype(object) for array in nothing])
 
     @cached_property
     def routines(self) -> dict[Any, Any]:
@@ -348,9 +377,8 @@ def compile(
 
     Args:
         fn: called once as ``fn(model, *vectors)`` with NumPy object arrays of traced scalars; may call any method of
-            the model, use ``lw.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple or
-            dict of them.
-            It must not branch on values (use ``lw.where``).
+            the model, use ``lw.math.sin`` and the like or NumPy arithmetic, and return a scalar, an array, or a tuple
+            or dict of them. It must not branch on values (use ``lw.math.where``).
         model: the model handed to ``fn``.
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
@@ -388,13 +416,13 @@ def compile(
             )
 
     def text(*flat: Sequence[Any]) -> Any:
-        if "_traced" not in vars(made) or model.rolls or any(is_exact(x) for array in flat for x in array):
+        if "_traced" not in vars(made) or model._rolls or any(is_exact(x) for array in flat for x in array):
             return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
         outputs = run_again(made.program, flat)  # what it computes was settled when it was traced
         arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
         return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
-    charts = {argument: model.chart for argument, kind in inputs.items() if kind == "q"}
+    charts = {argument: model._chart for argument, kind in inputs.items() if kind == "q"}
     made = CompiledFunction(title, text, shapes, charts=charts)
     _check_call(fn, title, list(inputs))
     try:
@@ -406,7 +434,7 @@ def compile(
             f"{title} cannot be compiled",
             got=f"{type(error).__name__}: {error}",
             allowed="a function of the model and of arrays that does not branch on values",
-            do="lw.where instead of `if`; NumPy or lw.sin instead of math.sin",
+            do="lw.math.where instead of `if`; NumPy or lw.math.sin instead of math.sin",
         ) from error
     return made
 

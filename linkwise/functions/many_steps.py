@@ -15,15 +15,12 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.functions.call_arrays import CallBatch
+from linkwise.functions.call_arrays import host_arrays
 from linkwise.functions.function import CompiledFunction, checked_threads
 from linkwise.memoized import once
-from linkwise.targets import recycled
-from linkwise.targets.processor import PROCESSOR
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR, StepsBatch, device_of
 from linkwise.targets.steps import Repetition, Rollout, repeated
-
-_AT_ONCE = 0.1  # s for which machine code runs before Python may look at an interrupt
-_COUNTED = 1 << 23  # steps that are counted exactly in any precision
 
 
 def rollout(
@@ -68,6 +65,7 @@ class RolloutFunction:
                 raise UnknownNameError("input", name, names)
         self.sequences = tuple(k for k, name in enumerate(names) if name in sequences)
         self.feedback = _feedback(step)
+        self.name, self.inputs = step.name, step.inputs
         both = [names[i] for _, i in self.feedback if i in self.sequences]
         if both:
             raise InputError(
@@ -75,17 +73,17 @@ class RolloutFunction:
                 got=", ".join(both),
                 allowed="one of the two",
             )
+        self.rollout = Rollout(self.feedback, self.sequences, self.record)
+        self.repeats: tuple[int, Rollout] | None = (self.steps, self.rollout)
 
     def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
         """Run all steps. Inputs in their order or by name, ``out`` and ``threads`` as for any compiled function."""
         if named:
             arrays = self.step.in_order(arrays, named)
-        place = targets.place_of(arrays)
-        if place is not None:
-            known = self.step.device_programs
-            values = place.call(self.step.program, known, self.step.name, arrays, out, (self.steps, self.routine))
-        else:
-            values = self._on_host(arrays, out, checked_threads(threads))
+        device, split = device_of(arrays), checked_threads(threads)
+        if device is PROCESSOR:
+            arrays = tuple(host_arrays(self.name, self.inputs, arrays))
+        values = device.call(self, arrays, out, split)
         kind = self.step.result_type
         return values[0] if kind is None else kind._make(values)
 
@@ -96,8 +94,12 @@ class RolloutFunction:
     @property
     def routine(self) -> Repetition:
         """All steps, as what runs on the processor and on a GPU; kept with the step."""
-        rollout = Rollout(self.feedback, self.sequences, self.record)
-        return once(self.step.routines, rollout, lambda: repeated(self.step.program, rollout))
+        return once(self.step.routines, self.rollout, lambda: repeated(self.step.program, self.rollout))
+
+    def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
+        """All steps, compiled for a device; kept with the step."""
+        key = (self.rollout, device.name, dtype, few_states and device is PROCESSOR)
+        return once(self.step.routines, key, lambda: device.kernel(self.routine, dtype, few_states))
 
     # Derivatives; see linkwise.functions.steps_derivatives.
     def jvp(self, *names: str) -> Callable[..., Any]:
@@ -133,71 +135,9 @@ class RolloutFunction:
 
         return StepsGradient(self, names, of)
 
-    def prepared(self, arrays: Sequence[Any]) -> tuple[CallBatch, list[Any], dict[int, Any]]:
-        """The checked arguments: their batch, rows (count, size) of each, and those of sequences, step by step."""
-        program, steps = self.step.program, self.steps
-        given = [np.asarray(a) for a in arrays]
-        for k in self.sequences:
-            spec = program.inputs[k]
-            if k < len(given) and (given[k].ndim <= len(spec.shape) or len(given[k]) != steps):
-                raise InputError(
-                    f"{spec.name} of {self.step.name} does not have one row for each step",
-                    got=str(given[k].shape),
-                    allowed=f"({steps}, ..., {', '.join(map(str, spec.shape))}): the steps first, then the batch",
-                )
-        # One step's row stands for a sequence while shapes and precision are found.
-        batch = CallBatch(
-            self.step.name, self.step.inputs, [a[0] if k in self.sequences else a for k, a in enumerate(given)]
-        )
-        rows = [
-            flat.copy() if k in {i for _, i in self.feedback} else flat for k, flat in enumerate(batch.flat_inputs())
-        ]
-        return batch, rows, {k: self._series(batch, k, given[k]) for k in self.sequences}
-
-    def _on_host(self, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
-        program, steps, routine = self.step.program, self.steps, self.routine
-        batch, rows, series = self.prepared(arrays)
-        single_states = batch.size < 3
-        runner = once(
-            self.step.routines,
-            (routine.rollout, batch.dtype, single_states),
-            lambda: PROCESSOR.runner(routine, batch.dtype, single_states),
-        )
-        kept = (steps,) if self.record else ()
-        shapes = [(*kept, *batch.shape, *spec.shape) for spec in program.outputs]
-        filled = batch.checked_out(shapes, out)
-        results = [recycled.empty((*kept, batch.size, spec.size), batch.dtype) for spec in program.outputs]
-        passed = {routine.given(k): row for k, row in enumerate(rows) if k not in self.sequences}
-        made = {routine.made(k): result for k, result in enumerate(results)}
-        # States first, as a routine sees them; in memory the steps are.
-        read = {routine.given(k): np.swapaxes(values, 0, 1) for k, values in series.items()}
-        recorded = {name: np.swapaxes(values, 0, 1) for name, values in made.items()} if self.record else {}
-        at_once = int(_AT_ONCE * threads / PROCESSOR.seconds(routine.operations, batch.size))
-        at_once = min(max(1, at_once), _COUNTED)
-        for start in range(0, steps, at_once) if batch.size else ():
-            part = slice(start, min(steps, start + at_once))
-            clock = np.tile(np.array([0, part.stop - part.start], batch.dtype), (batch.size, 1))
-            runner.run(
-                {**passed, **({} if self.record else made), routine.CLOCK: clock},
-                {name: values[:, part] for name, values in read.items()},
-                {name: values[:, part] for name, values in recorded.items()},
-                batch.size,
-                threads,
-            )
-        shaped = [a.reshape(shape) for a, shape in zip(results, shapes, strict=True)]
-        for target, value in zip(filled, shaped, strict=True):
-            if target is not None:
-                target[...] = value
-        return [value if target is None else target for target, value in zip(filled, shaped, strict=True)]
-
-    def _series(self, batch: CallBatch, k: int, array: Any) -> Any:
-        core, size = self.step.program.inputs[k].shape, self.step.program.inputs[k].size
-        if np.prod(array.shape[1 : array.ndim - len(core)], dtype=int) == 1:  # the same for all states
-            return np.ascontiguousarray(array, batch.dtype).reshape(self.steps, 1, size)
-        missing = len(batch.shape) + len(core) + 1 - array.ndim
-        array = array.reshape(self.steps, *(1,) * missing, *array.shape[1:])
-        whole = np.broadcast_to(array, (self.steps, *batch.shape, *core))
-        return np.ascontiguousarray(whole, batch.dtype).reshape(self.steps, batch.size, size)
+    def on_host(self, arrays: Sequence[Any]) -> StepsBatch:
+        """The checked arguments, for what runs the steps by itself."""
+        return StepsBatch(self.name, self.inputs, host_arrays(self.name, self.inputs, arrays), self.rollout, self.steps)
 
     def __repr__(self) -> str:
         return f"<{self.steps} steps of {self.step!r}>"

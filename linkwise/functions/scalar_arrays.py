@@ -104,16 +104,16 @@ _BY_CHOICE = ("minimum", "maximum", "fmin", "fmax", "logical_and", "logical_or")
 
 _INSTEAD = {
     "interp": "lw.Table(times, values), as a target or in lw.Torque",
-    "floor": "lw.where, or what changes at samples: lw.Sampled",
-    "ceil": "lw.where, or what changes at samples: lw.Sampled",
-    "round": "lw.where, or what changes at samples: lw.Sampled",
-    "any": "`|` between conditions, and lw.where",
-    "all": "`&` between conditions, and lw.where",
+    "floor": "lw.math.where, or what changes at samples: lw.Sampled",
+    "ceil": "lw.math.where, or what changes at samples: lw.Sampled",
+    "round": "lw.math.where, or what changes at samples: lw.Sampled",
+    "any": "`|` between conditions, and lw.math.where",
+    "all": "`&` between conditions, and lw.math.where",
     "isfinite": "nothing: a traced value is a number",
     "isnan": "nothing: a traced value is a number",
-    "argmax": "lw.where and comparisons",
-    "argmin": "lw.where and comparisons",
-    "sort": "lw.minimum and lw.maximum",
+    "argmax": "lw.math.where and comparisons",
+    "argmin": "lw.math.where and comparisons",
+    "sort": "lw.math.minimum and lw.math.maximum",
     "eigh": "a symmetric form that needs no eigenvalues, or the value outside the compiled function",
 }
 
@@ -123,7 +123,9 @@ def _refused(name: str, reason: object) -> TypeError:
         message(
             f"np.{name} cannot be used on values that are not known while a function is traced",
             got=str(reason).splitlines()[0][:200],
-            do=f"use {_INSTEAD[name]}" if name in _INSTEAD else "use lw.where, lw.sin, lw.solve and NumPy arithmetic",
+            do=f"use {_INSTEAD[name]}"
+            if name in _INSTEAD
+            else "use lw.math.where, lw.math.sin, lw.linalg.solve and NumPy arithmetic",
         )
     )
 

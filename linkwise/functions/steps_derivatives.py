@@ -133,7 +133,7 @@ class StepsBackward(_StepsDerivative):
     def run(self, arrays: Sequence[Any], weights: Sequence[Any], threads: int) -> tuple[list[Any], list[Any]]:
         """The last outputs (or all, if recorded), flat, and the gradients of the names, in the caller's shapes."""
         steps, specs = self.steps.steps, self.step.program.outputs
-        batch, rows, series = self.steps.prepared(arrays)
+        batch = self.steps.on_host(arrays)
         kept = (steps,) if self.steps.record else ()
         flat_weights = []
         for weight, spec in zip(weights, specs, strict=True):
@@ -149,7 +149,7 @@ class StepsBackward(_StepsDerivative):
         piece = max(1, _KEPT_NUMBERS // max(1, steps * state))
         for start in range(0, batch.size, piece):
             part = slice(start, min(batch.size, start + piece))
-            self._piece(part, rows, series, flat_weights, outputs, gradients, threads)
+            self._piece(part, batch.rows, batch.series, flat_weights, outputs, gradients, threads)
         found = [self._shaped(arrays, k, gradients[k], batch.shape) for k in self.places]
         return [a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(outputs, specs, strict=True)], found
 

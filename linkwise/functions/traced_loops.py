@@ -32,7 +32,7 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
     Args:
         count: number of passes, a whole number that is known beforehand.
         body: gives the next state from the number of the pass and the state; it may use whatever it sees, and must not
-            branch on values (use ``lw.where``).
+            branch on values (use ``lw.math.where``).
         state: a number, an array, or a list, tuple or dict of these; the body returns the same shapes.
 
     Example:
@@ -80,7 +80,7 @@ def while_loop(
     derivatives in forward mode: those of the passes that were made.
 
     Args:
-        condition: whether there is another pass; of plain numbers, or to be used by ``lw.where``.
+        condition: whether there is another pass; of plain numbers, or to be used by ``lw.math.where``.
         body: gives the next state.
         state: a number, an array, or a list, tuple or dict of these; the body returns the same shapes.
         limit: the most passes. A state that is not done by then is NaN, so that no call goes on for ever.
@@ -143,7 +143,7 @@ def _known(truth: Any) -> bool:
             "lw.while_loop does not know its condition here",
             got=repr(truth),
             allowed="numbers, or a function that lw.compile compiles",
-            do="lw.loop with a fixed number of passes, and lw.where in its body",
+            do="lw.loop with a fixed number of passes, and lw.math.where in its body",
         ) from error
 
 
@@ -173,7 +173,7 @@ class _RecordedBody:
         self.outputs = [part for x, levels in zip(following, kinds, strict=True) for part in _parts(x, levels)]
         for number in self.outputs:
             if isinstance(number, TracedBool):
-                raise InputError("the state of a loop holds a truth value", do="lw.where(condition, 1.0, 0.0)")
+                raise InputError("the state of a loop holds a truth value", do="lw.math.where(condition, 1.0, 0.0)")
 
     def held(self, numbers: Sequence[Any]) -> list[Any]:
         """The leaves of a state whose parts these are."""

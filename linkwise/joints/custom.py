@@ -20,7 +20,7 @@ class CustomJoint(Joint):
 
     Args:
         transform: function of a list of ``n`` scalars that returns the child's pose in the joint frame: 4×4 nested
-            sequences, the upper left 3×3 a rotation. Written with ``lw.sin``, ``lw.cos``, ``lw.sqrt``, … and
+            sequences, the upper left 3×3 a rotation. Written with ``lw.math.sin``, ``lw.math.sqrt``, … and
             arithmetic, so that it runs on any scalar. A model takes its formulas when it is built: what changes
             later of the values that the function reads makes no difference.
         n: number of coordinates.
@@ -30,7 +30,7 @@ class CustomJoint(Joint):
         A joint that rolls along a circle of radius 2::
 
             def rolling(q):
-                c, s = lw.cos(q[0]), lw.sin(q[0])
+                c, s = lw.math.cos(q[0]), lw.math.sin(q[0])
                 return [[c, -s, 0, 2 * s], [s, c, 0, 2 - 2 * c], [0, 0, 1, 0], [0, 0, 0, 1]]
 
             joint = lw.CustomJoint(rolling, n=1)
@@ -58,7 +58,8 @@ class CustomJoint(Joint):
                 f"the transform of the joint {name!r} is not a rotation and a shift",
                 got=f"a 3x3 part R with |R Rᵀ - 1| = {error:.1e} and det R = {handed:.3g} at q = 0.1, 0.2, …",
                 allowed="an orthonormal, right-handed 3x3 part: det R = 1",
-                do="build it from lw.sin and lw.cos of the same angle; check the signs, a mirror image is not a motion",
+                do="build it from lw.math.sin and lw.math.cos of the same angle; check the signs, "
+                "a mirror image is not a motion",
             )
 
     def neutral(self) -> tuple[float, ...]:
@@ -97,6 +98,6 @@ class CustomJoint(Joint):
                 f"the transform of the joint {self.name!r} failed or is not 4x4",
                 got=f"{type(error).__name__}: {error}",
                 allowed="a function of a list of n scalars that returns 4x4 nested lists",
-                do="use lw.sin, lw.cos, … instead of math or numpy functions",
+                do="use lw.math.sin, lw.math.cos, … instead of math or numpy functions",
             ) from error
         return R, p

@@ -89,7 +89,7 @@ class KinematicsProblem:
     def middle(self) -> Array:
         """The configuration (nq) in the middle of the limits; zero, or next to it, where there are not two."""
         q = np.zeros(self.nq)
-        for joint in self.mechanism.independent:
+        for joint in self.mechanism._independent:
             q[joint.q_slice] = joint.type.neutral()
         both = np.isfinite(self.lower) & np.isfinite(self.upper)
         q[both] = 0.5 * (self.lower[both] + self.upper[both])
@@ -113,7 +113,7 @@ class KinematicsProblem:
     def sliding(self) -> Array:
         """Mask (nv) of freedoms that move without turning."""
         found = np.zeros(self.nv, bool)
-        for joint in self.mechanism.independent:
+        for joint in self.mechanism._independent:
             axes = joint.type.subspace(joint.type.neutral())
             found[joint.v_slice] = [all(is_zero(a) for a in s.ang) for s in axes]
         return found
@@ -129,7 +129,7 @@ class KinematicsProblem:
     def _coordinates(self, freedoms: Array) -> Array:
         """The coordinates (nq, truth values) of joints of which some freedom is among these (nv)."""
         found = np.zeros(self.nq, bool)
-        for joint in self.mechanism.independent:
+        for joint in self.mechanism._independent:
             found[joint.q_slice] = freedoms[joint.v_slice].any()
         return found
 
@@ -201,7 +201,7 @@ class KinematicsProblem:
     def bounds(self, q: Flat) -> list[tuple[Scalar, float, float] | None]:
         """Coordinate and limits of each active freedom, where it has both."""
         places: dict[int, int] = {}
-        for joint in self.mechanism.independent:
+        for joint in self.mechanism._independent:
             if not joint.type.quasi_velocities:
                 places.update(zip(range(self.nv)[joint.v_slice], range(self.nq)[joint.q_slice], strict=True))
         found: list[tuple[Scalar, float, float] | None] = []

@@ -1,8 +1,9 @@
 """What drives a mechanism and what measures it, as a file describes them: plain frozen data.
 
-Nothing here acts. :class:`linkwise.Actuators` turns the actuators of a model into forces in a simulation,
-:class:`linkwise.Sensors` reads its sensors along a trajectory; springs across several joints act in every simulation,
-as those of the joints do. Joints, bodies and frames are named, so that a description outlives changes of the model.
+Nothing here acts. :class:`linkwise.Drives` turns the actuators of a model into forces in a simulation,
+:class:`linkwise.Instruments` reads its sensors along a trajectory; springs across several joints act in every
+simulation, as those of the joints do. Joints, bodies and frames are named, so that a description outlives changes of
+the model.
 """
 
 from __future__ import annotations
@@ -283,7 +284,7 @@ def _check_transmission(transmission: Any, whose: str) -> None:
         raise InputError(
             f"{whose} has no transmission",
             got=repr(transmission),
-            allowed='lw.JointTransmission({"knee": 50.0}) or lw.FrameTransmission("hull", wrench)',
+            allowed='lw.equipment.JointTransmission({"knee": 50.0}) or lw.equipment.FrameTransmission("hull", wrench)',
         )
 
 

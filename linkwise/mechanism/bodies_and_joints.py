@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -157,16 +157,40 @@ def number_of_node(flexible: FlexibleBody, key: Any) -> int:
     return next(i for i, known in enumerate(flexible.nodes) if known is node)
 
 
-class Named(tuple[Any, ...]):
+class _HasName(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+NamedT = TypeVar("NamedT", bound=_HasName, covariant=True)
+
+
+class Named(tuple[NamedT, ...]):
     """A tuple whose elements are also found by name."""
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: str | SupportsIndex) -> NamedT: ...
+    @overload
+    def __getitem__(self, key: slice) -> tuple[NamedT, ...]: ...
+    def __getitem__(self, key: str | SupportsIndex | slice) -> NamedT | tuple[NamedT, ...]:
+        """The element of this name, or at this place."""
         if isinstance(key, str):
             for element in self:
                 if element.name == key:
                     return element
-            raise UnknownNameError("element", key, [e.name for e in self])
+            raise UnknownNameError(self._kind, key, self.names)
         return super().__getitem__(key)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all elements, in order."""
+        return tuple(element.name for element in self)
+
+    @property
+    def _kind(self) -> str:
+        """The word for an element in messages."""
+        kinds = {type(element).__name__.removesuffix("Instance").lower() for element in self}
+        return {"relation": "closure"}.get(*kinds, *kinds) if len(kinds) == 1 else "closure" if kinds else "element"
 
 
 def rows(X: Pose | FloatArray) -> Pose:

@@ -15,7 +15,7 @@ from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
 from linkwise.mechanism.closures import Closure, Relation
-from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of_function
+from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
 from linkwise.mechanism.joined_bodies import joined
@@ -95,7 +95,7 @@ class Builder:
             stiffness: of a spring at each freedom, N m/rad or N/m; used by simulation.
             rest: the coordinates at which the springs are relaxed, rad or m.
             flexible: makes the body deform; its root is on the joint, its mass is its own. Its modal coordinates η
-                come in q, and η̇ in v, right before those of the joint: ``model.body(name).q_slice`` and ``.v_slice``.
+                come in q, and η̇ in v, right before those of the joint: ``model.bodies[name].q_slice`` and ``.v_slice``.
                 Elastic forces -(Kη + Dη̇) are part of all dynamics functions, ½η*Kη of the potential energy.
             at: a node of a flexible parent, by name or number: ``placement`` then is a pose in the node's frame, which
                 is parallel to that of the parent while nothing is deformed. The root if not given.
@@ -283,7 +283,8 @@ class Builder:
             placement_b: 4×4 pose of frame b on it; the body's own frame if not given.
             joint: what stays free: a joint type, a being the joint's frame and b the child's; or ``PointOnPlane``,
                 ``PointOnSurface``, ``PointOnCurve`` (they hold b's origin on something fixed in a), ``Distance``,
-                ``Rolling`` (b rolls on a plane of a), ``PrescribedFrame``, or a :class:`linkwise.Closure` of your own.
+                ``Rolling`` (b rolls on a plane of a), ``PrescribedFrame``, or a :class:`linkwise.closures.Closure` of
+                your own.
             node_a: of a flexible body a, the node that ``placement_a`` starts from, by name or number; else its root.
             node_b: likewise of body b.
         """
@@ -302,52 +303,49 @@ class Builder:
             )
         )
 
-    def add_coupling(self, name: str, coupling: Relation) -> None:
+    def add_coupling(
+        self,
+        name: str,
+        coupling: Relation | Callable[..., Any],
+        equations: int | Sequence[str] = 1,
+        joints: Sequence[str] | None = None,
+    ) -> None:
         """Couple joints: gears, screws, belts, differentials, prescribed motions, or a relation of your own.
 
         Joints are looked up when the model is built, so they may be added later.
 
         Args:
             name: the coupling's name, unlike any other closure or coupling.
-            coupling: ``Coupling.gear(…)`` and its kin, ``Prescribed``, ``JointFunction``, ``RateFunction``.
+            coupling: ``Coupling.gear(…)`` and its kin, ``Prescribed``, ``JointFunction``, ``RateFunction``; or a
+                function that is held at zero, of the configuration, ``fn(q)`` or ``fn(q, t)``, or of rates,
+                ``fn(q, v, t)``, which returns a number or a list of them.
+            equations: of a function, how many numbers it returns, or a name for each.
+            joints: of a function, names of the joints whose coordinates, one after the other, are q; those of the whole
+                model if not given.
         """
-        self._closing.append(partial(Mechanism.with_coupling, name=str(name), coupling=coupling))
-
-    def add_constraint(
-        self,
-        name: str,
-        fn: Callable[..., Any],
-        equations: int | Sequence[str] = 1,
-        joints: Sequence[str] | None = None,
-    ) -> None:
-        """Hold a function of the configuration at zero: ``fn(q)`` or ``fn(q, t)``; or of rates: ``fn(q, v, t)``.
-
-        Args:
-            name: the constraint's name, unlike any other closure or coupling.
-            fn: returns a number, or a list of them; see :class:`linkwise.JointFunction` and
-                :class:`linkwise.RateFunction`.
-            equations: how many numbers it returns, or a name for each.
-            joints: names of the joints whose coordinates, one after the other, are q; those of the whole model if not
-                given.
-        """
-        self.add_coupling(name, relation_of_function(str(name), fn, equations, joints))
+        relation = relation_of(str(name), coupling, equations, joints)
+        self._closing.append(partial(Mechanism.with_coupling, name=str(name), coupling=relation))
 
     def add_actuator(self, actuator: Actuator) -> None:
-        """Describe what drives the mechanism; it acts through :class:`linkwise.Actuators`.
+        """Describe what drives the mechanism; it acts through :class:`linkwise.Drives`.
 
         Joints and frames are looked up when the model is built, so they may be added later.
         """
         self._actuators.append(
-            _of_kind(actuator, Actuator, 'lw.Actuator("motor", lw.JointTransmission({"knee": 1.0}))')
+            _of_kind(
+                actuator, Actuator, 'lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"knee": 1.0}))'
+            )
         )
 
     def add_sensor(self, sensor: Sensor) -> None:
-        """Describe what measures the mechanism; it reads through :class:`linkwise.Sensors`."""
-        self._sensors.append(_of_kind(sensor, Sensor, 'lw.Sensor("gyro", "gyroscope", "hull")'))
+        """Describe what measures the mechanism; it reads through :class:`linkwise.Instruments`."""
+        self._sensors.append(_of_kind(sensor, Sensor, 'lw.equipment.Sensor("gyro", "gyroscope", "hull")'))
 
     def add_spring(self, spring: Spring) -> None:
         """Add a spring and damper across several joints, or at a frame; it acts in every simulation."""
-        example = 'lw.Spring("band", lw.JointTransmission({"hip": 1.0, "knee": -1.0}), stiffness=100.0)'
+        example = (
+            'lw.equipment.Spring("band", lw.equipment.JointTransmission({"hip": 1.0, "knee": -1.0}), stiffness=100.0)'
+        )
         self._springs.append(_of_kind(spring, Spring, example))
 
     def add_configuration(self, name: str, q: Any) -> None:
@@ -429,7 +427,11 @@ class Builder:
         return mechanism
 
     def _equipped(self, mechanism: Mechanism) -> dict[str, Any]:
-        mechanism = mechanism.with_actuators(self._actuators).with_sensors(self._sensors).with_springs(self._springs)
+        mechanism = (
+            mechanism.with_equipment(actuators=self._actuators)
+            .with_equipment(sensors=self._sensors)
+            .with_equipment(springs=self._springs)
+        )
         for name, q in self._configurations.items():
             mechanism = mechanism.with_configuration(name, q)
         parts = ("closures", "actuators", "sensors", "springs", "configurations")

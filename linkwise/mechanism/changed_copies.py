@@ -10,7 +10,7 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import Part
-from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of_function
+from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
@@ -30,10 +30,6 @@ class ChangedCopies:
         from linkwise.mechanism.checks import checked_vector
 
         return replace(self, gravity=checked_vector(gravity, "gravity"))
-
-    def with_name(self, name: str) -> Self:
-        """A copy with another name."""
-        return replace(self, name=str(name))
 
     def with_body(
         self,
@@ -96,28 +92,35 @@ class ChangedCopies:
             exclude: pairs of bodies that never touch.
             rules: how steps with contact are solved.
         """
-        scene = checked_scene(self._mechanism.body_names, grounds, only, material, between, exclude, rules)
-        return replace(self, contacts=scene)
+        scene = checked_scene(self._mechanism.bodies.names, grounds, only, material, between, exclude, rules)
+        return replace(self, _contact_scene=scene)
 
     def with_configuration(self, name: str, q: Any) -> Self:
         """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""
         chosen = configuration_of(self._mechanism, str(name), q)
         return replace(self, configurations=self.configurations.with_configuration(name, chosen))
 
-    def with_actuators(self, actuators: Iterable[Actuator]) -> Self:
-        """A copy with these actuators and no others; sensors of actuators that are gone, are gone with them."""
-        chosen = fitted_drives(self._mechanism, actuators, "actuator")
-        left = {actuator.name for actuator in chosen}
-        sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
-        return replace(self, actuators=chosen, sensors=fitted_sensors(self._mechanism, sensors, chosen))
+    def with_equipment(
+        self,
+        *,
+        actuators: Iterable[Actuator] | None = None,
+        sensors: Iterable[Sensor] | None = None,
+        springs: Iterable[Spring] | None = None,
+    ) -> Self:
+        """A copy with other equipment; what is not given stays.
 
-    def with_sensors(self, sensors: Iterable[Sensor]) -> Self:
-        """A copy with these sensors and no others."""
-        return replace(self, sensors=fitted_sensors(self._mechanism, sensors, self.actuators))
-
-    def with_springs(self, springs: Iterable[Spring]) -> Self:
-        """A copy with these springs across joints and no others; those of the joints stay."""
-        return replace(self, springs=fitted_drives(self._mechanism, springs, "spring"))
+        Args:
+            actuators: these and no others; sensors of actuators that are gone, are gone with them.
+            sensors: these and no others.
+            springs: those across joints, these and no others; springs of single joints stay.
+        """
+        chosen = self.actuators if actuators is None else fitted_drives(self._mechanism, actuators, "actuator")
+        if sensors is None:
+            left = {actuator.name for actuator in chosen}
+            sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
+        measuring = fitted_sensors(self._mechanism, sensors, chosen)
+        across = self.springs if springs is None else fitted_drives(self._mechanism, springs, "spring")
+        return replace(self, actuators=chosen, sensors=measuring, springs=across)
 
     def with_closure(
         self,
@@ -135,27 +138,24 @@ class ChangedCopies:
         sides = (body_a, placement_a, body_b, placement_b)
         return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b))
 
-    def with_coupling(self, name: str, coupling: Relation) -> Self:
-        """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""
-        return self._with(relation_between(self._mechanism, str(name), coupling))
-
-    def with_constraint(
+    def with_coupling(
         self,
         name: str,
-        fn: Callable[..., Any],
+        coupling: Relation | Callable[..., Any],
         equations: int | Sequence[str] = 1,
         joints: Sequence[str] | None = None,
     ) -> Self:
-        """A copy with one user-defined constraint more; see :meth:`linkwise.ModelBuilder.add_constraint`."""
-        return self.with_coupling(name, relation_of_function(str(name), fn, equations, joints))
+        """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""
+        relation = relation_of(str(name), coupling, equations, joints)
+        return self._with(relation_between(self._mechanism, str(name), relation))
 
-    def without_closure(self, name: str) -> Self:
+    def _without_closure(self, name: str) -> Self:
         """A copy without the closure or coupling of this name."""
         from linkwise.mechanism.parameters import check_names
 
-        gone = self.closure(name)
+        gone = self.closures[name]
         left = replace(self, closures=tuple(c for c in self.closures if c is not gone))
-        check_names(left._mechanism, self.parameter_names)  # lest one of them be a number of the closure that is gone
+        check_names(left._mechanism, self._parameter_names)  # lest one of them be a number of the closure that is gone
         return left
 
     def _with(self, closure: ClosureInstance | RelationInstance) -> Self:
@@ -181,5 +181,5 @@ class ChangedCopies:
         sensors: Any
         closures: Any
         configurations: Any
-        parameter_names: Any
-        closure: Any
+        _parameter_names: Any
+        springs: Any

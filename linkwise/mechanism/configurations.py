@@ -56,7 +56,7 @@ def configuration_of(mechanism: Any, name: str, values: Any) -> tuple[float, ...
     if not isinstance(values, Mapping):
         return _checked(values, mechanism.nq, f"the configuration {name!r}")
     q = [0.0] * mechanism.nq
-    own = {joint.name: joint for joint in mechanism.independent}
+    own = {joint.name: joint for joint in mechanism._independent}
     for joint in own.values():
         q[joint.q_slice] = joint.type.neutral()
     for key, value in values.items():

@@ -42,7 +42,7 @@ def fitted_sensors(
     for sensor in found:
         of = SENSOR_KINDS[sensor.kind][0]
         if of == "joint":
-            joint = mechanism.joint(sensor.target)
+            joint = mechanism.joints[sensor.target]
             wanted = {"ball_orientation": (4, 3), "ball_angular_velocity": (4, 3)}.get(sensor.kind, (1, 1))
             if (joint.nq, joint.nv) != wanted:
                 raise ModelError(
@@ -72,13 +72,13 @@ def _fitted(mechanism: Mechanism, transmission: Transmission, whose: str) -> Tra
         return transmission
     gears = []
     for name, gear in transmission.gears:
-        joint = mechanism.joint(name)
+        joint = mechanism.joints[name]
         if joint.nq != joint.nv and (joint.nq, joint.nv) != (4, 3):
             raise ModelError(
                 f"the {whose} cannot drive joint {name!r} by a gear",
                 got=repr(joint.type),
                 allowed="a joint whose freedoms have coordinates, or a spherical one",
-                do="let it act on the body: lw.FrameTransmission(body, wrench)",
+                do="let it act on the body: lw.equipment.FrameTransmission(body, wrench)",
             )
         if len(gear) not in (1, joint.nv):
             raise InputError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError, UnknownNameError
+from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product, rows
 from linkwise.mechanism.description import Geometry, Mimic
 from linkwise.mechanism.entry import Entry
@@ -216,6 +217,7 @@ def numbered(
         elif body.index != len(placed) or body.q_slice != _NOWHERE or body.v_slice != _NOWHERE:
             body = _changed(body, index=len(placed), q_slice=_NOWHERE, v_slice=_NOWHERE)
         placed.append(body)
+        _check_floating(body, joint, placed)
         nq, nv = nq + m, nv + m
         if joint.mimic is None:
             end_q, end_v = nq + joint.type.nq, nv + joint.type.nv
@@ -233,3 +235,59 @@ def _changed(element: T, **fields: Any) -> T:
     copy = object.__new__(type(element))
     vars(copy).update(vars(element), **fields)
     return copy
+
+
+def _check_floating(body: Body, joint: JointInstance, placed: Sequence[Body]) -> None:
+    """Refuse what holds the frame of a flexible body where the frame is that of no piece of it."""
+    parent = placed[body.parent] if body.parent >= 0 else None
+    if parent is not None and parent.flexible is not None and parent.flexible.held and not body.node:
+        raise no_piece(f"body {body.name!r}", parent)
+    if body.flexible is None or not body.flexible.held:
+        return
+    if any(not part.node and (part.mass or np.any(part.inertia)) for part in body.parts):
+        raise no_piece("a mass", body)
+    moved = _not_left_free(body.flexible, joint, np.array(body.joint_frame))
+    if moved:
+        raise ModelError(
+            f"joint {joint.name!r} does not leave free what the modes of {body.name!r} move at its root",
+            got=f"{joint.type!r}, and modes that move the root in {moved}",
+            allowed="modes that move the root as the joint lets it move: a pin about z, a root that turns about z",
+            do="another joint, or hold these components in the body's frame: held=[…]",
+        )
+
+
+def no_piece(what: str, body: Body) -> ModelError:
+    """Error for what sits on a frame that floats."""
+    flexible: Any = body.flexible
+    return ModelError(
+        f"{what} sits on the frame of {body.name!r}, which floats and is no piece of that body",
+        got="no node",
+        allowed=", ".join(repr(node.key) for node in flexible.nodes[1:13]),
+        do="name a node: at=…",
+    )
+
+
+def _not_left_free(flexible: Any, joint: JointInstance, joint_frame: FloatArray) -> str:
+    """The motions by which modes move the root although the joint holds it, as text.
+
+    A joint lets its body turn or shift, from wherever it is, if that is among its axes at all q.
+    """
+    root = flexible.nodes[flexible.held]
+    R, lever = joint_frame[:3, :3], joint_frame[:3, 3] - root.position
+    if joint.type.axis is not None:
+        R = R @ turn_z_to(joint.type.axis)
+    turns = np.hstack([root.Lambda.T @ R, np.cross(root.Lambda.T, lever) @ R])
+    across = np.hstack([root.Gamma, root.Q.reshape(3, -1)]).T @ R
+    shifts = np.hstack([np.zeros_like(across), across])
+    size = np.sqrt(np.trace(flexible.integrals.J0) / flexible.mass)
+    largest = max(max(np.abs(node.Gamma).max(), size * np.abs(node.Lambda).max()) for node in flexible.nodes)
+    rng = np.random.default_rng(0)
+    found: set[str] = set()
+    for _ in range(4):
+        unbound = [-np.inf] * joint.type.nv, [np.inf] * joint.type.nv
+        S = np.array([[*s] for s in joint.type.subspace(joint.type.random(rng, *unbound))], dtype=float).reshape(-1, 6)
+        for kind, motions in (("rotation", turns), ("displacement", shifts)):
+            left = motions - motions @ np.linalg.pinv(S) @ S
+            if np.abs(left * ([size] * 3 + [1.0] * 3)).max(initial=0.0) > 1e-9 * largest:
+                found.add(kind)
+    return " and ".join(sorted(found))

@@ -48,7 +48,7 @@ def lay_out(
     mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True
 ) -> Tree:
     """The tree of a mechanism; ``p`` holds the run-time parameters, if the mechanism has any."""
-    if mechanism.is_flexible:  # whose links stand in the frames of their bodies' roots
+    if mechanism._is_flexible:  # whose links stand in the frames of their bodies' roots
         align = regroup = False
     if regroup and not align:
         raise ValueError("inertias are regrouped in aligned frames only")
@@ -60,7 +60,7 @@ def _laid_out(mechanism: Mechanism, values: Values, align: bool, regroup: bool) 
     parts = Parts(mechanism)
     frames = _frames(mechanism, values, parts) if align else BodyFrames(mechanism)
     gravity = _rigid(frames.R[-1].T, np.zeros(3)).rotate(Vec.of(list(values.gravity(mechanism.gravity))))
-    is_constant = not (mechanism.is_flexible or values.any_given)
+    is_constant = not (mechanism._is_flexible or values.any_given)
     placements, (R, o), base = frames.placements(), (frames.R[:-1], frames.o[:-1]), RigidInertia.zero()
     M, terms = parts.inertias(R, o)
     if regroup and is_constant:

@@ -80,6 +80,7 @@ class Material:
         """
         (a, b), (c, d) = self.coefficients, other.coefficients
         both = (math.sqrt(a * c), math.sqrt(b * d))
+        give = 1.0 / self.stiffness + 1.0 / other.stiffness
         first = self if self.is_isotropic <= other.is_isotropic else other
         return Material(
             both[0] if both[0] == both[1] else both,
@@ -88,7 +89,7 @@ class Material:
             max(self.restitution, other.restitution),
             max(self.threshold, other.threshold),
             self.impact,
-            1.0 / (1.0 / self.stiffness + 1.0 / other.stiffness) if not (self.is_rigid and other.is_rigid) else math.inf,
+            1.0 / give if give > 0.0 else math.inf,
             max(self.damping, other.damping),
             self.law,
             first.direction,

@@ -25,28 +25,28 @@ class Mechanism(ChangedCopies, PerFreedom):
 
     name: str
     gravity: tuple[float, float, float]
-    bodies: tuple[Body, ...]
-    joints: tuple[JointInstance, ...]
+    bodies: Named[Body]
+    joints: Named[JointInstance]
     frames: tuple[Frame, ...] = ()
     base_parts: tuple[Part, ...] = ()
     """What is welded to the world."""
     base_visuals: tuple[Geometry, ...] = ()
-    parameter_names: tuple[str, ...] = ()
-    closures: tuple[ClosureInstance | RelationInstance, ...] = ()
+    _parameter_names: tuple[str, ...] = ()
+    closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
     """What closes loops and couples joints, in the order it was added; also found by name."""
     closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
-    closure_reference: Reference | None = None
+    _closure_reference: Reference | None = None
     """Where a solver that needs to know it beforehand chooses its freedoms."""
     actuators: tuple[Actuator, ...] = ()
-    """What a file says drives it, also found by name; they act through :class:`linkwise.Actuators`."""
+    """What a file says drives it, also found by name; they act through :class:`linkwise.Drives`."""
     sensors: tuple[Sensor, ...] = ()
-    """What a file says measures it, also found by name; they read through :class:`linkwise.Sensors`."""
+    """What a file says measures it, also found by name; they read through :class:`linkwise.Instruments`."""
     springs: tuple[Spring, ...] = ()
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
-    contacts: ContactScene | None = None
+    _contact_scene: ContactScene | None = None
     """What may touch, if anything: see :meth:`with_contacts`."""
     base_collisions: tuple[Geometry, ...] = ()
     """Shapes for contact that are fixed to the world: the ground, and links that are welded to it."""
@@ -71,7 +71,7 @@ class Mechanism(ChangedCopies, PerFreedom):
         return sum([j.type.nv for j in self.joints if j.mimic is None]) + self._modes
 
     @cached_property
-    def is_flexible(self) -> bool:
+    def _is_flexible(self) -> bool:
         """Whether some body deforms."""
         return self._modes > 0
 
@@ -80,10 +80,10 @@ class Mechanism(ChangedCopies, PerFreedom):
         return sum([body.modes for body in self.bodies if body.flexible is not None])
 
     @cached_property
-    def independent(self) -> tuple[JointInstance, ...]:
+    def _independent(self) -> tuple[JointInstance, ...]:
         """What q and v are made of, in order: joints that follow no other, and modes, which stand as ``<body>.eta``."""
         own = [joint for joint in self.joints if joint.mimic is None]
-        if self.is_flexible:
+        if self._is_flexible:
             from linkwise.joints.modes import Modal
 
             for body in self.bodies:
@@ -94,20 +94,10 @@ class Mechanism(ChangedCopies, PerFreedom):
         return tuple(sorted(own, key=lambda joint: joint.v_slice.start))
 
     @cached_property
-    def body_names(self) -> tuple[str, ...]:
-        """Names of the moving bodies, in order."""
-        return tuple(body.name for body in self.bodies)
-
-    @cached_property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of their inboard joints, in order; those that follow others too."""
-        return tuple(joint.name for joint in self.joints)
-
-    @cached_property
     def freedom_names(self) -> tuple[str, ...]:
         """A name for each number of v: its joint, with an index where it has several; modes are ``<body>.eta[k]``."""
         names = [""] * self.nv
-        for joint in self.independent:
+        for joint in self._independent:
             part = range(self.nv)[joint.v_slice]
             for k, place in enumerate(part):
                 names[place] = joint.name if len(part) == 1 else f"{joint.name}[{k}]"
@@ -122,21 +112,6 @@ class Mechanism(ChangedCopies, PerFreedom):
     def mass(self) -> float:
         """Mass of all moving bodies in kg."""
         return sum(body.mass for body in self.bodies)
-
-    def joint(self, name: str) -> JointInstance:
-        """The joint of this name."""
-        found: JointInstance = self._find("joint", name, self.joints)
-        return found
-
-    def body(self, name: str) -> Body:
-        """The moving body of this name."""
-        found: Body = self._find("body", name, self.bodies)
-        return found
-
-    def closure(self, name: str) -> ClosureInstance | RelationInstance:
-        """The closure or coupling of this name."""
-        found: ClosureInstance | RelationInstance = self._find("closure", name, self.closures)
-        return found
 
     def frame(self, name: str, node: Any = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.

@@ -60,6 +60,9 @@ class MovingMass:
         D, gram, s = _shape_functions(integrals, directions, centre)
         self.D = [[Vec.of(column) for column in of_one.T.tolist()] for of_one in D]
         self.gram, self.s = gram.tolist(), s.tolist()
+        ways = np.flatnonzero(np.abs(D).max(axis=(0, 2), initial=0.0))
+        self.one_way = Vec.unit(int(ways[0])) if len(ways) == 1 else None
+        """The direction of all shapes, where they have one: those of a beam that bends in one plane."""
         J, A, self.dM = _of_sections(integrals)
         self.dJ = Sym3(J.tolist())
         self.dA = [Vec.of(column) for column in A.T.tolist()]
@@ -95,7 +98,7 @@ class MovingMass:
         """The force [χ; f] that a motion takes."""
         rate, rate_dot = moving.rate, moving.rate_dot
         omega, omega_dot = moving.root.omega, moving.root.omega_dot
-        E, twice = moving.root.E, omega * 2.0
+        E, twice = moving.root.E, omega + omega
         slopes = [Q.slope(eta) for Q in self.Q]
         u, w = self._places(eta, slopes)
 
@@ -107,18 +110,30 @@ class MovingMass:
             for at, d, Q in zip(u, slopes, self.Q, strict=True)
         ]
         A_u[0] = A_u[0] + moving.root.a
-        A_w = [
-            accelerated(at, sum_of_vectors(d, rate), sum_of_vectors(d, rate_dot))
-            for at, d in zip(w, self.D, strict=True)
-        ]
+        w_rate, w_own = ([sum_of_vectors(d, x) for d in self.D] for x in (rate, rate_dot))
+        A_w = [accelerated(*each) for each in zip(w, w_rate, w_own, strict=True)]
         f_u, f_w = self._mixed(A_u, A_w)
+        N = self.dJ @ omega_dot + sum_of_vectors(self.dA, rate_dot)
+        if self.one_way is None:
+            for at, f in zip(w, f_w, strict=True):
+                N = N + at.cross(f)
+        else:  # Σ over the shapes first, while they are numbers along one direction e
+            e, lever, lever_rate = (
+                self.one_way,
+                *(_sum(a.dot(b) for a, b in zip(w, self._weighed(x), strict=True)) for x in (w, w_rate)),
+            )
+            N = N + e.cross(E @ e) * lever + e.cross(twice.cross(e)) * lever_rate
+            sums = zip(*([sum_of_vectors(x, row) for row in self.s] for x in (w, w_rate, w_own)), strict=True)
+            for k, (at, velocity, own) in enumerate(sums):
+                f_u[k] = A_u[k] * (1.0 if k else self.mass) + accelerated(at, velocity, own)
+                N = N + at.cross(A_u[k])
         shares = (*zip(slopes, f_u, strict=True), *zip(self.D, f_w, strict=True))
         chi = [_sum(d[i].dot(f) for d, f in shares) + self.dA[i].dot(omega_dot) for i in range(self.modes)]
         for (i, j), value in self.dM:
             chi[i] = chi[i] + value * rate_dot[j]
         spin = self.dJ @ omega + sum_of_vectors(self.dA, rate)
-        N = self.dJ @ omega_dot + sum_of_vectors(self.dA, rate_dot) + omega.cross(spin)
-        for at, f in (*zip(u, f_u, strict=True), *zip(w, f_w, strict=True)):
+        N = N + omega.cross(spin)
+        for at, f in zip(u, f_u, strict=True):
             N = N + at.cross(f)
         return FlexibleForce(chi, N, f_u[0])
 
@@ -136,8 +151,12 @@ class MovingMass:
             each + sum_of_vectors(y, row) for each, row in zip((x[0] * self.mass, *x[1:]), self.s, strict=True)
         ]
         across = zip(*self.s, strict=True)
-        on_shapes = [sum_of_vectors(y, g) + sum_of_vectors(x, s) for g, s in zip(self.gram, across, strict=True)]
+        on_shapes = [own + sum_of_vectors(x, s) for own, s in zip(self._weighed(y), across, strict=True)]
         return on_affine, on_shapes
+
+    def _weighed(self, y: Sequence[Vec]) -> list[Vec]:
+        """Σ_l' ∫ψ_lψ_l' y_l'."""
+        return [sum_of_vectors(y, row) for row in self.gram]
 
 
 def _affine_functions(integrals: ModalIntegrals) -> tuple[FloatArray, FloatArray]:
@@ -177,6 +196,7 @@ def _factor(gram: FloatArray) -> FloatArray:
             continue
         column = left[:, row] / np.sqrt(left[row, row])
         column = np.where((np.abs(column) <= 1e-12 * scale) | (np.arange(len(gram)) < row), 0.0, column)
+        column = np.where(np.abs(np.abs(column) - 1.0) <= 1e-14, np.sign(column), column)  # modes of modal mass 1
         left = left - np.outer(column, column)
         columns.append(column[:, None])
     return np.hstack(columns)

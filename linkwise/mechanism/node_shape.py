@@ -9,7 +9,7 @@ from linkwise.mechanism.sparse import QuadraticForm, sum_of_vectors
 from linkwise.spatial.flexible import NodeFactor
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.transforms import Factor, Rotation, Turn
+from linkwise.spatial.transforms import Factor, Rotation, Tilt, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -35,7 +35,9 @@ class NodeShape:
     def factors(self, eta: Flat) -> list[Factor]:
         """From the root to the node: to its place, and the rotation."""
         node = self.node(eta)
-        return [node] if node.c is None or node.sc is None else [node, _cayley(node.c, node.sc, self.turns_about)]
+        if node.c is None or node.sc is None:
+            return [node]
+        return [node, _cayley(node.c, node.s, node.sc, self.turns_about)]
 
     def node(self, eta: Flat) -> Deflected:
         """The node where it is, without its rotation."""
@@ -86,12 +88,14 @@ class Deflected(NodeFactor):
         return Motion(ang, self._shape.Q.value(rates))
 
 
-def _cayley(c: Vec, sc: Vec, about: Sequence[int]) -> Factor:
-    """1 + 2s(c~ + cc* - c·c): a turn about one axis where c keeps to one."""
+def _cayley(c: Vec, s: Scalar, sc: Vec, about: Sequence[int]) -> Factor:
+    """1 + 2s(c~ + cc* - c·c): a turn about one axis where c keeps to one, a tilt where it keeps to two."""
     k = sc + sc
     if len(about) == 1:
         axis = about[0]
         return Turn(axis, 1.0 - k[axis] * c[axis], k[axis])
+    if len(about) == 2:
+        return Tilt(3 - sum(about), c, s + s, k)
     xx, yy, zz = k.x * c.x, k.y * c.y, k.z * c.z
     xy, xz, yz = k.x * c.y, k.x * c.z, k.y * c.z
     return Rotation(

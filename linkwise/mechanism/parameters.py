@@ -34,6 +34,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.bodies_and_joints import Body, Part, Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
@@ -114,14 +117,30 @@ class Values:
         return self._given.get("gravity", nominal)
 
 
-def parameters(mechanism: Mechanism) -> tuple[Parameter, ...]:
+class Parameters(tuple[Parameter, ...]):
+    """Run-time parameters of a model, in the order in which they stand in p."""
+
+    __slots__ = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As they were declared."""
+        return tuple(parameter.name for parameter in self)
+
+    @property
+    def nominal(self) -> FloatArray:
+        """Parameters p (np) with the values the model was built with."""
+        return np.array([x for parameter in self for x in parameter.nominal], float)
+
+
+def parameters(mechanism: Mechanism) -> Parameters:
     """The declared parameters in order, with their places in p."""
     found, start = [], 0
-    for name in mechanism.parameter_names:
+    for name in mechanism._parameter_names:
         nominal = _nominal(mechanism, name)
         found.append(Parameter(name, slice(start, start + len(nominal)), nominal))
         start += len(nominal)
-    return tuple(found)
+    return Parameters(found)
 
 
 def check_names(mechanism: Mechanism, names: Iterable[str]) -> tuple[str, ...]:

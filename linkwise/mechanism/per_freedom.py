@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -13,56 +13,62 @@ from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 
 
+class Limits(NamedTuple):
+    """Limits of the joints of a mechanism, infinite where there are none."""
+
+    lower: FloatArray
+    """The least position, one for each number of q."""
+    upper: FloatArray
+    """The greatest position, one for each number of q."""
+    velocity: FloatArray
+    """The greatest speed, one for each number of v."""
+    effort: FloatArray
+    """The greatest force, one for each number of v."""
+
+
+class JointConstants(NamedTuple):
+    """Constants of the joints of a mechanism, one for each number of v."""
+
+    armature: FloatArray
+    """Rotor inertia; part of every dynamics function."""
+    damping: FloatArray
+    """Viscous damping; used by simulation only."""
+    friction: FloatArray
+    """Dry friction; used by simulation only."""
+    stiffness: FloatArray
+    """Springs of the joints; used by simulation only."""
+
+
 class PerFreedom:
     """Numbers of the joints of a mechanism, one for each number of q or v."""
 
     @cached_property
-    def lower(self) -> FloatArray:
-        """Lower position limits, one for each number of q (-inf where none)."""
-        return self._limits("lower", -np.inf)
+    def limits(self) -> Limits:
+        """Limits of position, one for each number of q, and of velocity and effort, one for each number of v."""
+        return Limits(
+            self._positions("lower", -np.inf),
+            self._positions("upper", np.inf),
+            self._per_velocity(lambda joint: [limit.velocity for limit in joint.limits]),
+            self._per_velocity(lambda joint: [limit.effort for limit in joint.limits]),
+        )
 
     @cached_property
-    def upper(self) -> FloatArray:
-        """Upper position limits, one for each number of q (inf where none)."""
-        return self._limits("upper", np.inf)
+    def joint_constants(self) -> JointConstants:
+        """Armature, damping, friction and stiffness of the joints, one for each number of v."""
+        return JointConstants(
+            self._per_velocity(lambda joint: joint.armature, 0.0),
+            self._per_velocity(lambda joint: joint.damping, 0.0),
+            self._per_velocity(lambda joint: joint.friction, 0.0),
+            self._per_velocity(lambda joint: joint.stiffness, 0.0),
+        )
 
-    def _limits(self, side: str, otherwise: float) -> FloatArray:
+    def _positions(self, side: str, otherwise: float) -> FloatArray:
         values = np.full(self.nq, otherwise)
         for joint in self.joints:
             if joint.mimic is None and len(joint.limits) == joint.nq:
                 values[joint.q_slice] = [getattr(limit, side) for limit in joint.limits]
         values.flags.writeable = False
         return values
-
-    @cached_property
-    def velocity_limit(self) -> FloatArray:
-        """Velocity limits, one for each number of v (inf where none)."""
-        return self._per_velocity(lambda joint: [limit.velocity for limit in joint.limits])
-
-    @cached_property
-    def effort_limit(self) -> FloatArray:
-        """Effort limits, one for each number of v (inf where none)."""
-        return self._per_velocity(lambda joint: [limit.effort for limit in joint.limits])
-
-    @cached_property
-    def damping(self) -> FloatArray:
-        """Viscous damping, one for each number of v; used by simulation only."""
-        return self._per_velocity(lambda joint: joint.damping, 0.0)
-
-    @cached_property
-    def friction(self) -> FloatArray:
-        """Dry friction, one for each number of v; used by simulation only."""
-        return self._per_velocity(lambda joint: joint.friction, 0.0)
-
-    @cached_property
-    def stiffness(self) -> FloatArray:
-        """Springs of the joints, one for each number of v; used by simulation only."""
-        return self._per_velocity(lambda joint: joint.stiffness, 0.0)
-
-    @cached_property
-    def armature(self) -> FloatArray:
-        """Rotor inertia, one for each number of v; part of every dynamics function."""
-        return self._per_velocity(lambda joint: joint.armature, 0.0)
 
     def _per_velocity(self, of: Any, otherwise: float = np.inf) -> FloatArray:
         values = np.full(self.nv, otherwise)
@@ -73,17 +79,22 @@ class PerFreedom:
         return values
 
     # Changed copies.
-    def with_armature(self, armature: Sequence[float] | float) -> Self:
-        """A copy with other rotor inertias, one for each number of v (or one for all)."""
-        return self._with_per_velocity("armature", armature)
+    def with_joint_constants(
+        self,
+        *,
+        armature: Sequence[float] | float | None = None,
+        damping: Sequence[float] | float | None = None,
+        friction: Sequence[float] | float | None = None,
+    ) -> Self:
+        """A copy with other rotor inertias, viscous damping or dry friction; what is not given stays.
 
-    def with_damping(self, damping: Sequence[float] | float) -> Self:
-        """A copy with other viscous damping, one for each number of v (or one for all)."""
-        return self._with_per_velocity("damping", damping)
-
-    def with_friction(self, friction: Sequence[float] | float) -> Self:
-        """A copy with other dry friction, one for each number of v (or one for all)."""
-        return self._with_per_velocity("friction", friction)
+        Each is one number for each number of v, or one for all.
+        """
+        changed = self
+        for what, values in (("armature", armature), ("damping", damping), ("friction", friction)):
+            if values is not None:
+                changed = changed._with_per_velocity(what, values)
+        return changed
 
     def _with_per_velocity(self, what: str, values: Sequence[float] | float) -> Self:
         try:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.array_types import Array
 from linkwise.errors import ClosureError, InputError, ModelWarning
-from linkwise.model.base import ByName, Methods
+from linkwise.model.base import ByName, Group, Methods
 from linkwise.model.roots import nearest_root
 from linkwise.targets import check_on_host
 
@@ -42,7 +42,7 @@ class Closures(Methods):
     operational inertias and energies say nothing of closures.
     """
 
-    def closure_error(self, q: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
+    def closure_error(self, q: ArrayLike, *, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
         """e(q, t): the residuals of all equations between places, in m or pure numbers; zero where all is closed.
 
         The equations ``turn …`` and ``tilt …`` of a closure are the parts of 2 sin(θ/2) n, where frames or axes that
@@ -50,40 +50,14 @@ class Closures(Methods):
         """
         return self._run("closure_error", q, t=t, others=others)
 
-    def closure_rate(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
-        """ė = J_c v + ∂e/∂t (..., m); for equations between rates, their residual. Zero on a motion that obeys."""
-        return self._run("closure_rate", q, v, t=t, others=others)
-
-    def constraint_jacobian(
-        self, q: ArrayLike, t: ArrayLike | None = None, *, v: ArrayLike | None = None, **others: Unpack[ByName]
-    ) -> Array:
-        """J_c (..., m, nv): the rates of all equations are J_c v, and what their multipliers do to the joints is J_c*λ.
-
-        Args:
-            q: configuration (..., nq).
-            t: time (...).
-            v: velocity (..., nv) at which equations between rates are differentiated that are not linear in them; zero
-                if left out.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
-        return self._run("constraint_jacobian", q, t=t, v=v, others=others)
-
-    def constraint_bias(
-        self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]
-    ) -> Array:
-        """The part of ë without v̇ (..., m): a motion obeys where J_c v̇ + bias = 0."""
-        return self._run("constraint_bias", q, v, t=t, others=others)
-
     def constraint_forces(
         self,
         q: ArrayLike,
         v: ArrayLike,
         tau: ArrayLike,
         f_ext: ArrayLike | None = None,
-        t: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
@@ -101,48 +75,12 @@ class Closures(Methods):
         forces: Any = self._run("constraint_forces", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
         return ConstraintForces._make(forces)
 
-    def project_velocity(
-        self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]
-    ) -> Array:
-        """The velocity (..., nv) nearest to v that obeys all closures: v - 𝓜⁻¹J_c*Λ⁺ė, nearest in kinetic energy.
-
-        Where an equation between rates is not linear in them, one step of Newton's method towards it.
-        """
-        return self._run("project_velocity", q, v, t=t, others=others)
-
-    def project_configuration(self, q: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
-        """One step (..., nq) from q towards where all is closed, compiled: q ⊕ -𝓜⁻¹J_c*Λ⁺e.
-
-        For states that are nearly closed, as during simulation: the error after it is about the square of that before.
-        :meth:`assemble` starts from anywhere.
-        """
-        return self._run("project_configuration", q, t=t, others=others)
-
-    def impulse(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        t: ArrayLike | None = None,
-        *,
-        p: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
-    ) -> Impulse:
-        """What happens when closures take hold of a mechanism that moves against them: ``v, impulses``.
-
-        ``v`` (..., nv) is the velocity right after, ``impulses`` (..., m) in N s and N m s are the multipliers' time
-        integrals, with the signs of :meth:`constraint_forces`. The closures catch and do not throw back: kinetic energy
-        is lost, ½ of impulse times relative velocity.
-        """
-        result: Any = self._run("impulse", q, v, t=t, p=p, out=out, threads=threads)
-        return Impulse._make(result)
-
     # States that close.
     def assemble(
         self,
         q: ArrayLike,
-        t: ArrayLike | None = None,
         *,
+        t: ArrayLike | None = None,
         tol: float = 1e-12,
         p: ArrayLike | None = None,
         threads: int | None = None,
@@ -150,8 +88,8 @@ class Closures(Methods):
         """A configuration (..., nq) that closes, from a guess.
 
         Near the guess where there is one: Levenberg's steps, and guesses around it if they end where a closure stays
-        open. Joint limits are not looked at. A :class:`~linkwise.ClosureError` names the closure that stays open, and
-        by how much.
+        open. Joint limits are not looked at. A :class:`~linkwise.errors.ClosureError` names the closure that stays
+        open, and by how much.
 
         Args:
             q: the guess (..., nq).
@@ -185,7 +123,8 @@ class Closures(Methods):
             return self.closure_error(x, **given(which))
 
         def jacobian(x: Array, which: Array) -> Array:
-            return self.constraint_jacobian(x, **given(which))[:, self._place_rows]
+            of_places: Array = self.constraints.jacobian(x, **given(which))[:, self._place_rows]
+            return of_places
 
         def moved(x: Array, step: Array, which: Array) -> Array:
             return self._run("integrate", x, step)
@@ -216,51 +155,6 @@ class Closures(Methods):
         )
         self._warn_if_rigid(found[:1], None if values is None else values[:1])
         return found.reshape(*batch, self.nq)
-
-    def check_closures(
-        self,
-        q: ArrayLike,
-        v: ArrayLike | None = None,
-        t: ArrayLike | None = None,
-        *,
-        tol: float = 1e-6,
-        p: ArrayLike | None = None,
-    ) -> None:
-        """Raise :class:`~linkwise.ClosureError` where closures are open, are being opened, or contradict each other.
-
-        Places are checked; with ``v``, rates, and whether there are accelerations at all that obey every closure: two
-        prescribed motions of one joint may agree in place and rate and yet not go together.
-
-        Args:
-            q: configurations (..., nq).
-            v: velocities (..., nv).
-            t: times (...).
-            tol: for residuals and rates; for accelerations, relative to their size.
-            p: run-time parameters (..., np).
-        """
-        self._check_parameters("check_closures", p)
-        check_on_host("check_closures runs", q, v, t, p)
-        if not self.closures:
-            return
-        self._refuse(
-            "is open", self.closure_error(q, t, p=p), self._place_labels, tol, "assemble it: model.assemble(q)"
-        )
-        if v is None:
-            return
-        rate = self.closure_rate(q, v, t, p=p)
-        self._refuse("is being opened", rate, self._labels, tol, "project it: model.project_velocity(q, v)")
-        tau = np.zeros(np.shape(v))
-        vdot = self._run("forward_dynamics", q, v, tau, t=t, p=p)
-        J_c, bias = self.constraint_jacobian(q, t, v=v, p=p), self.constraint_bias(q, v, t, p=p)
-        acceleration = np.einsum("...ij,...j->...i", J_c, vdot) + bias
-        scale = 1.0 + np.abs(bias).max(-1, keepdims=True) + np.abs(vdot).max(-1, keepdims=True)
-        self._refuse(
-            "contradicts another: no accelerations obey both",
-            acceleration / scale,
-            self._labels,
-            tol,
-            "look for motions that are prescribed twice, or that the closures do not allow",
-        )
 
     # What is behind it.
     @property
@@ -338,5 +232,128 @@ class Closures(Methods):
     # What the rest of the model gives.
     if TYPE_CHECKING:
 
-        def freedoms(self, q: ArrayLike, t: ArrayLike | None = None, *, tol: float = 1e-6, p: Any = None) -> Freedoms:
+        def freedoms(self, q: ArrayLike, *, t: ArrayLike | None = None, tol: float = 1e-6, p: Any = None) -> Freedoms:
             """Count them."""
+
+
+class Constraints(Group):
+    """The equations of all closures and couplings of a model together; see :class:`Closures` for their order."""
+
+    attribute = "constraints"
+
+    def rate(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
+        """ė = J_c v + ∂e/∂t (..., m); for equations between rates, their residual. Zero on a motion that obeys."""
+        return self.model._run("closure_rate", q, v, t=t, others=others)
+
+    def jacobian(
+        self, q: ArrayLike, *, t: ArrayLike | None = None, v: ArrayLike | None = None, **others: Unpack[ByName]
+    ) -> Array:
+        """J_c (..., m, nv): the rates of all equations are J_c v, and what their multipliers do to the joints is J_c*λ.
+
+        Args:
+            q: configuration (..., nq).
+            t: time (...).
+            v: velocity (..., nv) at which equations between rates are differentiated that are not linear in them; zero
+                if left out.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self.model._run("constraint_jacobian", q, t=t, v=v, others=others)
+
+    def bias(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
+        """The part of ë without v̇ (..., m): a motion obeys where J_c v̇ + bias = 0."""
+        return self.model._run("constraint_bias", q, v, t=t, others=others)
+
+    def project_velocity(
+        self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike | None = None, **others: Unpack[ByName]
+    ) -> Array:
+        """The velocity (..., nv) nearest to v that obeys all closures: v - 𝓜⁻¹J_c*Λ⁺ė, nearest in kinetic energy.
+
+        Where an equation between rates is not linear in them, one step of Newton's method towards it.
+        """
+        return self.model._run("project_velocity", q, v, t=t, others=others)
+
+    def project_configuration(self, q: ArrayLike, *, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Array:
+        """One step (..., nq) from q towards where all is closed, compiled: q ⊕ -𝓜⁻¹J_c*Λ⁺e.
+
+        For states that are nearly closed, as during simulation: the error after it is about the square of that before.
+        :meth:`linkwise.Model.assemble` starts from anywhere.
+        """
+        return self.model._run("project_configuration", q, t=t, others=others)
+
+    def impulse(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        t: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
+        threads: int | None = None,
+    ) -> Impulse:
+        """What happens when closures take hold of a mechanism that moves against them: ``v, impulses``.
+
+        ``v`` (..., nv) is the velocity right after, ``impulses`` (..., m) in N s and N m s are the multipliers' time
+        integrals, with the signs of :meth:`linkwise.Model.constraint_forces`. The closures catch and do not throw back:
+        kinetic energy is lost, ½ of impulse times relative velocity.
+        """
+        result: Any = self.model._run("impulse", q, v, t=t, p=p, out=out, threads=threads)
+        return Impulse._make(result)
+
+    def check(
+        self,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        t: ArrayLike | None = None,
+        tol: float = 1e-6,
+        p: ArrayLike | None = None,
+    ) -> None:
+        """Raise :class:`~linkwise.errors.ClosureError` where closures are open, are opening, or contradict each other.
+
+        Places are checked; with ``v``, rates, and whether there are accelerations at all that obey every closure: two
+        prescribed motions of one joint may agree in place and rate and yet not go together.
+
+        Args:
+            q: configurations (..., nq).
+            v: velocities (..., nv).
+            t: times (...).
+            tol: for residuals and rates; for accelerations, relative to their size.
+            p: run-time parameters (..., np).
+        """
+        self.model._check_parameters("constraints.check", p)
+        check_on_host("constraints.check runs", q, v, t, p)
+        if not self.model.closures:
+            return
+        self.model._refuse(
+            "is open",
+            self.model.closure_error(q, t=t, p=p),
+            self.model._place_labels,
+            tol,
+            "assemble it: model.assemble(q)",
+        )
+        if v is None:
+            return
+        rate = self.rate(q, v, t=t, p=p)
+        self.model._refuse(
+            "is being opened", rate, self.model._labels, tol, "project it: model.constraints.project_velocity(q, v)"
+        )
+        tau = np.zeros(np.shape(v))
+        vdot = self.model._run("forward_dynamics", q, v, tau, t=t, p=p)
+        J_c, bias = self.jacobian(q, t=t, v=v, p=p), self.bias(q, v, t=t, p=p)
+        acceleration = np.einsum("...ij,...j->...i", J_c, vdot) + bias
+        scale = 1.0 + np.abs(bias).max(-1, keepdims=True) + np.abs(vdot).max(-1, keepdims=True)
+        self.model._refuse(
+            "contradicts another: no accelerations obey both",
+            acceleration / scale,
+            self.model._labels,
+            tol,
+            "look for motions that are prescribed twice, or that the closures do not allow",
+        )
+
+    def mass_matrix(self, q: ArrayLike, *, t: ArrayLike | None = None, p: ArrayLike | None = None) -> Array:
+        """N*𝓜N (f, f): the inertia that the independent freedoms feel, with N of :meth:`linkwise.Model.freedoms`."""
+        N = self.model.freedoms(q, t=t, p=p).basis
+        M: Array = N.T @ self.model._run("mass_matrix", self.model._one(q), p=p) @ N
+        return M

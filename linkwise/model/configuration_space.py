@@ -42,7 +42,9 @@ class ConfigurationSpace(Methods):
         for joint in self.joints:
             if joint.mimic is None:
                 part = joint.q_slice
-                q[part] = joint.type.random(generator, self.lower[part].tolist(), self.upper[part].tolist())
+                q[part] = joint.type.random(
+                    generator, self.limits.lower[part].tolist(), self.limits.upper[part].tolist()
+                )
         for body in self.bodies:
             if body.flexible is not None:
                 q[body.q_slice] = body.flexible.random_deformation(generator)

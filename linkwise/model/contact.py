@@ -2,22 +2,92 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.model.base import ByName, Methods
+from linkwise.model.base import ByName, Group, Methods
 
 if TYPE_CHECKING:
     from linkwise.contact.catalogue import ContactPoints
     from linkwise.contact.impact import Impact
     from linkwise.contact.step import ContactStep
+    from linkwise.mechanism.contacts import ContactScene
 
 
-class Contacts(Methods):
+class Contacts(Group):
+    """Where the bodies of a model touch, and what comes of it: ``model.contacts.points(q)``."""
+
+    attribute = "contacts"
+
+    @property
+    def scene(self) -> ContactScene | None:
+        """What may touch what, as it was given to ``with_contacts``; None for nothing."""
+        return self.model._contact_scene
+
+    def points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
+        """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self.model._check_contacts("contact_points")
+        return cast("ContactPoints", self.model._run("contact_points", q, others=others))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of every contact point, what touches what."""
+        from linkwise.contact.scene import meetings_of
+
+        return tuple(meeting.name for meeting in meetings_of(self.model) for _ in range(meeting.points))
+
+    def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
+
+        Springs and dampers at the points (:class:`Material`), friction made smooth below
+        :attr:`ContactRules.friction_speed`.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self.model._check_contacts("contact_force")
+        return self.model._run("contact_force", q, v, others=others)
+
+    def energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """The energy (...) that compliant contacts store, J.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self.model._check_contacts("contact_energy")
+        return self.model._run("contact_energy", q, others=others)
+
+    def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
+        """Velocities after an impact of all rigid surfaces that touch, by the laws of their materials.
+
+        Args:
+            q: configuration (..., nq); surfaces nearer than 1e-7 m touch.
+            v: velocity before (..., nv).
+            t: time (...), s, for closures that change with it.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: v (..., nv) after the impact, impulses (..., n) of all rows of all points, N s.
+        """
+        self.model._check_contacts("impact")
+        found: Any = self.model._run("impact", q, v, t=t, others=others)
+        given: Impact = found
+        return given
+
+
+class Touching(Methods):
     """Functions of a model whose bodies touch."""
 
     def contact_step(
@@ -53,43 +123,10 @@ class Contacts(Methods):
         self._check_contacts("contact_step")
         if impulses is None:
             impulses = np.zeros(self.function("contact_step").inputs[3][1])
-        given: Any = self._run("contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others)
-        return given
-
-    def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
-        """Velocities after an impact of all rigid surfaces that touch, by the laws of their materials.
-
-        Args:
-            q: configuration (..., nq); surfaces nearer than 1e-7 m touch.
-            v: velocity before (..., nv).
-            t: time (...), s, for closures that change with it.
-            others: ``p``, ``out``, ``threads``.
-
-        Returns:
-            A named tuple: v (..., nv) after the impact, impulses (..., n) of all rows of all points, N s.
-        """
-        self._check_contacts("impact")
-        found: Any = self._run("impact", q, v, t=t, others=others)
-        given: Impact = found
-        return given
-
-    def contact_points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
-        """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
-
-        Args:
-            q: configuration (..., nq).
-            others: ``p``, ``out``, ``threads``.
-        """
-        self._check_contacts("contact_points")
-        given: Any = self._run("contact_points", q, others=others)
-        return given
-
-    @property
-    def contact_names(self) -> tuple[str, ...]:
-        """Of every contact point, what touches what."""
-        from linkwise.contact.scene import meetings_of
-
-        return tuple(meeting.name for meeting in meetings_of(self) for _ in range(meeting.points))
+        return cast(
+            "ContactStep",
+            self._run("contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others),
+        )
 
     def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap.
@@ -109,34 +146,10 @@ class Contacts(Methods):
             margin: m.
             others: ``p``, ``out``, ``threads``.
         """
-        return (self.distances(q, **others) < margin).any(axis=-1)
-
-    def contact_force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
-        """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
-
-        Springs and dampers at the points (:class:`Material`), friction made smooth below
-        :attr:`ContactRules.friction_speed`.
-
-        Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            others: ``p``, ``out``, ``threads``.
-        """
-        self._check_contacts("contact_force")
-        return self._run("contact_force", q, v, others=others)
-
-    def contact_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
-        """The energy (...) that compliant contacts store, J.
-
-        Args:
-            q: configuration (..., nq).
-            others: ``p``, ``out``, ``threads``.
-        """
-        self._check_contacts("contact_energy")
-        return self._run("contact_energy", q, others=others)
+        return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
 
     def _check_contacts(self, what: str) -> None:
-        if self.contacts is None:
+        if self._contact_scene is None:
             raise InputError(
                 f"{what} is for models whose bodies touch",
                 got=f"{self.name!r} without contacts",

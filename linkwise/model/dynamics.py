@@ -122,7 +122,7 @@ class Dynamics(Methods):
         It acts at the place's origin and is given in the place's own axes, which for a node of a flexible body move and
         turn with the deformation. Add it to ``tau``, or take it from the result of the inverse dynamics.
         """
-        return self._run("force_at", q, force, others=others, **self._at(body, node))
+        return self._run_at("force_at", body, q, force, node=node, others=others)
 
     def joint_wrenches(
         self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, f_ext: ArrayLike | None = None, **others: Unpack[ByName]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.errors import ModelError
 from linkwise.joints import Joint
 from linkwise.mechanism.mechanism import Mechanism
 
@@ -110,16 +112,27 @@ class Editing(Mechanism):
         return with_frame(self, name, at, placement, node)
 
     def without(self, *names: str) -> Self:
-        """A copy without some bodies and all that hangs on them.
+        """A copy without some bodies and all that hangs on them, or without some closures or couplings.
 
         Frames, closures, couplings, actuators, springs and sensors of what is gone are gone with it.
 
         Args:
-            names: of moving bodies, or of parts welded to one (a payload), which go alone.
+            names: of moving bodies, of parts welded to one (a payload), which go alone, or of closures and couplings.
         """
         from linkwise.mechanism.editing.removing import without
 
-        return without(self, names)
+        parts = {part.name for body in self.bodies for part in body.parts} | {body.name for body in self.bodies}
+        left, closing = self, {closure.name for closure in self.closures}
+        for name in names:
+            if name in closing and name in parts:
+                raise ModelError(
+                    f"{name!r} is both a body and a closure",
+                    do="give one of them another name first: model.renamed({…})",
+                )
+            if name in closing:
+                left = left._without_closure(name)
+        others = tuple(name for name in names if name not in closing)
+        return without(left, others) if others or not names else left
 
     def mirrored(self, plane: str = "xz") -> Self:
         """The mirror image: a right hand from a left one. Names stay; see :meth:`renamed`.
@@ -146,12 +159,16 @@ class Editing(Mechanism):
 
         return mirrored_state(self, plane, q, v)
 
-    def renamed(self, names: Mapping[str, str] | Callable[[str], str]) -> Self:
-        """A copy with other names for bodies, frames, joints, closures, actuators, sensors and springs.
+    def renamed(
+        self, names: Mapping[str, str] | Callable[[str], str] | None = None, *, name: str | None = None
+    ) -> Self:
+        """A copy with other names for bodies, frames, joints, closures, actuators, sensors and springs, or for itself.
 
         Args:
             names: a dict from old to new names, or a function that gives the new one of each.
+            name: of the model.
         """
         from linkwise.mechanism.editing.renaming import renamed
 
-        return renamed(self, names)
+        changed = self if names is None else renamed(self, names)
+        return changed if name is None else replace(changed, name=str(name))

@@ -29,20 +29,20 @@ def reference(model: Model, independent: Sequence[str] | None, at: Any, t: float
             do="add the closures first",
         )
     guesses = list(_around_neutral(model)) if at is None else [np.asarray(at, float)]
-    found = [model.assemble(guesses[0], t)]
+    found = [model.assemble(guesses[0], t=t)]
     for guess in guesses[1:]:
         try:
-            found.append(model.assemble(guess, t))
+            found.append(model.assemble(guess, t=t))
         except ClosureError:
             continue
-    ranks = [len(independent_rows(model.constraint_jacobian(q, t))) for q in found]
+    ranks = [len(independent_rows(model.constraints.jacobian(q, t=t))) for q in found]
     q, count = found[ranks.index(max(ranks))], model.nv - max(ranks)
     places = () if independent is None else tuple(model._places_in_v(independent))
     if independent is not None and len(places) != count:
         raise InputError(
             "the joints named have another number of freedoms than the closed mechanism",
             got=f"{len(places)} of {', '.join(map(repr, independent))}",
-            allowed=f"{count}, as those of {', '.join(map(repr, model.freedoms(q, t).names)) or 'none'}",
+            allowed=f"{count}, as those of {', '.join(map(repr, model.freedoms(q, t=t).names)) or 'none'}",
         )
     return Reference(tuple(q.tolist()), 0.0 if t is None else float(t), places)
 

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.model.base import ByName, Methods
+from linkwise.model.base import ByName, Group, Methods
 
 
 class Energies(Methods):
@@ -29,17 +29,23 @@ class Energies(Methods):
         """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
         return self._run("momentum", q, v, others=others)
 
-    def centroidal_momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+
+class Centroidal(Group):
+    """Momentum and inertia of the whole about its mass centre, in world axes."""
+
+    attribute = "centroidal"
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Total momentum (..., 6) = [angular about the mass centre; linear], world axes; NaN where nothing has mass."""
-        return self._run("centroidal_momentum", q, v, others=others)
+        return self.model._run("centroidal_momentum", q, v, others=others)
 
-    def centroidal_momentum_matrix(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+    def momentum_matrix(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """A(q) (..., 6, nv): the centroidal momentum is A v; NaN where nothing has mass."""
-        return self._run("centroidal_momentum_matrix", q, others=others)
+        return self.model._run("centroidal_momentum_matrix", q, others=others)
 
-    def centroidal_inertia(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+    def inertia(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes.
 
         NaN where nothing has mass.
         """
-        return self._run("centroidal_inertia", q, others=others)
+        return self.model._run("centroidal_inertia", q, others=others)

@@ -62,8 +62,8 @@ class HeldMotion:
         if not self.model.closures:
             return q, v
         for _ in range(2):
-            q = self.model.project_configuration(q, **self.given)
-        return q, self.model.project_velocity(q, v, **self.given)
+            q = self.model.constraints.project_configuration(q, **self.given)
+        return q, self.model.constraints.project_velocity(q, v, **self.given)
 
     def step(self, q: Array, v: Array, tau: Array, dt: float) -> tuple[Array, Array]:
         """The state a short time later."""
@@ -85,7 +85,7 @@ class HeldMotion:
         n, model = self.n, self.model
         if not model.closures:
             return change
-        whole = model.constraint_jacobian(q, v=v, **self.given)
+        whole = model.constraints.jacobian(q, v=v, **self.given)
         places = whole[..., model._place_rows, :]
         M = model.mass_matrix(q, **self.given)
         dq, dv = change[..., :n, :], change[..., n:, :]
@@ -158,7 +158,7 @@ class HeldMotion:
         θ is where the step has got to in the tangent space at its start, θ' = v + ½[θ, v] + [θ, [θ, v]]/12 + …
         """
         n, model = self.n, self.model
-        size = 2 * n + len(model.nominal_parameters)
+        size = 2 * n + len(model.parameters.nominal)
         eye = np.eye(size)
         d_q = np.broadcast_to(eye[:n], (*v.shape[:-1], n, size))
 
@@ -185,7 +185,7 @@ class HeldMotion:
 
     def _by_p(self, name: str, change: Array, *state: Array) -> Array:
         """What a change of p itself changes, beside the columns that have none."""
-        if not len(self.model.nominal_parameters):
+        if not len(self.model.parameters.nominal):
             return np.zeros((1, 1))
         by_p = self.model._derivative(name, "p", *state, t=None, p=self.given["p"])
         before = np.zeros((*by_p.shape[:-1], change.shape[-1] - by_p.shape[-1]))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from linkwise.algorithms.references import REFERENCES, Reference
+from linkwise.algorithms.references import Reference
 from linkwise.array_types import Array
-from linkwise.errors import InputError
 from linkwise.model.base import ByName, Methods
 
 
@@ -17,7 +16,7 @@ class Kinematics(Methods):
 
     def pose(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
         """4×4 pose (..., 4, 4) of a body or frame in the world, or of a ``node`` of a flexible body."""
-        return self._run("pose", q, others=others, **self._at(body, node))
+        return self._run_at("pose", body, q, node=node, others=others)
 
     def poses(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
         """4×4 poses (..., n_bodies, 4, 4) of all moving bodies, in the order of ``model.bodies``."""
@@ -46,8 +45,7 @@ class Kinematics(Methods):
             out: array to fill.
             threads: how many to split a batch over.
         """
-        at = self._at(body, node) | _written(reference)
-        return self._run("velocity", q, v, others=others, **at)
+        return self._run_at("velocity", body, q, v, node=node, reference=reference, others=others)
 
     def acceleration(
         self,
@@ -82,8 +80,7 @@ class Kinematics(Methods):
             >>> arm.acceleration([0.0], [2.0], [0.0], "link1")[3:].tolist()  # the joint is at its origin
             [0.0, 0.0, 0.0]
         """
-        at = self._at(body, node) | _written(reference)
-        return self._run("acceleration", q, v, vdot, others=others, **at)
+        return self._run_at("acceleration", body, q, v, vdot, node=node, reference=reference, others=others)
 
     def jacobian(
         self,
@@ -107,8 +104,7 @@ class Kinematics(Methods):
             out: array to fill.
             threads: threads to split a batch over.
         """
-        at = self._at(body, node) | _written(reference)
-        return self._run("jacobian", q, point=point, others=others, **at)
+        return self._run_at("jacobian", body, q, node=node, reference=reference, point=point, others=others)
 
     def jacobian_rate(
         self,
@@ -122,16 +118,8 @@ class Kinematics(Methods):
         **others: Unpack[ByName],
     ) -> Array:
         """dJ/dt (..., 6, nv) of :meth:`jacobian` along a motion with velocity v (..., nv); the arguments are its."""
-        at = self._at(body, node) | _written(reference)
-        return self._run("jacobian_rate", q, v, point=point, others=others, **at)
+        return self._run_at("jacobian_rate", body, q, v, node=node, reference=reference, point=point, others=others)
 
     def configuration_rate(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """q̇ (..., nq) from v; the two differ for planar, spherical and free joints."""
         return self._run("configuration_rate", q, v, others=others)
-
-
-def _written(reference: object) -> dict[str, Any]:
-    """How six numbers are written, where it is not the usual way."""
-    if reference not in REFERENCES:
-        raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
-    return {} if reference == "mixed" else {"reference": reference}

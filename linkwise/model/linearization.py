@@ -7,7 +7,7 @@ again: on numbers, with rank tests, which code without decisions cannot make.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,7 @@ from linkwise.model.base import ByName
 from linkwise.model.closures import Closures
 from linkwise.model.null_space import NullSpace, in_double
 from linkwise.model.second_order import second_order_forward, second_order_inverse
-
-if TYPE_CHECKING:
-    pass
+from linkwise.targets.llvm.device import device_of
 
 
 class ClosedChanges(NamedTuple):
@@ -146,12 +144,15 @@ class Linearization(Closures):
         """
         if self.closures:
             lin, _ = self._linearized(q, v, tau, f_ext, t, p, threads)
-            pairs = ((lin.dq, dq), (lin.dv, dv), (lin.dtau, dtau))
-            along = sum(np.einsum("...ij,...j->...i", matrix, np.asarray(x)) for matrix, x in pairs)
-            if out is None:
-                return np.asarray(along)
-            out[...] = along
-            return out
+            device = device_of((q, v, tau, dq, dv, dtau))
+            with device.entered():
+                pairs = [[device.xp.asarray(x) for x in pair] for pair in zip(lin[1:], (dq, dv, dtau), strict=True)]
+                along = sum(device.xp.einsum("...ij,...j->...i", matrix, x) for matrix, x in pairs)
+                result: Array = device.as_callers_library(along)
+                if out is None:
+                    return result
+                out[...] = result
+                return out
         given = (q, v, tau, dq, dv, dtau)
         return self._run("perturb_forward", *given, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
 
@@ -174,10 +175,14 @@ class Linearization(Closures):
             if by_p and self._parameter_count:
                 return lin, -lin.dtau @ self._by_parameters(q, v, lin.vdot, p)
             return lin, lin.dtau[..., :0]
-        dtype, (q, v, tau, f_ext, t, p) = in_double(q, v, tau, f_ext, t, p)
-        changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, by_p=by_p)
-        vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
-        return LinearizedForward(vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n]), x[..., 3 * n :]
+        device = device_of([a for a in (q, v, tau, f_ext, t, p) if a is not None])
+        with device.entered():
+            dtype, (q, v, tau, f_ext, t, p) = in_double(device, q, v, tau, f_ext, t, p)
+            changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, by_p=by_p, xp=device.xp)
+            vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
+            parts = (vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n], x[..., 3 * n :])
+            *of_state, of_p = map(device.as_callers_library, parts)
+            return LinearizedForward(*of_state), of_p
 
     def _closed_changes(
         self,
@@ -190,21 +195,22 @@ class Linearization(Closures):
         threads: int | None,
         *,
         by_p: bool = False,
+        xp: Any = np,
     ) -> ClosedChanges:
         """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
-        multipliers = self.constraint_forces(q, v, tau, f_ext, t, p=p, threads=threads).multipliers
+        multipliers = self.constraint_forces(q, v, tau, f_ext, t=t, p=p, threads=threads).multipliers
         vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
         lin: Any = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
-        J_c = self.constraint_jacobian(q, t, v=v, p=p, threads=threads)
+        J_c = self.constraints.jacobian(q, t=t, v=v, p=p, threads=threads)
         names = ("q", "v", "p") if by_p and self._parameter_count else ("q", "v")
         held = [self._derivative("held", name, q, v, vdot, multipliers, t=t, p=p) for name in names]
         of_tree = [lin.dq, lin.dv, *(self._by_parameters(q, v, vdot, p) for _ in names[2:])]
         columns = [by.efforts - own for by, own in zip(held, of_tree, strict=True)]
         missing = [-by.accelerations for by in held]
-        columns.insert(2, np.broadcast_to(np.eye(self.nv), lin.dq.shape))
-        missing.insert(2, np.zeros_like(missing[0]))
-        f, gamma = np.concatenate(columns, axis=-1), np.concatenate(missing, axis=-1)
-        system = NullSpace(lin.dvdot, np.broadcast_to(J_c, (*gamma.shape[:-1], self.nv)))
+        columns.insert(2, xp.broadcast_to(xp.eye(self.nv), lin.dq.shape))
+        missing.insert(2, xp.zeros_like(missing[0]))
+        f, gamma = xp.concatenate(columns, axis=-1), xp.concatenate(missing, axis=-1)
+        system = NullSpace(lin.dvdot, xp.broadcast_to(J_c, (*gamma.shape[:-1], self.nv)), xp)
         return ClosedChanges(vdot, multipliers, system, *system.solve(f, gamma))
 
     def _derivative(self, name: str, by: str, *arrays: Any, t: Any, p: Any) -> Any:
@@ -212,15 +218,15 @@ class Linearization(Closures):
         function = self.function(name) if t is None else self.function(name, "t")
         given = [*arrays, *([] if t is None else [t])]
         if self._parameter_count:
-            given.append(self.nominal_parameters if p is None else p)
+            given.append(self.parameters.nominal if p is None else p)
         return function.jacobian(by).general(*given)
 
     def _by_parameters(self, q: Any, v: Any, vdot: Array, p: Any) -> Array:
         """∂τ/∂p (..., nv, np)."""
         jacobian = self.function("inverse_dynamics").jacobian("p")
-        result: Array = jacobian.general(q, v, vdot, self.nominal_parameters if p is None else p)
+        result: Array = jacobian.general(q, v, vdot, self.parameters.nominal if p is None else p)
         return result
 
     @property
     def _parameter_count(self) -> int:
-        return len(self.nominal_parameters)
+        return len(self.parameters.nominal)

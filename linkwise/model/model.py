@@ -11,31 +11,34 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.contact.catalogue import EVERY
 from linkwise.algorithms.kinematics import configuration_rate
+from linkwise.algorithms.references import REFERENCES
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
+from linkwise.contact.catalogue import EVERY
 from linkwise.errors import InputError
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.reach import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
-from linkwise.mechanism.parameters import Parameter, check_names, parameters
+from linkwise.mechanism.parameters import Parameters, check_names, parameters
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import ByName, by_name
-from linkwise.model.contact import Contacts
+from linkwise.model.closures import Constraints
+from linkwise.model.contact import Contacts, Touching
 from linkwise.model.dynamics import Dynamics
 from linkwise.model.editing import Editing
-from linkwise.model.energy import Energies
+from linkwise.model.energy import Centroidal, Energies
 from linkwise.model.files import Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.inverse_kinematics import InverseKinematics
 from linkwise.model.kinematics import Kinematics
-from linkwise.model.making import install, made
+from linkwise.model.making import install, install_at, list_methods, made
 from linkwise.model.memory import Memory
-from linkwise.model.operational import Operational
+from linkwise.model.operational import Identification, Operational
 from linkwise.model.sensitivity import Sensitivities
+from linkwise.model.statics import Statics
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -62,15 +65,22 @@ class ModelBuilder(Builder):
         """Check the whole and return the finished model; raises ModelError where something does not make sense."""
         return Model(**self.mechanism())
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            from linkwise.renamed import BUILDER, missing
+
+            raise missing(f"{type(self).__name__!r} object", "builder", name, BUILDER)
+
 
 @dataclass(frozen=True, eq=True)
 class Model(
-    Contacts,
+    Touching,
     Dynamics,
     Kinematics,
     InverseKinematics,
     Energies,
-    Operational,
+    Identification,
     Sensitivities,
     Editing,
     Files,
@@ -178,6 +188,32 @@ class Model(
         )
         return cls(**builder.mechanism(allow_massless=masses is None))
 
+    # Functions in groups.
+    @cached_property
+    def constraints(self) -> Constraints:
+        """The equations of all closures and couplings: their rates, Jacobian, projections onto them."""
+        return Constraints(self)
+
+    @cached_property
+    def contacts(self) -> Contacts:
+        """Where bodies touch, and what comes of it."""
+        return Contacts(self)
+
+    @cached_property
+    def centroidal(self) -> Centroidal:
+        """Momentum and inertia of the whole about its mass centre."""
+        return Centroidal(self)
+
+    @cached_property
+    def statics(self) -> Statics:
+        """The model at rest: what holds it, whether it stands, where it reaches and how well."""
+        return Statics(self)
+
+    @cached_property
+    def operational(self) -> Operational:
+        """Inertia felt at a place, and its inverse."""
+        return Operational(self)
+
     # Run-time parameters.
     def with_parameters(self, names: Iterable[str]) -> Self:
         """A copy in which these constants are inputs: every function takes them as ``p=``, batched like the rest.
@@ -187,24 +223,19 @@ class Model(
                 ``"body.armature"``, of a flexible body ``"body.stiffness"`` and ``"body.loss"``, or ``"gravity"``; see
                 :mod:`linkwise.mechanism.parameters`.
         """
-        return replace(self, parameter_names=check_names(self, names))
+        return replace(self, _parameter_names=check_names(self, names))
 
     @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
+    def parameters(self) -> Parameters:
         """The declared run-time parameters, their places in p and their nominal values."""
         return parameters(self)
-
-    @property
-    def nominal_parameters(self) -> Array:
-        """Parameters p (np) with the values the model was built with."""
-        return np.array([x for parameter in self.parameters for x in parameter.nominal], float)
 
     # Compiled functions.
     def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
         """The compiled function behind a method, to look at its counts, program and source.
 
         Args:
-            name: of the method.
+            name: of the method, with its group if it is in one: ``"constraints.jacobian"``.
             optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
             static: arguments that are not arrays (``body="hand"``).
         """
@@ -213,7 +244,7 @@ class Model(
         return function or once(self._functions, key, lambda: made(self, name, optional, static))
 
     @property
-    def rolls(self) -> bool:
+    def _rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
         if self.sweeps != "auto":
             return self.sweeps == "rolled"
@@ -282,20 +313,36 @@ class Model(
                 arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
                 optional.append(extra)
         static = {key: value for key, value in more.items() if value is not None}
-        if self.parameter_names:
+        if self._parameter_names:
             arrays.append(self._nominal_beside(arrays) if p is None else p)
         else:
             self._check_parameters(name, p)
         function = self.function(name, *optional, **static)
         result: Array = function(*arrays, out=out, threads=threads)
-        if not (optional or static or self.parameter_names or out is not None or threads is not None):
-            method = _METHODS.get(name)
-            if method is not None and getattr(type(self), name) is method:  # not where a subclass has its own
-                install(self, name, method, function, arrays)
+        if not (optional or static or self._parameter_names):
+            install(self, name, function, arrays)
+        return result
+
+    def _run_at(
+        self,
+        name: str,
+        body: object,
+        *required: Any,
+        node: str | int | None = None,
+        reference: str = "mixed",
+        point: Any = None,
+        others: ByName | None = None,
+    ) -> Array:
+        if reference not in REFERENCES:
+            raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
+        at = self._at(body, node) | ({} if reference == "mixed" else {"reference": reference})
+        result = self._run(name, *required, point=point, others=others, **at)
+        if len(at) == 1 and point is None and not self._parameter_names:
+            install_at(self, name, str(body), self.function(name, **at))
         return result
 
     def _check_parameters(self, name: str, p: object) -> None:
-        if p is not None and not self.parameter_names:
+        if p is not None and not self._parameter_names:
             raise InputError(
                 f"{name} was given p, but this model has no run-time parameters",
                 do='declare them first: model.with_parameters(["body.mass", …])',
@@ -304,14 +351,14 @@ class Model(
     def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
         """The nominal parameters in single precision if all else is: what was not given does not decide it."""
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
-        return self.nominal_parameters.astype(np.float32 if single else np.float64)
+        return self.parameters.nominal.astype(np.float32 if single else np.float64)
 
     @cached_property
     def _functions(self) -> dict[Any, Any]:
         return Memory.of(self).table("functions")
 
     @cached_property
-    def chart(self) -> Chart:
+    def _chart(self) -> Chart:
         """The tangent space of the configuration: q̇ from v, over any scalar; derivatives by q are taken in it."""
         return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
 
@@ -349,9 +396,21 @@ class Model(
         html: str | None = import_module("linkwise.viz.inline").model_picture(self)
         return html
 
-    rnea = Dynamics.inverse_dynamics
-    aba = Dynamics.forward_dynamics
-    crba = Dynamics.mass_matrix
+    # Names that others use, which work and are not listed.
+    if TYPE_CHECKING:
+        rnea = Dynamics.inverse_dynamics
+        aba = Dynamics.forward_dynamics
+        crba = Dynamics.mass_matrix
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _ALIASES:
+                return getattr(self, _ALIASES[name])
+            from linkwise.renamed import MODEL, missing
+
+            raise missing(f"{type(self).__name__!r} object", "model", name, MODEL)
 
 
-_METHODS = {name: getattr(Model, name) for name in EVERY if hasattr(Model, name)}
+_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
+
+list_methods(Model, Centroidal, Constraints, Contacts, Operational)

@@ -7,7 +7,7 @@ the constraints prescribe:
     y = (I - VV*)L⁻¹f + VS⁻¹U*W^{-1/2}γ,    λ = W^{-1/2}US⁻¹V*(y - L⁻¹f).
 
 x is unique at any rank; λ is the solution of least λ*Wλ; a γ that contradicts itself is met in the sense of least
-squares. A batch at a time; nothing of it is shared with the compiled solvers.
+squares. A batch at a time, where the arrays are; nothing of it is shared with the compiled solvers.
 """
 
 from __future__ import annotations
@@ -18,51 +18,55 @@ import numpy as np
 
 from linkwise.algorithms.multipliers import FLOOR
 from linkwise.array_types import Array
-from linkwise.targets import check_on_host
+from linkwise.targets.device import Device
 
 RANK = 1e-9
 """Singular values below this part of the largest are zero."""
 
+_TINY = float(np.finfo(float).tiny)
 
-def in_double(*arrays: Any) -> tuple[type[np.floating[Any]], list[Any]]:
-    """The precision of results, single where all that is given is, and the arrays in double precision.
+
+def in_double(device: Device, *arrays: Any) -> tuple[type[np.floating[Any]], list[Any]]:
+    """The precision of results, single where all that is given is, and the arrays on a device, in double precision.
 
     The rank of J_c is not to be seen in single precision.
     """
-    check_on_host("derivatives of a closed model are computed", *arrays)
-    single = all(getattr(a, "dtype", None) == np.float32 for a in arrays if a is not None)
-    given = [a.astype(float) if single and a is not None else a for a in arrays]
+    there = [None if a is None else device.to_device(a) for a in arrays]
+    single = all(getattr(a, "dtype", None) == np.float32 for a in there if a is not None)
+    given = [a.astype(float) if single and a is not None else a for a in there]
     return np.float32 if single else np.float64, given
 
 
 class NullSpace:
-    """The system for 𝓜 (..., nv, nv) and J_c (..., m, nv)."""
+    """The system for 𝓜 (..., nv, nv) and J_c (..., m, nv), arrays of the library ``xp``."""
 
-    def __init__(self, mass_matrix: Array, J_c: Array) -> None:
+    def __init__(self, mass_matrix: Array, J_c: Array, xp: Any = np) -> None:
+        self._xp = xp
         # A state that is not a number must not stop the others: a harmless system takes its place.
-        finite = [np.isfinite(matrix).all(axis=(-1, -2), keepdims=True) for matrix in (mass_matrix, J_c)]
+        finite = [xp.isfinite(matrix).all(axis=(-1, -2), keepdims=True) for matrix in (mass_matrix, J_c)]
         self.known = finite[0] & finite[1]
-        mass_matrix = np.where(self.known, mass_matrix, np.eye(mass_matrix.shape[-1], dtype=mass_matrix.dtype))
-        J_c = np.where(self.known, J_c, 0.0)
-        self.L = np.linalg.cholesky(mass_matrix)
-        rows = np.swapaxes(self._inward(np.swapaxes(J_c, -1, -2)), -1, -2)
+        mass_matrix = xp.where(self.known, mass_matrix, xp.eye(mass_matrix.shape[-1], dtype=mass_matrix.dtype))
+        J_c = xp.where(self.known, J_c, 0.0)
+        self.L = xp.linalg.cholesky(mass_matrix)
+        rows = xp.swapaxes(self._inward(xp.swapaxes(J_c, -1, -2)), -1, -2)
         W = (rows**2).sum(-1, keepdims=True)
         W = W + FLOOR * W.sum(-2, keepdims=True) / max(W.shape[-2], 1)
-        self.scale = 1.0 / np.sqrt(np.maximum(W, np.finfo(float).tiny))
-        U, s, V = np.linalg.svd(rows * self.scale, full_matrices=False)
-        self.kept = s > RANK * s.max(-1, keepdims=True, initial=np.finfo(float).tiny)
-        self.inverse = np.where(self.kept, 1.0 / np.where(self.kept, s, 1.0), 0.0)[..., None]
+        self.scale = 1.0 / xp.sqrt(xp.maximum(W, _TINY))
+        U, s, V = xp.linalg.svd(rows * self.scale, full_matrices=False)
+        largest = xp.concatenate([s, xp.full((*s.shape[:-1], 1), _TINY)], axis=-1).max(-1, keepdims=True)
+        self.kept = s > RANK * largest
+        self.inverse = xp.where(self.kept, 1.0 / xp.where(self.kept, s, 1.0), 0.0)[..., None]
         self.U, self.V = U, V * self.kept[..., None]
 
     def solve(self, f: Array, gamma: Array) -> tuple[Array, Array]:
         """x (..., nv, k) and λ (..., m, k) for columns f (..., nv, k) and γ (..., m, k); NaN where 𝓜 or J_c has one."""
-        free = self._inward(f)
-        V = np.swapaxes(self.V, -1, -2)
-        across = self.inverse * (np.swapaxes(self.U, -1, -2) @ (self.scale * gamma)) - self.V @ free
-        x = np.linalg.solve(np.swapaxes(self.L, -1, -2), free + V @ across)
+        xp, free = self._xp, self._inward(f)
+        V = xp.swapaxes(self.V, -1, -2)
+        across = self.inverse * (xp.swapaxes(self.U, -1, -2) @ (self.scale * gamma)) - self.V @ free
+        x = xp.linalg.solve(xp.swapaxes(self.L, -1, -2), free + V @ across)
         multipliers = self.scale * (self.U @ (self.inverse * across))
-        return np.where(self.known, x, np.nan), np.where(self.known, multipliers, np.nan)
+        return xp.where(self.known, x, xp.nan), xp.where(self.known, multipliers, xp.nan)
 
     def _inward(self, columns: Array) -> Array:
-        solved: Array = np.linalg.solve(self.L, columns)
+        solved: Array = self._xp.linalg.solve(self.L, columns)
         return solved

@@ -83,7 +83,7 @@ class PassiveForces:
     @cached_property
     def touches(self) -> bool:
         """Whether contacts act."""
-        return self.contact and self.model.contacts is not None and rigid_meeting(self.model) is None
+        return self.contact and self.model._contact_scene is not None and rigid_meeting(self.model) is None
 
     @cached_property
     def there_are(self) -> bool:
@@ -158,7 +158,7 @@ class PassiveForces:
         for spring in self.model.springs if self.springs else ():
             d = self._stretch(spring, q, p)
             total = total + d * d * (0.5 * spring.stiffness)
-        if self.model.contacts is not None:
+        if self.model._contact_scene is not None:
             total = total + self.model._run("contact_energy", scalar_array(q), p=p)
         return total
 
@@ -194,7 +194,7 @@ def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: 
         return None
     f_ext = np.zeros((len(model.bodies), 6), object) + 0.0
     for name, wrench in felt:
-        f_ext[model.body(name).index] += np.asarray(wrench, dtype=object)
+        f_ext[model.bodies[name].index] += np.asarray(wrench, dtype=object)
     return list(model._run("external_force", scalar_array(q), f_ext, p=p))
 
 
@@ -237,7 +237,7 @@ class Acting:
             found = text(given["q"], given["v"], given.get("x", ()), given["t"][0], given.get("p", ()))
             return found if self.nx else found.force
 
-        self.function = CompiledFunction("acting_forces", run, self.inputs, charts={"q": model.chart})
+        self.function = CompiledFunction("acting_forces", run, self.inputs, charts={"q": model._chart})
 
     def given(self, t: Any, p: Any) -> Acting:
         """The same at a time, zero if not given, and with run-time parameters, nominal if not given."""
@@ -258,7 +258,7 @@ class Acting:
         return any(name in call.inputs for call in program.walk() if isinstance(call, Call))
 
     def _arguments(self, q: Any, v: Any) -> list[Any]:
-        p = self.model.nominal_parameters if self.p is None else self.p
+        p = self.model.parameters.nominal if self.p is None else self.p
         given = {"q": q, "v": v, "x": self.x, "t": self.t, "p": p}
         return [given[name] for name, _ in self.inputs]
 
@@ -281,7 +281,7 @@ class Acting:
 
     def by_parameters(self, q: Any, v: Any) -> Array:
         """Changes of the joint forces (..., nv, np) with the model's run-time parameters."""
-        return self.by("p", q, v)[0][..., : len(self.model.nominal_parameters)]
+        return self.by("p", q, v)[0][..., : len(self.model.parameters.nominal)]
 
     def refuse_memory(self, what: str) -> None:
         """Raise InputError where what acts has states of its own or goes by the clock: not every function follows."""
@@ -333,20 +333,20 @@ class Passive(Methods):
         texts = PassiveForces.under(model, rules)
 
         def made() -> CompiledFunction:
-            names = ("q", "v", "p") if model.parameter_names else ("q", "v")
-            sizes = {"q": (model.nq,), "v": (model.nv,), "p": (len(model.nominal_parameters),)}
+            names = ("q", "v", "p") if model._parameter_names else ("q", "v")
+            sizes = {"q": (model.nq,), "v": (model.nv,), "p": (len(model.parameters.nominal),)}
 
             def run(q: Flat, v: Flat, p: Flat | None = None) -> Any:
                 found = texts.total(q, v, None if p is None else scalar_array(p))
                 return found if found else np.empty((0,), object)
 
             inputs = [(name, sizes[name]) for name in names]
-            return CompiledFunction("passive_force", run, inputs, charts={"q": model.chart})
+            return CompiledFunction("passive_force", run, inputs, charts={"q": model._chart})
 
         self._check_parameters("passive_force", p)
         function = once(Memory.of(model).table("passive forces"), texts.choices, made)
         given = [q, v]
-        if model.parameter_names:
+        if model._parameter_names:
             given.append(model._nominal_beside([q, v]) if p is None else p)
         found: Array = function(*given, out=out, threads=threads)
         return found
@@ -366,11 +366,11 @@ class Passive(Methods):
             return ActingForces(texts.total(q, v, scalar_array(p) if len(p) else None), ())
 
         def kept() -> Acting:
-            return Acting(model, text, np.zeros(0), len(model.nominal_parameters))
+            return Acting(model, text, np.zeros(0), len(model.parameters.nominal))
 
         return once(Memory.of(model).table("acting forces"), texts.choices, kept).given(t, p)
 
     def _own(self, control: Any, p: Any) -> Any:
         """Of run-time parameters that a control reads as well, those of the model, which come first."""
-        size = len(self.nominal_parameters)
+        size = len(self.parameters.nominal)
         return p if control is None or p is None else np.asarray(p)[..., :size] if size else None

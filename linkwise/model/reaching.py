@@ -109,7 +109,7 @@ def _solver(
             goal.check(model)
         rng = np.random.default_rng(1)
         samples = np.array([model.random_configuration(rng) for _ in range(4)])
-        lower, upper = model.lower, model.upper
+        lower, upper = model.limits.lower, model.limits.upper
         if limits == "ignore":
             lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
         problem = KinematicsProblem(model, goals, _movable(model, joints, locked), lower, upper, samples)

@@ -17,6 +17,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.null_space import in_double
 from linkwise.targets import check_on_host
+from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.functions.function import CompiledFunction
@@ -130,7 +131,7 @@ def _along_all(
 
 def _parameters(model: Linearization, p: Any) -> list[tuple[Any, int]]:
     """The run-time parameters, where there are any, and their axes."""
-    return [(model.nominal_parameters if p is None else p, 1)] if model._parameter_count else []
+    return [(model.parameters.nominal if p is None else p, 1)] if model._parameter_count else []
 
 
 def _part(function: CompiledFunction, wanted: Sequence[str]) -> CompiledFunction:
@@ -173,7 +174,8 @@ def _closed(model: Linearization, state: State, f_ext: Any, t: Any, p: Any, thre
     change that keeps the closures closed, and with them the rank, (D_bJ_c)*ν = -J_c*(D_bν), which no v̇_ab feels.
     """
     n = model.nv
-    dtype, (q, v, tau, f_ext, t, p) = in_double(*state, f_ext, t, p)
+    check_on_host("derivatives of second order are computed", *state, f_ext, t, p)
+    dtype, (q, v, tau, f_ext, t, p) = in_double(PROCESSOR, *state, f_ext, t, p)
     changes = model._closed_changes(q, v, tau, f_ext, t, p, threads)
     tree = model.linearize_inverse(q, v, changes.vdot, f_ext, order=2, p=p, threads=threads)
     x, multipliers = changes.vdot_changes, changes.multiplier_changes

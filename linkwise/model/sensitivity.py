@@ -85,7 +85,7 @@ class Sensitivities(StateSpaces):
         whole[..., : 2 * n] = np.eye(2 * n)
         motion = HeldMotion("sensitivity", self, p, threads, acting)  # type: ignore[arg-type]
         motion.refuse_clocks()
-        self.check_closures(q, v, p=p)
+        self.constraints.check(q, v, p=p)
         q, v = motion.closed(q, v)
         whole = motion.closed_change(q, v, whole)
         qs, vs, changes = [q], [v], [whole]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
-from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.model.null_space import NullSpace
 from linkwise.targets import check_on_host
+from linkwise.targets.batch import HostBatch
+from linkwise.targets.device import Device
 from linkwise.trace.block import ArraySpec
 
 if TYPE_CHECKING:
@@ -40,12 +41,10 @@ class SolvedByNumbers(CompiledFunction):
         """None: there is no program to call."""
         return
 
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         """A batch at a time."""
         check_on_host(f"{self.name} with a solver that tests ranks runs", *arrays)
-        batch = CallBatch(self.name, self.inputs, arrays)
-        if batch.is_symbolic:
-            return super().general(*arrays, out=out, threads=threads)
+        batch = HostBatch(self.name, self.inputs, arrays)
         given = {
             name: np.broadcast_to(array, (*batch.shape, *shape))
             for (name, shape), array in zip(self.inputs, batch.arrays, strict=True)
@@ -56,24 +55,28 @@ class SolvedByNumbers(CompiledFunction):
         results = batch.outputs(specs, out)
         for (_, target), value in zip(results, values, strict=True):
             target[...] = value
-        finished = batch.finish(results, out)
-        return type(result)(*finished) if isinstance(result, tuple) else finished[0]
+        return batch.finish(results)
 
-    def _solved(self, given: dict[str, Any], threads: int | None) -> Any:
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single array."""
+        return {"constraint_forces": ConstraintForces, "impulse": Impulse}.get(self.name)
+
+    def _solved(self, given: dict[str, Any], threads: int) -> Any:
         model, q, v = self.model, given["q"], given["v"]
         p, t = given.get("p"), given.get("t")
         system = NullSpace(
             model.mass_matrix(q, p=p, threads=threads),
-            model.constraint_jacobian(q, t, v=v, p=p, threads=threads),
+            model.constraints.jacobian(q, t=t, v=v, p=p, threads=threads),
         )
         if self.name in ("forward_dynamics", "constraint_forces"):
             f = given["tau"] - model.bias_force(q, v, given.get("f_ext"), p=p, threads=threads)
-            gamma = -model.constraint_bias(q, v, t, p=p, threads=threads)
+            gamma = -model.constraints.bias(q, v, t=t, p=p, threads=threads)
             vdot, multipliers = (x[..., 0] for x in system.solve(f[..., None], gamma[..., None]))
             if self.name == "forward_dynamics":
                 return vdot
             return ConstraintForces(multipliers, self._wrenches(given, multipliers))
-        rates = model.closure_rate(q, v, t, p=p, threads=threads)
+        rates = model.constraints.rate(q, v, t=t, p=p, threads=threads)
         change, impulses = (x[..., 0] for x in system.solve(np.zeros_like(v)[..., None], -rates[..., None]))
         return v + change if self.name == "project_velocity" else Impulse(v + change, impulses)
 

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.model.closed_dynamics import ClosedDynamics
 from linkwise.model.held_motion import HeldMotion
 from linkwise.model.null_space import RANK
 from linkwise.model.passive_forces import Acting
 from linkwise.model.rank import basis_of
-from linkwise.model.statics import Statics
 from linkwise.model.tangent_space import TangentSpace
 from linkwise.targets import check_on_host
 
@@ -33,7 +33,7 @@ class StateSpace(NamedTuple):
     B: Any
 
 
-class StateSpaces(TangentSpace, Statics):
+class StateSpaces(TangentSpace, ClosedDynamics):
     """The linearised motion of a model, as methods."""
 
     def state_space(
@@ -73,20 +73,20 @@ class StateSpaces(TangentSpace, Statics):
             t: time, for closures that depend on it.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
-            control: what acts besides, as for ``simulate``: a function, :class:`~linkwise.Actuators`, other elements or
+            control: what acts besides, as for ``simulate``: a function, :class:`~linkwise.Drives`, other elements or
                 a list of these, in their initial states. The states of their own follow in x (without ``dt``), and p
                 has the model's parameters first.
             rules: which of the model's passive forces act, as for ``simulate``.
         """
         if actuated is not None:
             whole = self.state_space(q, v, tau, dt=dt, t=t, p=p, threads=threads, control=control, rules=rules)
-            return StateSpace(whole.A, whole.B @ self.actuation_matrix(actuated))
+            return StateSpace(whole.A, whole.B @ self.statics.actuation_matrix(actuated))
         acting, p = self._acting(control, rules, t, p), self._own(control, p)
         if dt is not None and acting is not None:
             acting.refuse_memory("state_space over a time step")
         check_on_host("state_space is computed", q, v, tau, t, p)
         if self.closures:
-            self.check_closures(self._one(q), v, t, p=p)
+            self.constraints.check(self._one(q), v, t=t, p=p)
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
         if dt is not None:
             motion = HeldMotion("state_space over a time step", self, p, threads, acting, t)  # type: ignore[arg-type]
@@ -131,7 +131,7 @@ class StateSpaces(TangentSpace, Statics):
     def _in_independent(self, A: Array, B: Array, q: Array, v: Array, t: Any, p: Any) -> tuple[Array, Array]:
         """The same in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
         n = self.nv
-        J_c = self.constraint_jacobian(q, t, v=v, p=p)
+        J_c = self.constraints.jacobian(q, t=t, v=v, p=p)
         N_q, of_q = basis_of(J_c[self._place_rows])
         N, of_v = basis_of(J_c)
         turning = self._derivative("closure_rate", "q", q, v, t=t, p=p) @ N_q

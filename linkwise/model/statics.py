@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError
+from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.actuation import JointTransmission
-from linkwise.model.closed_dynamics import ClosedDynamics
-from linkwise.model.configuration_space import ConfigurationSpace
+from linkwise.model.base import Group
+from linkwise.model.null_space import RANK
+from linkwise.model.roots import nearest_root
 from linkwise.model.support import support_margin
+
+if TYPE_CHECKING:
+    from linkwise.sim.motion import JointRules
 
 _ROWS = {"all": slice(0, 6), "rotation": slice(0, 3), "position": slice(3, 6)}
 
@@ -27,12 +31,118 @@ class Workspace(NamedTuple):
     """The body's poses (size, 4, 4) there."""
 
 
-class Statics(ConfigurationSpace, ClosedDynamics):
-    """Joint forces at rest, actuation, workspace."""
+class Equilibrium(NamedTuple):
+    """A configuration q (..., nq) that stays at rest, and the multipliers (..., m) of the closures there."""
 
-    def static_force(
-        self, q: ArrayLike, loads: Mapping[str, ArrayLike] | None = None, *, p: ArrayLike | None = None
-    ) -> Array:
+    q: Any
+    multipliers: Any
+
+
+class Statics(Group):
+    """A model at rest: joint forces that hold it, where it rests and stands, its actuation and workspace."""
+
+    attribute = "statics"
+
+    def equilibrium(
+        self,
+        q: ArrayLike,
+        tau: ArrayLike | None = None,
+        f_ext: ArrayLike | None = None,
+        *,
+        t: ArrayLike | None = None,
+        tol: float = 1e-10,
+        p: ArrayLike | None = None,
+        control: Any = None,
+        rules: JointRules | None = None,
+    ) -> Equilibrium:
+        """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.
+
+        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by Levenberg's steps: the springs of the
+        model pull as they do in ``simulate``, and so does ``control``. Dry friction is smooth and holds nothing at
+        rest; joint limits are not looked at. Whether it is stable is not asked. External forces keep their components
+        in body frames.
+
+        Args:
+            q: the guess (nq).
+            tau: joint forces (nv).
+            f_ext: external forces (n_bodies, 6) in body frames.
+            t: time.
+            tol: the largest force (relative to the largest of gravity's) and residual that may be left.
+            p: run-time parameters (np).
+            control: what acts besides, as for ``simulate``, without states of its own; p has the model's parameters
+                first.
+            rules: which of the model's passive forces act, as for ``simulate``.
+        """
+        model = self.model
+        x = model._one(q)
+        acting, p = model._acting(control, rules, t, p), model._own(control, p)
+        if acting is not None and acting.nx:
+            acting.refuse_memory("statics.equilibrium")
+        n, m = model.nv, len(model._labels)
+        force = np.zeros(n) if tau is None else np.asarray(tau, float)
+        if force.shape != (n,):
+            raise InputError("tau of statics.equilibrium has the wrong shape", got=str(force.shape), allowed=f"({n},)")
+        rows = model._place_rows
+        still = np.zeros(n)
+        if model.closures:
+            x = model.assemble(x, t=t, p=p)
+
+        def lacking(at: Array) -> Array:
+            """The joint forces that are missing for rest, before the closures'."""
+            needed: Array = model._run("bias_force", at, still, f_ext=f_ext, p=p) - force
+            return needed if acting is None else needed - np.asarray(acting.force(at, still))
+
+        scale = max(1.0, float(np.abs(model._run("bias_force", x, still, f_ext=f_ext, p=p)).max(initial=0.0)))
+
+        def parts(state: Array) -> tuple[Array, Array]:
+            multipliers = np.zeros(m)
+            multipliers[rows] = state[model.nq :] * scale
+            return state[: model.nq], multipliers
+
+        def residual(states: Array, _: Array) -> Array:
+            at, multipliers = parts(states[0])
+            e = lacking(at)
+            if not m:
+                return e[None] / scale
+            J_c = model.constraints.jacobian(at, t=t, p=p)
+            return np.concatenate([(e - J_c.T @ multipliers) / scale, model.closure_error(at, t=t, p=p)])[None]
+
+        def jacobian(states: Array, _: Array) -> Array:
+            at, multipliers = parts(states[0])
+            by_q: Array = model.linearize_inverse(at, still, still, f_ext, p=p).dq
+            if acting is not None:
+                by_q = by_q - acting.by("q", at, still)[0]
+            if not m:
+                return by_q[None] / scale
+            J_c = model.constraints.jacobian(at, t=t, p=p)
+            by_q = by_q - model._derivative("held", "q", at, still, still, multipliers, t=t, p=p).efforts
+            upper = np.concatenate([by_q / scale, -J_c[rows].T], axis=1)
+            lower = np.concatenate([J_c[rows], np.zeros((len(rows), len(rows)))], axis=1)
+            return np.concatenate([upper, lower])[None]
+
+        def moved(states: Array, step: Array, _: Array) -> Array:
+            return np.concatenate(
+                [model._run("integrate", states[0, : model.nq], step[0, :n]), states[0, model.nq :] + step[0, n:]]
+            )[None]
+
+        # The multipliers that come nearest to balance begin the search.
+        balance: Array = np.zeros(0)
+        if m:
+            J_c = model.constraints.jacobian(x, t=t, p=p)[rows]
+            balance = np.linalg.lstsq(J_c.T, lacking(x) / scale, rcond=RANK)[0]
+        states, errors = nearest_root(residual, jacobian, moved, np.concatenate([x, balance])[None], tol)
+        at, multipliers = parts(states[0])
+        if np.abs(errors).max(initial=0.0) > tol:
+            worst = int(np.argmax(np.abs(errors[0, :n])))
+            raise LinkwiseError(
+                "no equilibrium was found from this guess",
+                got=f"{errors[0, worst] * scale:.3g} N m (or N) left at {model.freedom_names[worst]!r}",
+                allowed=f"{tol * scale:.3g}",
+                do="give a guess that is nearer, or other joint forces",
+            )
+        return Equilibrium(at, multipliers)
+
+    def force(self, q: ArrayLike, loads: Mapping[str, ArrayLike] | None = None, *, p: ArrayLike | None = None) -> Array:
         """Joint forces (..., nv) that hold the model still against gravity, its springs and loads.
 
         τ = g(q) - passive_force(q, 0) - Σ J*f. Without springs and loads it is :meth:`gravity_force`: gravity
@@ -48,19 +158,19 @@ class Statics(ConfigurationSpace, ClosedDynamics):
         Example:
             >>> from linkwise.samples import planar_arm
             >>> arm = planar_arm(1, length=0.5, mass=0.2)
-            >>> tau = arm.static_force([0.0], {"link1": (0, 0, 0, 0, -2.0, 0)})  # at the joint itself: no lever
+            >>> tau = arm.statics.force([0.0], {"link1": (0, 0, 0, 0, -2.0, 0)})  # at the joint itself: no lever
             >>> bool(abs(tau - arm.gravity_force([0.0])).max() < 1e-12)
             True
         """
-        weight = self._run("gravity_force", q, p=p)
-        tau: Array = weight - self.passive_force(q, weight * 0.0, p=p)  # at rest, in the precision and place of q
+        weight = self.model._run("gravity_force", q, p=p)
+        tau: Array = weight - self.model.passive_force(q, weight * 0.0, p=p)  # at rest, in the precision and place of q
         for body, load in (loads or {}).items():
             f = np.asarray(load, float)
             if f.shape[-1:] not in ((3,), (6,)):
                 raise InputError(
                     f"the load on {body!r} has the wrong shape", got=str(f.shape), allowed="(..., 3) or (..., 6)"
                 )
-            J = self._run("jacobian", q, p=p, **self._at(body, None))[..., -f.shape[-1] :, :]
+            J = self.model._run("jacobian", q, p=p, **self.model._at(body, None))[..., -f.shape[-1] :, :]
             tau = tau - np.einsum("...ij,...i->...j", J, f)
         return tau
 
@@ -73,10 +183,10 @@ class Statics(ConfigurationSpace, ClosedDynamics):
             q: configuration (..., nq).
             points: (..., n, 3), where it touches the ground, world axes; n is 3 or more.
         """
-        gravity = np.asarray(self.gravity, float)
+        gravity = np.asarray(self.model.gravity, float)
         if not np.linalg.norm(gravity) > 0.0:
-            raise InputError("nothing tips without gravity", got=f"gravity {self.gravity}", do="model.with_gravity(…)")
-        return support_margin(self._run("center_of_mass", q), points, gravity)
+            raise InputError("nothing tips without gravity", got=f"gravity {gravity}", do="model.with_gravity(…)")
+        return support_margin(self.model._run("center_of_mass", q), points, gravity)
 
     def manipulability(
         self,
@@ -96,7 +206,7 @@ class Statics(ConfigurationSpace, ClosedDynamics):
         """
         if rows not in _ROWS:
             raise InputError("no such rows", got=repr(rows), allowed='"all", "position" or "rotation"')
-        J = self._run("jacobian", q, p=p, **self._at(body, None))[..., _ROWS[rows], :]
+        J = self.model._run("jacobian", q, p=p, **self.model._at(body, None))[..., _ROWS[rows], :]
         size: Array = (
             np.prod(np.linalg.svd(J, compute_uv=False), axis=-1)
             if J.shape[-1] >= J.shape[-2]
@@ -122,15 +232,15 @@ class Statics(ConfigurationSpace, ClosedDynamics):
 
         Example:
             >>> from linkwise.samples import planar_arm
-            >>> places = planar_arm(2, length=0.5).workspace("link2", 100, 0)
+            >>> places = planar_arm(2, length=0.5).statics.workspace("link2", 100, 0)
             >>> bool((abs(places.poses[:, :2, 3]) <= 0.5 + 1e-12).all())
             True
         """
-        at = self._at(body, node)
-        q = self.random_configuration(rng, size)
-        if self.closures:
-            q = self.assemble(q)
-        return Workspace(q, self._run("pose", q, **at))
+        at = self.model._at(body, node)
+        q = self.model.random_configuration(rng, size)
+        if self.model.closures:
+            q = self.model.assemble(q)
+        return Workspace(q, self.model._run("pose", q, **at))
 
     def actuation_matrix(self, actuated: Sequence[str] | None = None) -> Array:
         """B (nv, m): joint forces τ = B f of motors' forces f; a one at the freedom that a motor moves.
@@ -143,23 +253,23 @@ class Statics(ConfigurationSpace, ClosedDynamics):
 
         Example:
             >>> from linkwise.samples import planar_arm
-            >>> planar_arm(2).actuation_matrix(["joint2"]).tolist()
+            >>> planar_arm(2).statics.actuation_matrix(["joint2"]).tolist()
             [[0.0], [1.0]]
         """
-        if actuated is None and self.actuators:
+        if actuated is None and self.model.actuators:
             return self._gears()
         if actuated is None:
-            free = {j.name for j in self.joints if j.nv == 6 and self.bodies[j.index].parent < 0}
-            actuated = [j.name for j in self.joints if j.mimic is None and j.name not in free]
-        places = self._places_in_v(actuated)
-        B = np.zeros((self.nv, len(places)))
+            free = {j.name for j in self.model.joints if j.nv == 6 and self.model.bodies[j.index].parent < 0}
+            actuated = [j.name for j in self.model.joints if j.mimic is None and j.name not in free]
+        places = self.model._places_in_v(actuated)
+        B = np.zeros((self.model.nv, len(places)))
         B[places, range(len(places))] = 1.0
         return B
 
     def _gears(self) -> Array:
         """What each actuator does to each freedom."""
-        B = np.zeros((self.nv, len(self.actuators)))
-        for k, actuator in enumerate(self.actuators):
+        B = np.zeros((self.model.nv, len(self.model.actuators)))
+        for k, actuator in enumerate(self.model.actuators):
             if not isinstance(actuator.transmission, JointTransmission):
                 raise InputError(
                     f"what actuator {actuator.name!r} does to the joints depends on the configuration",
@@ -168,7 +278,7 @@ class Statics(ConfigurationSpace, ClosedDynamics):
                     do='name the joints that have motors: actuated=["joint1", …]',
                 )
             for name, gear in actuator.transmission.gears:
-                joint = self.joint(name)
+                joint = self.model.joints[name]
                 share = 1.0 if joint.mimic is None else joint.mimic.multiplier
                 B[joint.v_slice, k] += share * np.asarray(gear)
         return B

@@ -31,7 +31,7 @@ def length(model: Model, transmission: Transmission, q: Vector, p: Vector | None
             for a, b in pairwise(frames):
                 total = total + _norm_and_unit(points[b] - points[a])[0] * factor
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
-        joint = model.joint(name)
+        joint = model.joints[name]
         own = list(q[joint.q_slice])
         m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         if joint.nq != joint.nv:
@@ -47,7 +47,7 @@ def speed(model: Model, transmission: Transmission, q: Vector, v: Vector, p: Vec
     total: Scalar = 0.0
     if isinstance(transmission, JointTransmission):
         for name, gear in transmission.gears:
-            joint = model.joint(name)
+            joint = model.joints[name]
             m = joint.mimic.multiplier if joint.mimic else 1.0
             for g, x in zip(gear, v[joint.v_slice], strict=True):
                 total = total + x * (g * m) if g else total
@@ -66,7 +66,7 @@ def speed(model: Model, transmission: Transmission, q: Vector, v: Vector, p: Vec
 def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: list[Scalar]) -> None:
     """Add what the joints feel to nv numbers."""
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
-        joint = model.joint(name)
+        joint = model.joints[name]
         m = joint.mimic.multiplier if joint.mimic else 1.0
         for i, g in enumerate(gear, joint.v_slice.start):
             if g:

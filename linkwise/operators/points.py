@@ -141,5 +141,5 @@ def _refuse_flexible(links: Sequence[Link | None]) -> None:
         raise InputError(
             "the operators of closures need rigid bodies where couplings of joints are",
             got=f"a coupling at the flexible body {', '.join(names)}",
-            do="use model.constraint_jacobian, constraint_bias and forward_dynamics",
+            do="use model.constraints.jacobian, model.constraints.bias and model.forward_dynamics",
         )

@@ -73,7 +73,7 @@ def _steps(page: ReportPage) -> None:
     model = samples.stewart_platform()
     rng = np.random.default_rng(7)
     q = model.assemble(model.integrate(model.neutral(), 0.15 * rng.normal(size=model.nv)))
-    v, tau = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    v, tau = model.constraints.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
     rows, total = step_rows(model, q, v, tau)
     page.part("Steps A to F: forward dynamics with closed loops")
     page.table(
@@ -97,7 +97,7 @@ def platform_motion(duration: float = 4.0, pictures: int = 121) -> Trajectory:
     damping = np.zeros(model.nv)
     for k in slides:
         stiffness[model.joints[k].v_slice], damping[model.joints[k].v_slice] = 900.0, 3.0
-    plate = model.joint("plate_pose").v_slice
+    plate = model.joints["plate_pose"].v_slice
     push = np.zeros(model.nv)
     push[plate] = [0.25, -0.2, 0.7, 0.1, 0.12, 0.12]
     q = model.assemble(model.integrate(model.neutral(), push))

@@ -173,9 +173,9 @@ def satellite_motion(duration: float = 12.0, pictures: int = 241) -> Trajectory:
     stiffness = np.zeros(model.nv)
     v = np.zeros(model.nv)
     for name in ("right hinge", "left hinge"):
-        stiffness[model.joint(name).v_slice] = 7.0
+        stiffness[model.joints[name].v_slice] = 7.0
     v[model.joints[0].v_slice] = [0.35, 0.15, 0.3, 0.0, 0.0, 0.0]
-    v[model.joint("right hinge").v_slice] = 0.5
+    v[model.joints["right hinge"].v_slice] = 0.5
     springs = JointSprings(model, stiffness=stiffness)
     t = np.linspace(0.0, duration, pictures)
     return simulate(model, model.neutral(), v, duration=duration, control=springs, output_times=t, rtol=1e-10)

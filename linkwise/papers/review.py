@@ -151,7 +151,7 @@ def _loops(page: ReportPage) -> None:
     rng = np.random.default_rng(2)
     for model in (samples.four_bar(1), samples.slider_crank(), samples.stewart_platform()):
         q = model.assemble(model.integrate(model.neutral(), 0.2 * rng.normal(size=model.nv)))
-        v, tau = model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+        v, tau = model.constraints.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
         found = {name: model.with_closure_solver(name).forward_dynamics(q, v, tau) for name in METHODS}
         scale = max(float(np.abs(x).max()) for x in found.values())
         apart = max(float(np.abs(x - y).max()) for x in found.values() for y in found.values()) / scale
@@ -176,7 +176,7 @@ def _loops(page: ReportPage) -> None:
     )
     model = samples.slider_crank()
     t = np.linspace(0.0, 1.5, 121)
-    v = model.project_velocity(model.neutral(), np.eye(model.nv)[0] * 6.0)
+    v = model.constraints.project_velocity(model.neutral(), np.eye(model.nv)[0] * 6.0)
     run = simulate(model, model.neutral(), v * (6.0 / v[0]), duration=1.5, output_times=t, rtol=1e-9)
     open_by, drift = float(np.abs(run.closure_error).max()), float(np.abs(run.energy - run.energy[0]).max())
     ground = Line(np.array([[0.0, 0, 0], [0.45, 0, 0]]), -1, 2.0, dots=False)

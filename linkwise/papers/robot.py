@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise import samples
-from linkwise.mechanism.bodies_and_joints import rows
+from linkwise.mechanism.bodies_and_joints import Named, rows
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model
@@ -46,7 +46,7 @@ _SHAPES: dict[str, list[tuple[Any, tuple[float, ...], tuple[float, float, float]
 def dressed_arm() -> Model:
     """The Stanford arm of Saha 1999 table 3 with a housing: the same bodies, to be looked at."""
     model = samples.stanford_arm()
-    bodies = tuple(replace(body, visuals=_shapes(body.name)) for body in model.bodies)
+    bodies = Named(replace(body, visuals=_shapes(body.name)) for body in model.bodies)
     return replace(model, bodies=bodies, base_visuals=_shapes("world"))
 
 

@@ -27,7 +27,7 @@ def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any)
                 allowed="controls that follow from t, q, v, p and states that flow",
                 do="give the law itself, or the value at this time",
             )
-    count = len(model.nominal_parameters) if p is None else np.shape(p)[-1]
+    count = len(model.parameters.nominal) if p is None else np.shape(p)[-1]
     # A Motion without limits: at a limit a mechanism has no linear model.
     motion = Motion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
 
@@ -41,7 +41,7 @@ def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any)
         return made.given(t, p)
     # What a table says at this time is read behind the parameters, as in a run.
     times = np.asarray(0.0 if t is None else t, float)
-    given = np.asarray(model.nominal_parameters if p is None else p, float)
+    given = np.asarray(model.parameters.nominal if p is None else p, float)
     batch = np.broadcast_shapes(times.shape, given.shape[:-1])
     rows = [np.broadcast_to(table.row(times), (*batch, table.width)) for table in tables]
     return made.given(t, np.concatenate([np.broadcast_to(given, (*batch, count)), *rows], axis=-1))

@@ -103,7 +103,7 @@ class PD(Element):
         self.tables = tables_in(self.q, self.v)
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
-    def gains(self) -> tuple[Any, Any]:
+    def implicit_gains(self) -> tuple[Any, Any]:
         """Those of the law."""
         return self.kp, self.kd
 
@@ -256,7 +256,7 @@ class SeriesElastic(Element):
         start: Sequence[float] | None = None,
     ) -> None:
         self.model = model
-        found = [model.joint(name) for name in joints]
+        found = [model.joints[name] for name in joints]
         for joint in found:
             if joint.nv != 1 or joint.nq != 1 or joint.mimic is not None:
                 raise InputError(f"joint {joint.name!r} does not have one freedom of its own", got=repr(joint.type))
@@ -346,7 +346,7 @@ class ReactionWheel(Element):
         check_not_negative("limit", limit, or_infinite=True)
         check_finite("start", start)
         self.inertia = inertia
-        self.model, self.body = model, model.body(body).name
+        self.model, self.body = model, model.bodies[body].name
         self.axis = _direction(axis, "the axis").tolist()
         self.torque, self.limit, self.start = _strength(torque, "the torque"), float(limit), float(start)
 

@@ -101,7 +101,7 @@ class Bushing(Element):
         return 0.5 * (d @ (self.k * d) + theta @ (self.k_turning * theta))
 
     def _parameters(self, p: Vector) -> Any:
-        count = len(self.model.nominal_parameters)
+        count = len(self.model.parameters.nominal)
         return np.asarray(p)[:count] if count else None
 
     def _pose(self, end: Any, q: Vector, p: Any) -> Any:

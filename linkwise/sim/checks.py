@@ -65,7 +65,7 @@ def check_start(motion: Motion, y: Array) -> None:
         raise InputError(
             "q0 is beyond joint limits",
             got=", ".join(f"{name} (limit {bound:g})" for name, bound in beyond.items()),
-            allowed="model.lower <= q0 <= model.upper",
+            allowed="model.limits.lower <= q0 <= model.limits.upper",
             do='start inside, or pass limits="ignore" (--limits ignore)',
         )
 

@@ -27,7 +27,7 @@ class ClosedStates:
         self.motion, self.model, self.tol = motion, motion.model, tol
         self.q, self.v, x = (np.array(part, float) for part in np.split(y, [motion.nq, motion.nq + motion.nv], axis=1))
         self.given: dict[str, Any] = {}
-        own = len(motion.model.nominal_parameters)
+        own = len(motion.model.parameters.nominal)
         if own:
             self.given["p"] = np.array(p[:, :own], float)
         if motion.is_timed:
@@ -84,7 +84,7 @@ def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_giv
             ModelWarning(
                 f"v0 moves against closure {motion.model._labels[equation][0]!r}, and was projected onto the closures",
                 got=f"rates up to {before[state, equation]:.3g} rad/s or m/s",
-                do="v0 = model.project_velocity(q0, v0) says the same",
+                do="v0 = model.constraints.project_velocity(q0, v0) says the same",
             ),
             stacklevel=3,
         )

@@ -92,7 +92,7 @@ class Controller(Element):
                 raise InputError(
                     f"{self._name()} cannot be traced",
                     got=reason,
-                    allowed="lw.where instead of `if`, NumPy or lw.sin instead of math.sin",
+                    allowed="lw.math.where instead of `if`, NumPy or lw.math.sin instead of math.sin",
                     do="rewrite it, or give a rate and python=True",
                 )
             self.in_python = bool(reason)

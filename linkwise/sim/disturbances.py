@@ -53,7 +53,7 @@ class BodyForce(Element):
         self, model: Model, body: str, wrench: Load, *, frame: str = "body", point: Sequence[float] = (0.0, 0.0, 0.0)
     ) -> None:
         check_choice("frame", frame, ("body", "world"))
-        self.model, self.body, self.frame = model, model.body(body).name, frame
+        self.model, self.body, self.frame = model, model.bodies[body].name, frame
         self.load = _checked(wrench, 6, "the wrench")
         self.tables = tables_in(self.load)
         self.point = checked_numbers(point, 3, "the point").tolist()
@@ -71,7 +71,7 @@ class BodyForce(Element):
         return {self.body: [*(m + c for m, c in zip(moment, arm, strict=True)), *force]}
 
 
-class BodyForces(Element):
+class ExternalForces(Element):
     """Forces on all bodies at once, as ``f_ext`` of the model's functions has them.
 
     Args:
@@ -113,4 +113,4 @@ def as_loads(model: Model, f_ext: Any) -> tuple[Element, ...]:
         return f_ext
     if isinstance(f_ext, Mapping):
         return tuple(BodyForce(model, body, wrench) for body, wrench in f_ext.items())
-    return (BodyForces(model, f_ext),)
+    return (ExternalForces(model, f_ext),)

@@ -17,12 +17,12 @@ from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
 from linkwise.spatial.scalar import where, within
 
-__all__ = ["Actuators"]
+__all__ = ["Drives"]
 
 Control = float | ArrayLike | Mapping[str, Any] | Callable[..., Any] | Table
 
 
-class Actuators(Element):
+class Drives(Element):
     """The actuators of a model (``model.actuators``), driven by a control u.
 
     Args:
@@ -37,9 +37,10 @@ class Actuators(Element):
         >>> import linkwise as lw
         >>> b = lw.ModelBuilder("arm")
         >>> b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5), joint_name="pin")
-        >>> b.add_actuator(lw.Actuator("servo", lw.JointTransmission({"pin": 1.0}), gain=(50, 0, 0), bias=(0, -50, -5)))
+        >>> pin = lw.equipment.JointTransmission({"pin": 1.0})
+        >>> b.add_actuator(lw.equipment.Actuator("servo", pin, gain=(50, 0, 0), bias=(0, -50, -5)))
         >>> model = b.build()
-        >>> motion = lw.simulate(model, [0.0], duration=5.0, control=lw.Actuators(model, u=0.5))
+        >>> motion = lw.simulate(model, [0.0], duration=5.0, control=lw.Drives(model, u=0.5))
         >>> round(float(motion.q[-1, 0]), 3)
         0.457
     """

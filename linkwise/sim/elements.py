@@ -2,7 +2,7 @@
 
 An element says, over any scalar, which joint forces and which forces on bodies it exerts, how its own states change and
 which energy it stores. Elements are traced into the simulation's kernel, so the rules of compiled functions hold: no
-``if`` on values (``lw.where`` instead), no ``math`` (``lw.sin`` and the like), no randomness inside.
+``if`` on values (``lw.math.where`` instead), no ``math`` (``lw.math.sin`` and the like), no randomness inside.
 """
 
 from __future__ import annotations
@@ -15,15 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError, LinkwiseError
+from linkwise.errors import FrozenElementError, InputError
 from linkwise.sim.tables import Table
 
 Scalar = Any
 Vector = Any  # an object array or a sequence of scalars
-
-
-class FrozenElementError(LinkwiseError, AttributeError):
-    """An attempt to change an element after it was made."""
 
 
 class _Finished(ABCMeta):
@@ -102,7 +98,7 @@ class Element(metaclass=_Finished):
         """The held states from a sample on, nh numbers; asked for when it is due."""
         return list(x[self.nx : self.nx + self.nh])
 
-    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+    def implicit_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
         """Stiffness and damping (nv each) that its joint forces have, for steps that take them implicitly; or None."""
         return None
 

@@ -10,12 +10,12 @@ from linkwise.algorithms.closed_system import ConstraintForces
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.sim.motion import CAUSES
-from linkwise.targets.processor import PROCESSOR
+from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.jumps import Jumps
-    from linkwise.targets.home import Home
+    from linkwise.targets.device import Device
 
 
 _ROUNDING = 1e-9  # of the largest energy, below which a work is not worth a word
@@ -85,7 +85,7 @@ class Explained:
     t: Array
     q: Array
     v: Array
-    home: Home
+    home: Device
     jumps: Jumps | None
 
     def forces(self) -> Forces:

@@ -21,7 +21,7 @@ from linkwise.sim.events import Event
 
 _KEPT = 64  # functions of each model that are known to have no effects
 
-TRACEABLE = "functions of (t, q, v, p) with lw.where instead of `if` and lw.sin instead of math.sin"
+TRACEABLE = "functions of (t, q, v, p) with lw.math.where instead of `if` and lw.math.sin instead of math.sin"
 _ADVICE = (
     "keep what changes in the state of lw.Controller(model, law, state=...); draw noise beforehand, "
     "lw.Torque(times, values) or lw.Table.noise(...); or call it once for each sample, "
@@ -36,7 +36,7 @@ class FrozenElement(Element):
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
         self.start, self.name = tuple(element.initial()), name_of(element)
-        self.formulas, self.own_gains = dict(formulas), element.gains()
+        self.formulas, self.own_gains = dict(formulas), element.implicit_gains()
         self.asked = element if element.in_python else None
 
     @classmethod
@@ -74,7 +74,7 @@ class FrozenElement(Element):
         """As it was."""
         return self.start
 
-    def gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+    def implicit_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
         """As they were."""
         return self.own_gains
 
@@ -136,7 +136,7 @@ def frozen_event(event: Event, model: Model, n_parameters: int) -> Event:
             f"the event {event.name!r} cannot be compiled",
             got=reason or f"it returns {count} numbers, not one",
             allowed="a function of (t, q, v, p) that does not branch on values",
-            do="use lw.where, lw.sin and NumPy arithmetic instead of `if` and math.*",
+            do="use lw.math.where, lw.math.sin and NumPy arithmetic instead of `if` and math.*",
         )
     return replace(event, function=formula)
 

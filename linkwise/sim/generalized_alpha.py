@@ -29,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.mechanism.parameters import Values
-from linkwise.sim.implicit import Matrix, factorized, solved
+from linkwise.sim.implicit import Matrix, add_elasticity, factorized, solved
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag, program
@@ -129,15 +128,7 @@ class _Texts:
             for i, x in enumerate(change):
                 if not is_zero(x):
                     S[i][j] = S[i][j] - x
-        values = Values(m.model, own)
-        for body in m.model.bodies:
-            if body.flexible is None:
-                continue
-            k, d = values.elasticity(body)
-            for part, factor in ((body.flexible.stiffness, by_place * k), (body.flexible.damping, by_rate * d)):
-                for i, j in zip(*np.nonzero(part), strict=True):
-                    a, b = body.v_slice.start + int(i), body.v_slice.start + int(j)
-                    S[a][b] = S[a][b] + float(part[i, j]) * factor
+        add_elasticity(S, m, p, by_place, by_rate)
         return S
 
 
@@ -203,7 +194,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
         *kept,
     )
     exact_factor, exact_solve = _exact(work, texts, sizes)
-    if m.model.closures or m.model.rolls:
+    if m.model.closures or m.model._rolls:
         factor, solve = exact_factor, exact_solve
     else:
         factor, solve = _stiff(work, texts, sizes)

@@ -48,9 +48,9 @@ def impacts(model: Model) -> tuple[ImpactEvent, ...]:
         return gap
 
     def leave(t: float, q: Any, v: Any) -> tuple[Any, Any]:
-        return q, np.asarray(model.impact(q, v, t=t if timed else None).v)
+        return q, np.asarray(model.contacts.impact(q, v, t=t if timed else None).v)
 
     timed = any(closure.type.time_dependent for closure in model.closures)
     return tuple(
-        ImpactEvent(reach(k), direction=-1, action=leave, name=name) for k, name in enumerate(model.contact_names)
+        ImpactEvent(reach(k), direction=-1, action=leave, name=name) for k, name in enumerate(model.contacts.names)
     )

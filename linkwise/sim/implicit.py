@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.mechanism.parameters import Values
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
@@ -64,6 +65,19 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
             columns.append([*chart, *vdot, *moved[nv:]])
     J = [[columns[j][i] for j in range(nz)] for i in range(nz)]
     return J, list(columns[nz])
+
+
+def add_elasticity(A: Matrix, m: Motion, p: Flat, by_place: Scalar, by_rate: Scalar) -> None:
+    """Add K by_place + D by_rate of the bodies that deform to a matrix over the velocities."""
+    values = Values(m.model, m.model_parameters(p))
+    for body in m.model.bodies:
+        if body.flexible is None:
+            continue
+        k, d = values.elasticity(body)
+        for part, factor in ((body.flexible.stiffness, by_place * k), (body.flexible.damping, by_rate * d)):
+            for i, j in zip(*np.nonzero(part), strict=True):
+                row, column = body.v_slice.start + int(i), body.v_slice.start + int(j)
+                A[row][column] = A[row][column] + float(part[i, j]) * factor
 
 
 def factorized(A: Matrix) -> Matrix:
@@ -119,7 +133,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     rates = work.rates
     names = _stage_names(method)
     # Accelerations under constraints are long texts, whose derivatives in all directions are not written out.
-    in_tiles = m.model.rolls or bool(m.model.closures)
+    in_tiles = m.model._rolls or bool(m.model.closures)
     system = _in_tiles(work, method) if in_tiles else _written_out(work, method)
     advance: list[Statement] = [*system.factor]
     for i in range(len(method.alpha)):

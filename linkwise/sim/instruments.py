@@ -13,25 +13,25 @@ from linkwise.errors import InputError
 from linkwise.mechanism.actuation import Sensor
 from linkwise.memoized import cached_property
 from linkwise.model.transmissions import length, speed
-from linkwise.sim.drives import Actuators
+from linkwise.sim.drives import Drives
 from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
 from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
-__all__ = ["Sensors"]
+__all__ = ["Instruments"]
 
 
 @dataclass(frozen=True)
-class Sensors:
+class Instruments:
     """The sensors of a model (``model.sensors``).
 
     Args:
         names: those to read; all that can be, if not given.
-        drives: the :class:`Actuators` of the run, first in its ``control``: sensors of their forces need to know u.
+        drives: the :class:`Drives` of the run, first in its ``control``: sensors of their forces need to know u.
     """
 
     names: Sequence[str] | None = None
-    drives: Actuators | None = None
+    drives: Drives | None = None
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> dict[str, Array]:
         """For each sensor its readings (..., T, size), with its noise; SI units, rad, quaternions w, x, y, z."""
@@ -57,10 +57,10 @@ class _Run:
     are. Where bodies deform or parameters vary from run to run, each frame is asked for by itself, once.
     """
 
-    def __init__(self, trajectory: Trajectory, model: Any, drives: Actuators | None) -> None:
+    def __init__(self, trajectory: Trajectory, model: Any, drives: Drives | None) -> None:
         self.trajectory, self.model, self.drives = trajectory, model, drives
         self.q, self.v, self.p = trajectory.q, trajectory.v, trajectory.model_parameters
-        self.swept = self.p is None and not model.is_flexible
+        self.swept = self.p is None and not model._is_flexible
         self.known: dict[tuple[str, str], Array] = {}
 
     def _once(self, what: str, frame: str, make: Callable[[], Array]) -> Array:
@@ -134,7 +134,7 @@ class _Run:
         return np.concatenate([_times(R, turning), _times(R, at)], axis=-1)
 
     def column(self, sensor: Sensor, of: Array, which: str) -> Array:
-        joint = self.model.joint(sensor.target)
+        joint = self.model.joints[sensor.target]
         m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         part = of[..., joint.q_slice if which == "q" else joint.v_slice]
         return part * m + (offset if which == "q" else 0.0)
@@ -208,7 +208,7 @@ def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
 def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
     """Mass centre, its velocity, and the angular momentum about it, of a body and all that it carries."""
     model = run.model
-    root = model.body(sensor.target).index
+    root = model.bodies[sensor.target].index
     carried = {root}
     for body in model.bodies[root + 1 :]:
         if body.parent in carried:
@@ -243,7 +243,7 @@ def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
     if run.drives is None or actuator not in run.drives.actuators:
         raise InputError(
             f"the sensor {sensor.name!r} reads the force of an actuator, which depends on its control",
-            do="lw.Sensors(drives=actuators) with the lw.Actuators of the run",
+            do="lw.Instruments(drives=actuators) with the lw.Drives of the run",
         )
     drives, place = run.drives, run.drives.actuators.index(actuator)
 
@@ -280,9 +280,9 @@ def _quaternion(R: Array) -> Array:
 _READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
     "joint_position": lambda run, s: run.column(s, run.q, "q"),
     "joint_velocity": lambda run, s: run.column(s, run.v, "v"),
-    "joint_drive_force": lambda run, s: run.trajectory.tau[..., run.model.joint(s.target).v_slice],
-    "ball_orientation": lambda run, s: run.q[..., run.model.joint(s.target).q_slice],
-    "ball_angular_velocity": lambda run, s: run.v[..., run.model.joint(s.target).v_slice],
+    "joint_drive_force": lambda run, s: run.trajectory.tau[..., run.model.joints[s.target].v_slice],
+    "ball_orientation": lambda run, s: run.q[..., run.model.joints[s.target].q_slice],
+    "ball_angular_velocity": lambda run, s: run.v[..., run.model.joints[s.target].v_slice],
     "actuator_position": lambda run, s: _drive(run, s, "position"),
     "actuator_velocity": lambda run, s: _drive(run, s, "velocity"),
     "actuator_force": lambda run, s: _drive(run, s, "force"),

@@ -129,7 +129,7 @@ def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
 
 def nearest_within(model: Model, q: ArrayLike) -> np.ndarray:
     """The configuration nearest to q within the limits, those of joints that follow others included."""
-    low, high = np.array(model.lower, float), np.array(model.upper, float)
+    low, high = np.array(model.limits.lower, float), np.array(model.limits.upper, float)
     for joint in model.joints:
         if joint.mimic is None or not joint.mimic.multiplier:
             continue

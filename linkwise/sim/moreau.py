@@ -23,7 +23,7 @@ from linkwise.spatial.scalar import Scalar, where
 
 def stepping(model: Model, rules: JointRules) -> Model:
     """The model with rows along its joints where the rules ask for them: rigid limits, dry friction."""
-    scene = model.contacts
+    scene = model._contact_scene
     if scene is None:
         raise InputError(
             'method="moreau" is for models whose bodies touch',
@@ -35,7 +35,7 @@ def stepping(model: Model, rules: JointRules) -> Model:
     chosen = replace(scene, rules=replace(own, joint_limits=limits, joint_friction=friction))
 
     def made() -> Model:
-        return model if chosen == scene else replace(model, contacts=chosen)
+        return model if chosen == scene else replace(model, _contact_scene=chosen)
 
     return once(Memory.of(model).table("models in steps"), (limits, friction), made)
 
@@ -83,9 +83,9 @@ def moreau(work: Work) -> Step:
 def _implicit(m: Motion, active: Flat, h: Scalar) -> list[Scalar]:
     """The h·(dampers) + h²/4·(springs) of all freedoms; gains of actuators only where these are not at their limits."""
     total: list[Scalar] = [h * d for d in m.damping()]
-    limits = [float(limit) for limit in m.model.effort_limit]
+    limits = [float(limit) for limit in m.model.limits.effort]
     for element in m.elements:
-        gains = element.gains()
+        gains = element.implicit_gains()
         if gains is not None:
             for i, (kp, kd) in enumerate(zip(*gains, strict=True)):
                 more = h * float(kd) + 0.25 * h * h * float(kp)

@@ -50,7 +50,7 @@ class JointRules:
             ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
         friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
-        effort: whether actuators stop at ``model.effort_limit``.
+        effort: whether actuators stop at ``model.limits.effort``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
             contact without restitution, which costs a row for each limited coordinate.
         limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
@@ -189,7 +189,7 @@ class Motion:
 
     def stored(self, values: Flat) -> Flat:
         """The same values; of a large mechanism, in memory, so that a sum over them is all that is written out."""
-        return stored(values) if self.model.rolls else values
+        return stored(values) if self.model._rolls else values
 
     # States.
     def parts(self, y: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
@@ -253,7 +253,7 @@ class Motion:
 
     @cached_property
     def _own_joints(self) -> list[Any]:
-        return [joint for joint in self.model.independent if joint.nv]
+        return [joint for joint in self.model._independent if joint.nv]
 
     @cached_property
     def structure_constants(self) -> list[tuple[int, int, int, float]]:
@@ -318,7 +318,7 @@ class Motion:
             for i, value in enumerate(on_modes, body.v_slice.start):
                 passive[i] = passive[i] + value
         if self.rules.effort:
-            limits = (float(limit) for limit in self.model.effort_limit)
+            limits = (float(limit) for limit in self.model.limits.effort)
             active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
         return active, passive
 
@@ -383,7 +383,7 @@ class Motion:
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
         for felt in self.passive.on_bodies(q, v, self.model_parameters(p)).values():
-            yield from ((self.model.body(name), wrench, []) for name, wrench in felt.items())
+            yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
 
     def _on_bodies(
         self, q: Flat, element: Element, wrenches: dict[Any, Any] | None

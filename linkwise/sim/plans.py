@@ -29,8 +29,8 @@ from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.work import Step, Work, program, settled
 from linkwise.spatial.scalar import is_zero
-from linkwise.targets.home import Home
-from linkwise.targets.processor import PROCESSOR
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.program import Program
 
 _KEPT = 32  # plans for each model
@@ -126,7 +126,7 @@ class Plan:
             f"{self.why_hosted}; lw.Sampled(model, control, rate) calls it once for each sample"
         )
 
-    def check_home(self, home: Home) -> None:
+    def check_home(self, home: Device) -> None:
         """Refuse a home whose kernels cannot call the Python functions that this needs."""
         if self.hosted and not home.calls_python:
             raise InputError(
@@ -189,12 +189,12 @@ class Plan:
         """Whether no Python function is called on the way."""
         return self.routine.is_compilable
 
-    def kernel(self, count: int, dtype: Any = np.float64, home: Home = PROCESSOR) -> Any:
+    def kernel(self, count: int, dtype: Any = np.float64, home: Device = PROCESSOR) -> Any:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
         few = count < 3
         key = ("loop", np.dtype(dtype), few, home.name)
         if key not in self._kernels:
-            self._kernels[key] = home.runner(self.routine, np.dtype(dtype), few)
+            self._kernels[key] = home.kernel(self.routine, np.dtype(dtype), few)
         return self._kernels[key]
 
     @cached_property
@@ -259,11 +259,11 @@ class Plan:
                 tau[k] += m.checked_force(element.function(float(t[k, 0]), q, v, p[k, : m.n_given]), element)
         return (tau,)
 
-    def observer(self, home: Home) -> Any:
+    def observer(self, home: Device) -> Any:
         """The compiled routine that observes."""
         key = ("observer", home.name)
         if key not in self._kernels:
-            self._kernels[key] = home.runner(self._observing, np.dtype(np.float64), False)
+            self._kernels[key] = home.kernel(self._observing, np.dtype(np.float64), False)
         return self._kernels[key]
 
     @cached_property
@@ -299,7 +299,7 @@ class Plan:
         curves: RunTables,
         members: Array,
         slack: float,
-        home: Home = PROCESSOR,
+        home: Device = PROCESSOR,
     ) -> dict[str, Any]:
         """Derived quantities of samples y (..., T, ny) at times t (T), of members (...) with parameters p (..., np).
 
@@ -331,7 +331,7 @@ class Plan:
 
 def _built(routine: Program) -> Any:
     """On the processor, in double precision, for many states."""
-    return PROCESSOR.runner(routine, np.dtype(np.float64), single_states=False)
+    return PROCESSOR.kernel(routine, np.dtype(np.float64), few_states=False)
 
 
 def plan_for(

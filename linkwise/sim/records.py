@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwise.sim.loop import Loop
     from linkwise.sim.run import Run
     from linkwise.sim.trajectory import Trajectory
-    from linkwise.targets.home import Home
+    from linkwise.targets.device import Device
 
 _SINGLE_STEPS = 2**24
 
@@ -329,7 +329,7 @@ class AtTimes(Records):
         return t, y
 
 
-def _memory(home: Home, out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Any:
+def _memory(home: Device, out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Any:
     """Memory for samples: that of an earlier trajectory, or new."""
     if out is None:
         try:

@@ -21,8 +21,8 @@ from linkwise.sim.states import States
 from linkwise.sim.step_size import StepSize
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock
-from linkwise.targets.home import Home
-from linkwise.targets.processor import PROCESSOR
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 
 _CHUNK_SECONDS = 0.1  # the kernel comes up for air this often: for the progress bar and for Ctrl-C
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
@@ -51,7 +51,7 @@ class Run:
         curves: RunTables,
         times: Array | None = None,
         out: Trajectory | None = None,
-        home: Home = PROCESSOR,
+        home: Device = PROCESSOR,
     ) -> None:
         self.plan, self.states, self.sizes, self.curves, self.home = plan, states, sizes, curves, home
         self.happened = Happenings(plan, states, curves)
@@ -71,7 +71,7 @@ class Run:
         self.records = plan.records(self, times, out)
         self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
-        if plan.is_compiled and not plan.motion.model.rolls:
+        if plan.is_compiled and not plan.motion.model._rolls:
             self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.routine.operations, count))))
 
     def _begin(self) -> None:

@@ -61,7 +61,7 @@ class Encoder:
         if self.joints is None:
             found = [j for j in model.joints if j.mimic is None and j.nq == 1 and j.nv == 1]
         else:
-            found = [_with_one_coordinate(model.joint(name)) for name in self.joints]
+            found = [_with_one_coordinate(model.joints[name]) for name in self.joints]
         places = trajectory.q[..., [j.q_slice.start for j in found]]
         scale = np.array([j.mimic.multiplier if j.mimic else 1.0 for j in found], places.dtype)
         offset = np.array([j.mimic.offset if j.mimic else 0.0 for j in found], places.dtype)
@@ -136,7 +136,7 @@ class ForceTorque:
         A trajectory from a CSV file has lost those forces; one from npz has them.
         """
         model = model_of(trajectory)
-        index = model.joint(self.joint).index
+        index = model.joints[self.joint].index
         wrenches = model.joint_wrenches(
             trajectory.q, trajectory.v, trajectory.vdot, trajectory.f_ext, p=trajectory.model_parameters
         )

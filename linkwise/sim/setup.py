@@ -61,7 +61,7 @@ class Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
-        name = _name_for(method, model)
+        name = checked_method(method)
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
@@ -79,7 +79,7 @@ class Setup:
 
     def with_method(self, method: str | GeneralizedAlpha) -> Setup:
         """The same by another method."""
-        name = _name_for(method, self.model)
+        name = checked_method(method)
         return replace(self, method=method if isinstance(method, GeneralizedAlpha) else name)
 
     @property
@@ -146,18 +146,6 @@ class Setup:
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
 
 
-def _name_for(method: str | GeneralizedAlpha, model: Model) -> str:
-    """A method's own name; refuses what it cannot do."""
-    name = checked_method(method)
-    if name == "variational" and model.is_flexible:
-        raise InputError(
-            "the variational integrator is for models whose bodies are all rigid",
-            got=f"the flexible body {next(body.name for body in model.bodies if body.modes)!r}",
-            do='use "dop853", "rk4", or "generalized_alpha" for fast modes',
-        )
-    return name
-
-
 def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequence[Event]) -> None:
     """Refuse what only steps with contact can do."""
     if method == "moreau":
@@ -168,7 +156,7 @@ def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequen
             got=f"method={method!r}",
             do='limits="spring", or method="moreau" for a model whose bodies touch',
         )
-    rigid = None if model.contacts is None else rigid_meeting(model)
+    rigid = None if model._contact_scene is None else rigid_meeting(model)
     if rigid is not None and not any(isinstance(event, ImpactEvent) for event in events):
         raise InputError(
             f"the method {method!r} takes contacts as forces, and rigid surfaces have none",

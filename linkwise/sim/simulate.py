@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.errors import IntegrationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
@@ -24,21 +25,17 @@ from linkwise.sim.checks import (
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
-from linkwise.sim.run import IntegrationWarning, Run
+from linkwise.sim.run import Run
 from linkwise.sim.setup import Setup
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.trajectory import Trajectory
-from linkwise.targets.processor import home_of
+from linkwise.targets.llvm.device import device_of
 
-__all__ = ["IntegrationWarning", "SlowControlWarning", "simulate"]
+__all__ = ["simulate"]
 
 _BATCH_SAMPLES = 101  # for a batch that asks for no output times
-
-
-class SlowControlWarning(UserWarning):
-    """A control function could not be traced and runs in Python."""
 
 
 def simulate(
@@ -82,7 +79,7 @@ def simulate(
     L-stable, with exact derivatives). All methods work in a chart around each step's start (Munthe-Kaas), so
     quaternions stay of length one.
 
-    Models of many bodies (``model.rolls``) run the same way, with their sweeps as loops inside the kernel: no long
+    Models of many bodies (``model._rolls``) run the same way, with their sweeps as loops inside the kernel: no long
     compilation, and time in proportion to the bodies. Only ``"rodas4"`` needs a matrix, and time with their square.
 
     Models with closures move on their manifold, also where constraints are redundant and through singular
@@ -164,7 +161,7 @@ def simulate(
         check_positive("dt", dt)
     absolute = checked_atol(rtol, atol, max_step, min_step)
     workers = checked_threads(threads)
-    home = home_of([given for given in (q0, v0, p, x0) if given is not None])
+    home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
         q0 = home.to_host(q0)
         v0, p, x0 = (None if given is None else home.to_host(given) for given in (v0, p, x0))

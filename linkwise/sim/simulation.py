@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, LinkwiseError
+from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
@@ -23,12 +23,11 @@ from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
 from linkwise.sim.setup import Setup
-from linkwise.sim.simulate import SlowControlWarning
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Clock
-from linkwise.targets.processor import PROCESSOR, home_of
+from linkwise.targets.llvm.device import PROCESSOR, device_of
 
 if TYPE_CHECKING:
     from linkwise.targets.c.stand_alone import Simulator
@@ -107,7 +106,7 @@ class Simulation:
         self._tolerances, self._threads = tolerances, checked_threads(threads)
         self.model, self._dt, self._as_is = model, float(dt), bool(as_is)
         self._t = float(t0)
-        if home_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
+        if device_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
             raise InputError(
                 "a simulation in pieces runs on the processor",
                 got="arrays on a device",

@@ -102,8 +102,8 @@ def _check(plan: Plan, bits: int) -> None:
         raise InputError(
             "a control that runs in Python cannot be part of a simulator that runs by itself",
             got=plan.why_hosted or "samples by a Python function",
-            do="write it so that it can be traced (lw.where, lw.sin); or bring its forces as parameters from outside: "
-            "control=lambda t, q, v, p: p",
+            do="write it so that it can be traced (lw.math.where, lw.math.sin); or bring its forces as parameters "
+            "from outside: control=lambda t, q, v, p: p",
         )
     if plan.is_adaptive and bits != 64:
         raise InputError(

@@ -40,7 +40,7 @@ class States:
         self.dtype = np.dtype(np.float32 if single else np.float64)
         q = checked_vector("q0", q0, model.nq)
         v = checked_vector("v0", np.zeros(model.nv) if v0 is None else v0, model.nv)
-        nominal = model.nominal_parameters
+        nominal = model.parameters.nominal
         given = checked_vector("p", nominal if p is None else p, len(nominal), or_more=True)
         x = np.array(initial_states(elements), float)
         x = checked_vector("x0", x if x0 is None else x0, len(x))

@@ -19,7 +19,7 @@ def standing_still(
     shape = (*states.shape, len(t))
     nothing = np.empty((*shape, 0))
     p = states.p.reshape(*states.shape, -1)
-    own = p[..., None, : len(model.nominal_parameters)] if len(model.nominal_parameters) else None
+    own = p[..., None, : len(model.parameters.nominal)] if len(model.parameters.nominal) else None
     energy = np.broadcast_to(model.potential_energy(np.empty((*states.shape, 1, 0)), p=own), shape)
     zero = np.zeros(states.shape, int)
     return Trajectory(

@@ -74,5 +74,5 @@ def model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list
 
 def own_parameters(model: Model, p: Vector) -> Any:
     """The part of p that is the model's, or None."""
-    size = len(model.nominal_parameters)
+    size = len(model.parameters.nominal)
     return objects(list(p[:size])) if size else None

@@ -28,7 +28,7 @@ class MotionContacts:
 
     def __init__(self, motion: Trajectory) -> None:
         model = motion.model
-        if model is None or model.contacts is None or "contact_impulses" not in motion._values:
+        if model is None or model._contact_scene is None or "contact_impulses" not in motion._values:
             raise InputError(
                 "this motion has no contacts",
                 got=f"method={motion.method!r}" + ("" if model is None else f" and the model {model.name!r}"),
@@ -39,7 +39,7 @@ class MotionContacts:
     @property
     def names(self) -> tuple[str, ...]:
         """Of each point, what touches what."""
-        return self.model.contact_names
+        return self.model.contacts.names
 
     @property
     def gap(self) -> Array:
@@ -84,7 +84,7 @@ class MotionContacts:
     @cached_property
     def places(self) -> ContactPoints:
         """Where the points are: gap, point, normal, tangents, at every sample."""
-        return self.model.contact_points(np.asarray(self.motion.q, float), p=self.motion.model_parameters)
+        return self.model.contacts.points(np.asarray(self.motion.q, float), p=self.motion.model_parameters)
 
     @property
     def points(self) -> Array:
@@ -96,7 +96,7 @@ class MotionContacts:
         """Force on the first body of each point, in the world's axes (..., T, n, 3), N."""
         places, own = self.places, self.impulse / self.step
         along = own[..., 1:, None] * np.asarray(places.tangents)
-        return own[..., :1] * np.asarray(places.normal) + along.sum(axis=-2)
+        return np.asarray(own[..., :1] * np.asarray(places.normal) + along.sum(axis=-2))
 
     @cached_property
     def mode(self) -> Array:

@@ -15,8 +15,8 @@ from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
 from linkwise.sim.explained import Explained
 from linkwise.sim.trajectory_outputs import Outputs
-from linkwise.targets.home import Home
-from linkwise.targets.processor import PROCESSOR
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -61,7 +61,7 @@ class Trajectory(Outputs, Explained):
         home: where the arrays are: the host, or a GPU.
     """
 
-    home: Home = PROCESSOR
+    home: Device = PROCESSOR
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Trajectory(Outputs, Explained):
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
         storage: Any = None,
-        home: Home = PROCESSOR,
+        home: Device = PROCESSOR,
     ) -> None:
         kept: Callable[[Any], Array] = np.asarray if home is PROCESSOR else lambda array: cast(Array, array)
         self.t, self.q, self.v = np.asarray(t), kept(q), kept(v)
@@ -109,7 +109,7 @@ class Trajectory(Outputs, Explained):
         """The same motion with all its arrays in NumPy; itself, if they are."""
         return self if self.home is PROCESSOR else self._moved(self.home.to_host, PROCESSOR)
 
-    def _at_home(self, home: Home) -> Trajectory:
+    def _at_home(self, home: Device) -> Trajectory:
         """The same motion, now on the host, with its arrays where a run keeps them."""
         return (
             self
@@ -117,7 +117,7 @@ class Trajectory(Outputs, Explained):
             else self._moved(lambda array: home.as_callers_library(home.to_device(array)), home)
         )
 
-    def _moved(self, move: Callable[[Any], Any], home: Home) -> Trajectory:
+    def _moved(self, move: Callable[[Any], Any], home: Device) -> Trajectory:
         def moved(array: Any) -> Any:
             with (home if self.home is PROCESSOR else self.home).entered():
                 return move(array)
@@ -193,7 +193,7 @@ class Trajectory(Outputs, Explained):
         if not sum(counts):
             return np.zeros((*self.q.shape[:-1], 0))
         q = np.asarray(self.q, float)
-        error = model.closure_error(q, np.broadcast_to(self.t, q.shape[:-1]).astype(float), p=self.model_parameters)
+        error = model.closure_error(q, t=np.broadcast_to(self.t, q.shape[:-1]).astype(float), p=self.model_parameters)
         return error * np.repeat(self.active > 0.5, counts, axis=-1)
 
     @cached_property
@@ -214,12 +214,12 @@ class Trajectory(Outputs, Explained):
         root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
         apart = there[..., :3, 3] - root[..., :3, 3]
         seen: Array = np.einsum("...ji,...j->...i", root[..., :3, :3], apart)
-        return seen - model.body(body).flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
+        return seen - model.bodies[body].flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
 
     @property
     def model_parameters(self) -> Array | None:
         """The model's own run-time parameters (..., 1, np), as its functions take them for all samples, or None."""
-        size = len(self._with_model("p").nominal_parameters)
+        size = len(self._with_model("p").parameters.nominal)
         return None if self.p is None or not size else self.p[..., None, :size]
 
     def _brought(self, array: Array) -> Array:
@@ -261,7 +261,7 @@ class Trajectory(Outputs, Explained):
         derived: Mapping[str, Array] | Observe,
         *,
         p: Any = None,
-        home: Home | None = None,
+        home: Device | None = None,
     ) -> Trajectory:
         """The same motion with other samples; elsewhere, with p there, if a home is given."""
         return Trajectory(

@@ -18,7 +18,7 @@ def column_names(trajectory: Trajectory) -> dict[str, list[str]]:
     q = [f"{k}" for k in range(trajectory.q.shape[-1])]
     v = [f"{k}" for k in range(trajectory.v.shape[-1])]
     if model is not None:
-        for joint in model.independent:
+        for joint in model._independent:
             for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
                 size = part.stop - part.start
                 names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]

@@ -23,8 +23,10 @@ the way has one sign at the step's start and the other at its end. Such a step i
 (:mod:`linkwise.sim.manifold`), which is not symplectic: the energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
-symmetries are kept. w is found by iteration to rounding, which converges fast for h well below the period of the
-fastest oscillation; where it does not converge the state becomes NaN, and the simulation says so.
+symmetries are kept. w is found by iteration to rounding, with 𝓜(q_m) for its matrix, which converges fast for h well
+below the period of the fastest oscillation; where it does not converge the state becomes NaN, and the simulation says
+so. Where bodies deform the matrix is 𝓜 + ½hD + ¼h²K, so that modes may be faster than the step: they then are kept, but
+slower than they should be.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
+from linkwise.sim.implicit import add_elasticity, factorized
+from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
@@ -83,6 +87,14 @@ def variational(work: Work) -> Step:
         """𝓜(q)⁻¹ π."""
         return list(m.model.mass_solve(objects(q), objects(momentum), p=m.model_parameters(p)))
 
+    def missed(q: Flat, momentum: Flat, h: Flat, p: Flat) -> list[Scalar]:
+        """How much w lacks where the momentum at the step's start does."""
+        if not m.model._is_flexible:
+            return solved(q, momentum, p)
+        A = [list(row) for row in m.model.mass_matrix(objects(q), p=m.model_parameters(p))]
+        add_elasticity(A, m, p, 0.25 * h[0] * h[0], 0.5 * h[0])
+        return solution(factorized(A), momentum)
+
     def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
         return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), [*w[nv:], *m.kept(y)], p)
 
@@ -110,7 +122,7 @@ def variational(work: Work) -> Step:
         *hold: Flat,
     ) -> dict[str, Any]:
         q_m, start, _ = ends(y, w, t, h, p)
-        missing = solved(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], p)
+        missing = missed(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], h, p)
         better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
         more: Sequence[Scalar] = []
         if hold:

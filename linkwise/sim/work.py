@@ -111,7 +111,7 @@ class Work:
 
     def _with_loops(self, straight: Block | Program) -> Block | Program:
         """The same program; what large models repeat for each joint as a loop."""
-        if isinstance(straight, Program) or not self.motion.model.rolls:
+        if isinstance(straight, Program) or not self.motion.model._rolls:
             return straight
         if id(straight) not in self._looped:
             self._looped[id(straight)] = straight, rerolled(straight)

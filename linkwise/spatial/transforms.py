@@ -260,6 +260,67 @@ class Rotation(_AboutOrigin):
         return out
 
 
+class Tilt(_AboutOrigin):
+    """Rotation about an axis across a coordinate axis e, by Rodrigues' parameters c with c·e = 0.
+
+    It is two reflections, R = (1 - k a a*)(1 - 2 e e*) with a = e + c×e and k = 2/(1 + c·c): the second only changes
+    signs, and a is 1 along e. A vector costs 5 multiplications, a symmetric matrix 20.
+    """
+
+    __slots__ = ("a", "across", "k", "ka")
+
+    def __init__(self, across: int, c: Vec, k: Scalar, kc: Vec) -> None:
+        e = Vec.unit(across)
+        self.across = across
+        self.k = k
+        self.a, self.ka = e + c.cross(e), e * k + kc.cross(e)
+
+    def rotate(self, v: Vec) -> Vec:
+        return self._reflected(self._flipped(v))
+
+    def rotate_back(self, v: Vec) -> Vec:
+        return self._flipped(self._reflected(v))
+
+    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        first = self.across
+
+        def entry(i: int, j: int) -> Scalar:
+            low, high = (i, j) if j != first and (i < j or i == first) else (j, i)  # a is 1 along e
+            reflected = (1.0 if i == j else 0.0) - self.a[low] * self.ka[high]
+            return -reflected if j == first else reflected
+
+        return Mat3.build(entry), Vec.zero()
+
+    def _flipped(self, v: Vec) -> Vec:
+        return Vec(*(-x if i == self.across else x for i, x in enumerate(v)))
+
+    def _sign(self, i: int, j: int, A: Mat3) -> Scalar:
+        return -A.m[i][j] if (i == self.across) != (j == self.across) else A.m[i][j]
+
+    def _reflected(self, v: Vec) -> Vec:
+        reflected: Vec = v - self.ka * self.a.dot(v)
+        return reflected
+
+    def _symmetric(self, A: Sym3) -> Sym3:
+        """A - a v* - v a* with v = kAa - ½k²(a*Aa) a, of the A with signs changed."""
+        flipped = Sym3.build_symmetric(lambda i, j: self._sign(i, j, A))
+        a, k = self.a, self.k
+        Aa = flipped @ a
+        v = Aa * k - a * ((k * k * 0.5) * a.dot(Aa))
+        return Sym3.build_symmetric(lambda i, j: flipped.m[i][j] - (a[i] * v[j] + a[j] * v[i]))
+
+    def _general(self, B: Mat3) -> Mat3:
+        """B - p a* - a r* with p = kBa - k²(a*Ba) a and r = kB*a, of the B with signs changed."""
+        flipped = Mat3.build(lambda i, j: self._sign(i, j, B))
+        a, k = self.a, self.k
+        Ba = flipped @ a
+        p, r = Ba * k - a * ((k * k) * a.dot(Ba)), flipped.transpose_times(a) * k
+        return Mat3.build(lambda i, j: flipped.m[i][j] - (p[i] * a[j] + a[i] * r[j]))
+
+
 class Shift(Value):
     """A translation by l, given in parent axes."""
 
@@ -446,15 +507,40 @@ def _merged(run: Sequence[Factor]) -> Sequence[Factor]:
     """Rotations one after the other as one, by its matrix; a turn about an axis where that is what they make."""
     if len(run) < 2:
         return run
-    rows = [Vec(*row) for row in run[0].matrix()[0].m]
-    for factor in run[1:]:
-        rows = [factor.rotate_back(row) for row in rows]
-    m = [list(row) for row in rows]
+    matrices = [factor.matrix()[0].m for factor in run]
+    varying = [k for k, rows in enumerate(matrices) if not all(is_constant(x) for row in rows for x in row)]
+    turn = run[varying[0]] if len(varying) == 1 else None
+    if isinstance(turn, Turn):
+        m = _around(_product(run[: varying[0]]), turn, _product(run[varying[0] + 1 :]))
+    else:
+        m = [list(row) for row in _product(run)]
     for axis in range(3):
         i, j, k = _plane(axis)
         if is_one(m[k][k]) and all(is_zero(x) for x in (m[i][k], m[j][k], m[k][i], m[k][j])):
             return [Turn(axis, m[i][i], m[j][i])]
-    return [Rotation(Mat3(m))] if any(isinstance(factor, Rotation) for factor in run) else run
+    no_axis = any(isinstance(factor, Rotation) for factor in run) or (
+        len(run) > 2 and any(isinstance(factor, Tilt) for factor in run)
+    )
+    return [Rotation(Mat3(m))] if no_axis else run
+
+
+def _product(run: Sequence[Factor]) -> list[Vec]:
+    """The rows of the matrix of rotations one after the other."""
+    rows = [Vec(*row) for row in (run[0].matrix()[0] if run else Mat3.identity()).m]
+    for factor in run[1:]:
+        rows = [factor.rotate_back(row) for row in rows]
+    return rows
+
+
+def _around(before: Sequence[Vec], turn: Turn, after: Sequence[Vec]) -> list[list[Scalar]]:
+    """A T B with constant A and B around one turn T: K + c K' + s K'' with constant K, 18 products and not 39."""
+    i, j, k = _plane(turn.axis)
+
+    def entry(a: Vec, column: int) -> Scalar:
+        x, y, z = (after[row][column] for row in (i, j, k))
+        return a[k] * z + turn.c * (a[i] * x + a[j] * y) + turn.s * (a[j] * x - a[i] * y)
+
+    return [[entry(a, column) for column in range(3)] for a in before]
 
 
 class _Adjoint:

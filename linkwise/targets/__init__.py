@@ -25,8 +25,7 @@ from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
-    from linkwise.targets.home import Home
-    from linkwise.targets.steps import Repetition
+    from linkwise.targets.device import Device
     from linkwise.trace.program import Program
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
@@ -36,8 +35,8 @@ _ON_HOST = (np.ndarray, float, int, list, tuple)
 class Target(ABC):
     """One way to write programs; perhaps also a place where they run.
 
-    A target with memory of its own (a GPU) has :meth:`holds` and :meth:`call`: a compiled function that is given arrays
-    in that memory runs there.
+    A target with memory of its own (a GPU) has :meth:`holds` and :meth:`device`: a compiled function that is given
+    arrays in that memory runs there.
     """
 
     name: ClassVar[str]
@@ -68,29 +67,8 @@ class Target(ABC):
         """Whether an argument of a call lives in this target's memory. Must not import anything."""
         return False
 
-    def call(
-        self,
-        program: Block | Program,
-        made: dict[Any, Any],
-        name: str,
-        arrays: Sequence[Any],
-        out: Any = None,
-        steps: tuple[int, Repetition] | None = None,
-    ) -> list[Any]:
-        """Evaluate a program where its arrays are; one result for each output.
-
-        Args:
-            program: what is computed; with loops only where ``loops`` says so.
-            made: where the target keeps what it compiled for this program, under keys of its own.
-            name: of the function, for messages.
-            arrays: one for each input; at least one of them is in this target's memory.
-            out: array or tuple of arrays to fill.
-            steps: how often the program is repeated, and the routine that does it; once, if None.
-        """
-        raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
-
-    def home(self, arrays: Sequence[Any]) -> Home:
-        """The place where arrays in this target's memory are, for runs that keep theirs there."""
+    def device(self, arrays: Sequence[Any]) -> Device:
+        """The place where arrays in this target's memory are, and where its code runs on them."""
         raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
 
     def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:

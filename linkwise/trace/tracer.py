@@ -334,7 +334,7 @@ class TracedBool(NumPyScalar):
 
 
 _NO_VALUE = (
-    "a traced scalar has no value while a program is being made: use lw.where(condition, a, b) instead of `if`, "
+    "a traced scalar has no value while a program is being made: use lw.math.where(condition, a, b) instead of `if`, "
     "lists or np.zeros(n, object) for results, and keep float(), math.* and loops that depend on values out of "
     "compiled functions"
 )

@@ -53,14 +53,15 @@ def bending(body: FlexibleBody, solids: Sequence[Solid], size: float) -> tuple[B
 
 def _following(body: FlexibleBody, solid: Solid) -> Bending:
     """Solid whose vertices follow the nearest nodes: x = Σ wᵢ [rᵢ + Γᵢη + Λᵢη × (x⁰ - rᵢ)], near ones weigh more."""
-    positions = np.array([node.position for node in body.nodes])
+    nodes = body.material_nodes
+    positions = np.array([node.position for node in nodes])
     away = solid.vertices[:, None, :] - positions  # (V, n, 3)
     distance = np.linalg.norm(away, axis=-1)
     count = min(_NEIGHBOURS, len(positions))
     nearest = np.argsort(distance, axis=1)[:, :count]
     weight = 1.0 / np.maximum(np.take_along_axis(distance, nearest, 1), 1e-9) ** 2
     weight /= weight.sum(axis=1, keepdims=True)
-    Gamma, Lambda, Q = (np.array([getattr(node, name) for node in body.nodes]) for name in ("Gamma", "Lambda", "Q"))
+    Gamma, Lambda, Q = (np.array([getattr(node, name) for node in nodes]) for name in ("Gamma", "Lambda", "Q"))
     arm = np.take_along_axis(away, nearest[..., None], 1)
     moved = Gamma[nearest] + np.cross(Lambda[nearest], arm[..., None], axisa=2, axisb=2, axisc=2)
     return Bending(solid, np.einsum("vk,vkim->vim", weight, moved), np.einsum("vk,vkimn->vimn", weight, Q[nearest]))
@@ -68,7 +69,7 @@ def _following(body: FlexibleBody, solid: Solid) -> Bending:
 
 def _tubes(body: FlexibleBody, size: float) -> tuple[Bending, ...]:
     """Tubes along the shortest tree that joins the nodes."""
-    nodes = body.nodes
+    nodes = body.material_nodes
     if len(nodes) < 2:
         return ()
     from scipy.sparse.csgraph import minimum_spanning_tree

@@ -43,7 +43,7 @@ class Freedom:
 
 def freedoms_of(model: Model, size: float) -> list[Freedom]:
     """Freedoms in the order of v, one for each number; ±π rad, or ± the model's size, where nothing limits one."""
-    return [freedom for joint in model.independent for freedom in _of_joint(model, joint, size)]
+    return [freedom for joint in model._independent for freedom in _of_joint(model, joint, size)]
 
 
 def _of_joint(model: Model, joint: JointInstance, size: float) -> list[Freedom]:
@@ -65,7 +65,7 @@ def _moved_by(model: Model, joint: JointInstance, k: int, handle: Handle, size: 
         return _turning(label, place, v_place, handle.part)
     if handle.kind == "way":
         return _in_chart(model, label, v_place)
-    low, high = (float(bounds[place]) for bounds in (model.lower, model.upper))
+    low, high = (float(bounds[place]) for bounds in (model.limits.lower, model.limits.upper))
     usual = size if handle.reach is None else handle.reach
     low = low if np.isfinite(low) else min(-usual, high - usual) if np.isfinite(high) else -usual
     high = high if np.isfinite(high) else max(usual, low + usual)

@@ -75,10 +75,10 @@ class LiveRun:
     """
 
     def __init__(self, model: Model, q: Array, v: Array | None = None, control: Any = None, dt: float = 1e-3) -> None:
-        names = model.parameter_names
+        names = model._parameter_names
         self.model = model if "gravity" in names else model.with_parameters((*names, "gravity"))
         self.gravity_place = next(each.slice for each in self.model.parameters if each.name == "gravity")
-        self.base = np.array(self.model.nominal_parameters)
+        self.base = np.array(self.model.parameters.nominal)
         self.pull = Pull(self.model, len(self.base))
         self.elements = [*as_elements(control), self.pull]
         self.dt = dt
@@ -179,7 +179,7 @@ class LiveRun:
         """The largest residual of a closure."""
         if not self.model.closures:
             return 0.0
-        return float(np.abs(self.model.closure_error(self.q, np.float64(self.t), p=self.own)).max(initial=0.0))
+        return float(np.abs(self.model.closure_error(self.q, t=np.float64(self.t), p=self.own)).max(initial=0.0))
 
     @property
     def real_time_factor(self) -> float:

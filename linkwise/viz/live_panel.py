@@ -49,9 +49,9 @@ class LivePanel:
 
     def _methods(self) -> tuple[str, ...]:
         model = self.page.model
-        no = {"variational"} if model.is_flexible or model.closures else set()
+        no = {"variational"} if model.closures else set()
         known = tuple(method for method in METHODS if method not in no)
-        if model.is_flexible:
+        if model._is_flexible:
             known = ("rodas4", *(method for method in known if method != "rodas4"))
         self.run.method = known[0]
         return known

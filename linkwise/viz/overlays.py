@@ -307,7 +307,7 @@ class ClosureForces(_Arrows):
         m = self.model
         v = np.zeros(m.nv) if moment.v is None else moment.v
         tau = np.zeros(m.nv) if moment.tau is None else moment.tau
-        wrenches = m.constraint_forces(moment.q, v, tau, moment.f_ext, np.float64(moment.t), p=moment.p).wrenches
+        wrenches = m.constraint_forces(moment.q, v, tau, moment.f_ext, t=np.float64(moment.t), p=moment.p).wrenches
         starts, ends = [], []
         for closure, wrench in zip(m.closures, wrenches, strict=True):
             if isinstance(closure, ClosureInstance):

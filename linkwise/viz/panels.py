@@ -40,7 +40,7 @@ class ShowPanel:
         bodies.on_update(self._later("bodies", lambda: self._bodies(bodies.value)))
         scale = gui.add_slider("force scale (log10)", -2.0, 2.0, 0.1, 0.0, hint="How long the arrows of forces are.")
         scale.on_update(self._later("scale", lambda: self._scale(10.0**scale.value)))
-        if model.is_flexible:
+        if model._is_flexible:
             factor = gui.add_slider("exaggerate bending", 1.0, 50.0, 0.5, 1.0, hint="Deformations times this.")
             factor.on_update(self._later("exaggerate", lambda: self._exaggerate(factor.value)))
             self.exaggeration = factor
@@ -125,7 +125,7 @@ class BodyTree:
     def _from_menu(self, menu: Any) -> Callable[[Any], Any]:
         async def changed(_: Any) -> None:
             name = menu.value
-            index = None if name == "none" else self.model.body(name).index
+            index = None if name == "none" else self.model.bodies[name].index
             self.page.worker.post("select", lambda: self.select(index))
 
         return changed

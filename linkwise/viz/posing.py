@@ -86,7 +86,7 @@ def settled(
             J.append(weight * rows)
         if model.closures:
             e.append(10.0 * model.closure_error(at))
-            J.append(10.0 * model.constraint_jacobian(at)[places])
+            J.append(10.0 * model.constraints.jacobian(at)[places])
         return np.concatenate(e), np.concatenate(J)[:, free]
 
     damping = 1e-6
@@ -135,7 +135,7 @@ def _stepped(model: Model, q: Array, J: Array, e: Array, scale: float, free: Arr
         candidate = model.integrate(q, step * min(1.0, _LONGEST / largest))
         stuck = _stuck(model, q, candidate)[columns] & moving
         if not stuck.any():
-            return np.clip(candidate, model.lower, model.upper)
+            return np.clip(candidate, model.limits.lower, model.limits.upper)
         moving &= ~stuck
     return None
 
@@ -154,11 +154,11 @@ def _damped(J: Array, e: Array, scale: float) -> Array:
 def _stuck(model: Model, q: Array, candidate: Array) -> Array:
     """Mask (nv) of freedoms at a limit that would go beyond; only joints with a number for each freedom have any."""
     found = np.zeros(model.nv, bool)
-    for joint in model.independent:
+    for joint in model._independent:
         if joint.nq == joint.nv:
             part = joint.q_slice
             now, then = q[part], candidate[part]
-            found[joint.v_slice] = ((now >= model.upper[part] - _AT) & (then > now)) | (
-                (now <= model.lower[part] + _AT) & (then < now)
+            found[joint.v_slice] = ((now >= model.limits.upper[part] - _AT) & (then > now)) | (
+                (now <= model.limits.lower[part] + _AT) & (then < now)
             )
     return found

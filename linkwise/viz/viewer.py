@@ -69,7 +69,7 @@ def view(
 def resting(model: Model, q: ArrayLike | None = None) -> Array:
     """A configuration to begin with: the given one, or the neutral one within limits; closed."""
     if q is None:
-        start = np.clip(model.neutral(), model.lower, model.upper)
+        start = np.clip(model.neutral(), model.limits.lower, model.limits.upper)
         return model.assemble(start) if model.closures else start
     array = numbers("q", q, model.nq)
     return model.assemble(array) if model.closures and not is_closed(model, array) else array

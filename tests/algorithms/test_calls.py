@@ -13,6 +13,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.closed_catalogue import EVERY
+from linkwise.model.making import METHODS
 from tests.oracles.eager import Eager
 from tests.random_trees import random_state, random_tree
 
@@ -294,9 +295,9 @@ def test_parameters_that_were_not_declared(model: lw.Model, states: Any) -> None
     with_mass = model.with_parameters(["body0.mass"])
     with wrong("p has the wrong shape for inverse_dynamics\n  got:     (2,)\n  allowed: (..., 1)"):
         with_mass.inverse_dynamics(*states, p=[1.0, 2.0])
-    with wrong("got:     'body0.mas'", lw.UnknownNameError):
+    with wrong("got:     'body0.mas'", lw.errors.UnknownNameError):
         model.with_parameters(["body0.mas"])
-    with wrong("did you mean 'body0.mass'", lw.UnknownNameError):
+    with wrong("did you mean 'body0.mass'", lw.errors.UnknownNameError):
         model.with_parameters(["body0.mas"])
     with wrong("parameters are given as a list of names"):
         model.with_parameters("body0.mass")
@@ -306,22 +307,22 @@ def test_parameters_that_were_not_declared(model: lw.Model, states: Any) -> None
 
 def test_unknown_names(model: lw.Model, states: Any) -> None:
     q = states[0]
-    with wrong("there is no body or frame of this name\n  got:     'Tool'", lw.UnknownNameError):
+    with wrong("there is no body or frame of this name\n  got:     'Tool'", lw.errors.UnknownNameError):
         model.pose(q, "Tool")
-    with wrong("did you mean 'tool'", lw.UnknownNameError):
+    with wrong("did you mean 'tool'", lw.errors.UnknownNameError):
         model.jacobian(q, "Tool")
     with wrong("body must be a name\n  got:     3"):
         model.pose(q, 3)  # type: ignore[arg-type]
-    with wrong("there is no function of this name\n  got:     'massmatrix'", lw.UnknownNameError):
+    with wrong("there is no function of this name\n  got:     'massmatrix'", lw.errors.UnknownNameError):
         model.function("massmatrix")
-    with wrong("did you mean 'joint1'", lw.UnknownNameError):
-        model.joint("joint11")
-    with wrong("there is no body of this name", lw.UnknownNameError):
-        model.body("tool")  # a frame, not a body
-    with wrong("there is no element of this name", lw.UnknownNameError):
+    with wrong("did you mean 'joint1'", lw.errors.UnknownNameError):
+        model.joints["joint11"]
+    with wrong("there is no body of this name", lw.errors.UnknownNameError):
+        model.bodies["tool"]  # a frame, not a body
+    with wrong("there is no body of this name", lw.errors.UnknownNameError):
         model.bodies["nobody"]
     with pytest.raises(KeyError):
-        model.joint("nothing")
+        model.joints["nothing"]
 
 
 def test_wrong_number_of_arguments(model: lw.Model, states: Any) -> None:
@@ -365,32 +366,32 @@ def test_changed_copies(model: lw.Model, states: Any) -> None:
     model.inverse_dynamics(q, v, vdot)
     close(model.with_gravity((0, 0, 0)).gravity_force(q), 0.0)
     rotors = np.linspace(0.1, 1.0, model.nv)
-    heavier = model.with_armature(rotors)
-    close(heavier.mass_matrix(q), model.with_armature(0.0).mass_matrix(q) + np.diag(rotors))
+    heavier = model.with_joint_constants(armature=rotors)
+    close(heavier.mass_matrix(q), model.with_joint_constants(armature=0.0).mass_matrix(q) + np.diag(rotors))
     close(
         model.with_body("body0", mass=0.0, com=(0, 0, 0), inertia=np.zeros((3, 3))).mass,
         model.mass - model.bodies[0].mass,
     )
-    np.testing.assert_array_equal(model.with_damping(0.5).damping, 0.5)
-    np.testing.assert_array_equal(model.with_friction(0.25).friction, 0.25)
-    assert model.with_name("other").name == "other"
+    np.testing.assert_array_equal(model.with_joint_constants(damping=0.5).joint_constants.damping, 0.5)
+    np.testing.assert_array_equal(model.with_joint_constants(friction=0.25).joint_constants.friction, 0.25)
+    assert model.renamed(name="other").name == "other"
     with wrong("gravity is not three numbers"):
         model.with_gravity((0, 0))
     with wrong("armature has the wrong length"):
-        model.with_armature([1.0] * (model.nv + 1))
+        model.with_joint_constants(armature=[1.0] * (model.nv + 1))
     with wrong("damping must be finite and not negative"):
-        model.with_damping(-1.0)
-    with wrong("there is no body of this name", lw.UnknownNameError):
+        model.with_joint_constants(damping=-1.0)
+    with wrong("there is no body of this name", lw.errors.UnknownNameError):
         model.with_body("nobody", mass=1.0)
 
 
 # What methods say of themselves.
 def test_signatures_and_words_that_no_function_knows(model: lw.Model) -> None:
     """Every function of the catalogue shows all its arguments, and refuses others, internal ones too."""
-    every = [name for name in EVERY if hasattr(lw.Model, name)]
+    every = [name for name in EVERY if name in METHODS]
     assert len(every) > 40
     for name in every:
-        shown = inspect.signature(getattr(lw.Model, name)).parameters
+        shown = inspect.signature(METHODS[name].method).parameters
         assert not any(p.kind is p.VAR_KEYWORD for p in shown.values()), name
         for by_name in ("out", "threads") if name in ("integrate", "difference") else ("p", "out", "threads"):
             assert shown[by_name].kind is inspect.Parameter.KEYWORD_ONLY and shown[by_name].default is None, name

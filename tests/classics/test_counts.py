@@ -102,7 +102,7 @@ def test_every_algorithm_can_be_counted() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(lw.UnknownNameError, match="newton_euler"):
+    with pytest.raises(lw.errors.UnknownNameError, match="newton_euler"):
         count("newton", 3)
     with pytest.raises(lw.InputError, match="regrouped"):
         count("newton_euler", 3, "modified dh")

@@ -81,5 +81,5 @@ def test_shapes_and_names() -> None:
     q, v, x = random_state(model, np.random.default_rng(0), (2,))
     with pytest.raises(lw.InputError, match="wrong shape"):
         run("articulated_body", model, q, v, x)
-    with pytest.raises(lw.UnknownNameError, match="articulated_body"):
+    with pytest.raises(lw.errors.UnknownNameError, match="articulated_body"):
         run("articulated", model, q[0])

@@ -66,7 +66,7 @@ def test_run_status_resume_report_replay(study, ok):
     out = ok("ensemble run study.toml --threads 1")
     assert "40 members: 40 done" in out
     assert "failure rate" in out
-    results = lw.ensemble.open("study")
+    results = lw.studies.open("study")
     assert {"effort", "side", "up.count", "up.first", "failure", "q_final"} <= set(results.outcomes)
     Path("study/records/00000003.json").unlink()
     assert "32 of 40 members, 4 of 5 blocks" in ok("ensemble status study.toml")
@@ -81,7 +81,7 @@ def test_run_status_resume_report_replay(study, ok):
 
 def test_the_study_is_what_it_says(study, ok):
     ok("ensemble run study.toml")
-    results = lw.ensemble.open("study")
+    results = lw.studies.open("study")
     model = lw.load("robot.urdf").with_parameters(["lower.mass"])
 
     def control(t, q, v, p):
@@ -105,7 +105,7 @@ def test_code_that_the_user_names(study, ok, run):
         "def half(trajectory):\n    return trajectory.q[:, -1, 0] / 2\n\nkeep = {'half': half}\n"
     )
     ok("ensemble run study.toml --code mine.py")
-    results = lw.ensemble.open("study")
+    results = lw.studies.open("study")
     assert np.array_equal(results["half"], results["q_final"][:, 0] / 2)
     status, _, err = run("ensemble resume study.toml")  # without the code it is another study
     assert status == 2

@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
     model = lw.load("panda.urdf")
     model.save("panda.lw.json")
     t = np.linspace(0.0, 0.02, 6)
-    q = np.clip(np.zeros(model.nq), model.lower, model.upper) + 0.0 * t[:, None]
+    q = np.clip(np.zeros(model.nq), model.limits.lower, model.limits.upper) + 0.0 * t[:, None]
     joints = [joint.name for joint in model.joints if joint.mimic is None]
     np.savetxt(
         "recorded.csv",
@@ -84,7 +84,9 @@ def test_example(line, folder, capsys, monkeypatch):
         words = _of_a_small_study(words)
     if words[0] == "view":
         model = lw.load("panda.urdf")
-        lw.simulate(model, np.clip(model.neutral(), model.lower, model.upper), duration=0.02).save("motion.npz")
+        lw.simulate(model, np.clip(model.neutral(), model.limits.lower, model.limits.upper), duration=0.02).save(
+            "motion.npz"
+        )
         if "--html" not in words:  # a page until Ctrl-C, which comes at once
             monkeypatch.setattr("linkwise.viz.page.Page.wait", Page.close)
             words += ["--no-open", "--port", "0"]
@@ -145,7 +147,7 @@ def test_all_robots_have_a_start():
         except lw.LinkwiseError:
             continue
         q = nearest_within(model, model.neutral())
-        if model.nv and not ((q >= model.lower - 1e-12) & (q <= model.upper + 1e-12)).all():
+        if model.nv and not ((q >= model.limits.lower - 1e-12) & (q <= model.limits.upper + 1e-12)).all():
             beyond.append(file.name)
     assert not beyond
 
@@ -237,5 +239,5 @@ def test_bench_warms_up(monkeypatch):
 
 
 def test_the_public_names_are_all_there_is():
-    assert set(dir(lw)) == {*lw.__all__, "__version__", "operators"}
+    assert set(dir(lw)) == {*lw.__all__, "__version__", "math"}
     assert not {"Any", "TYPE_CHECKING", "import_module"} & set(dir(lw))

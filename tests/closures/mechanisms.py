@@ -32,8 +32,8 @@ class EagerModel(lw.Model):
         given = {n: more[n] for n in EVERY[name].optional if more.get(n) is not None}
         function = self.function(name, *given)
         arrays = [np.asarray(x, float) for x in (*required, *given.values())]
-        if self.parameter_names:
-            arrays.append(np.asarray(self.nominal_parameters if p is None else p, float))
+        if self._parameter_names:
+            arrays.append(np.asarray(self.parameters.nominal if p is None else p, float))
         if isinstance(function, SolvedByNumbers):
             return function(*arrays)
         (k,) = {a.shape[: a.ndim - len(s)] for a, (_, s) in zip(arrays, function.inputs, strict=True)} - {()} or {()}
@@ -55,7 +55,7 @@ def _turned(rng: Rng, xyz: Any = (0.0, 0.0, 0.0)) -> Array:
 
 
 def _path(t: Any) -> list[Any]:
-    return [0.3 * lw.sin(2.0 * t), 0.1 * t * t, 0.2 * lw.cos(t)]
+    return [0.3 * lw.math.sin(2.0 * t), 0.1 * t * t, 0.2 * lw.math.cos(t)]
 
 
 T = 0.4
@@ -63,7 +63,7 @@ T = 0.4
 
 
 def _length(t: Any) -> Any:
-    return 0.7 + 0.2 * lw.sin(t)
+    return 0.7 + 0.2 * lw.math.sin(t)
 
 
 def _at(t: float) -> list[float]:
@@ -79,23 +79,23 @@ BETWEEN: dict[str, Callable[[Rng], tuple[Any, Array]]] = {
     "cylindrical": lambda rng: (lw.Cylindrical((0, 0, 1)), lw.transform((0, 0, rng.normal()), (0, 0, rng.normal()))),
     "planar": lambda rng: (lw.Planar(), lw.transform((rng.normal(), rng.normal(), 0), (0, 0, rng.normal()))),
     "helical": lambda rng: (lw.Helical(0.1), np.eye(4)),
-    "distance": lambda rng: (lw.Distance(0.8), _turned(rng, (0.0, 0.48, 0.64))),
-    "on_plane": lambda rng: (lw.PointOnPlane((0, 0, 1)), _turned(rng, (rng.normal(), rng.normal(), 0.0))),
+    "distance": lambda rng: (lw.closures.Distance(0.8), _turned(rng, (0.0, 0.48, 0.64))),
+    "on_plane": lambda rng: (lw.closures.PointOnPlane((0, 0, 1)), _turned(rng, (rng.normal(), rng.normal(), 0.0))),
     "on_surface": lambda rng: (
-        lw.PointOnSurface(lambda x, y, z: (x * x + 2.0 * y * y + z * z - 1.0) / 2.0),
+        lw.closures.PointOnSurface(lambda x, y, z: (x * x + 2.0 * y * y + z * z - 1.0) / 2.0),
         _turned(rng, (0.0, 0.0, 1.0)),
     ),
     "on_curve": lambda rng: (
-        lw.PointOnCurve(lambda x, y, z: z - x * x, lambda x, y, z: y - lw.sin(x)),
+        lw.closures.PointOnCurve(lambda x, y, z: z - x * x, lambda x, y, z: y - lw.math.sin(x)),
         _turned(rng, (0.5, np.sin(0.5), 0.25)),
     ),
-    "rolling_ball": lambda rng: (lw.Rolling(0.3), _turned(rng, (rng.normal(), rng.normal(), 0.3))),
+    "rolling_ball": lambda rng: (lw.closures.Rolling(0.3), _turned(rng, (rng.normal(), rng.normal(), 0.3))),
     "rolling_disc": lambda rng: (
-        lw.Rolling(0.3, axis=(0, 1, 0)),
+        lw.closures.Rolling(0.3, axis=(0, 1, 0)),
         lw.transform((0.2, 0.1, 0.3 * np.cos(0.2)), (0.2, 0, 0)),
     ),
-    "led": lambda rng: (lw.PrescribedFrame(lw.Spherical(), _path), _turned(rng, _at(T))),
-    "stretched": lambda rng: (lw.Distance(_length), _turned(rng, (float(_length(T)), 0, 0))),
+    "led": lambda rng: (lw.closures.PrescribedFrame(lw.Spherical(), _path), _turned(rng, _at(T))),
+    "stretched": lambda rng: (lw.closures.Distance(_length), _turned(rng, (float(_length(T)), 0, 0))),
 }
 """Closures between frames, and a pose of b in a at which each holds."""
 
@@ -135,25 +135,27 @@ def with_relation(model: lw.Model, q: Array, rng: Rng, name: str, kind: str) -> 
     """One relation between joints more, which holds at q."""
     single = [j for j in model.joints if j.nq == 1 and j.nv == 1 and j.mimic is None]
     if kind == "skate":  # a nonholonomic one, not linear in the rates
-        return model.with_constraint(name, lambda q, v, t: v[0] - lw.sin(q[1]) * v[-1] + 0.1 * v[1] * v[1] - 0.2 * t)
+        return model.with_coupling(name, lambda q, v, t: v[0] - lw.math.sin(q[1]) * v[-1] + 0.1 * v[1] * v[1] - 0.2 * t)
     if kind == "whole" or len(single) < 2:
         c = float(q[0] * q[-1] + np.sin(q[1]))
-        return model.with_constraint(name, lambda q: q[0] * q[-1] + lw.sin(q[1]) - c)
+        return model.with_coupling(name, lambda q: q[0] * q[-1] + lw.math.sin(q[1]) - c)
     first, second = (single[k] for k in rng.choice(len(single), 2, replace=False))
     x, y = (float(q[j.q_slice.start]) for j in (first, second))
     if kind == "gear":
-        return model.with_coupling(name, lw.Coupling.gear(first.name, second.name, -2.5, x + 2.5 * y))
+        return model.with_coupling(name, lw.closures.Coupling.gear(first.name, second.name, -2.5, x + 2.5 * y))
     if kind == "prescribed":
-        return model.with_coupling(name, lw.Prescribed(first.name, lambda t: x + lw.sin(t) - float(np.sin(T))))
+        return model.with_coupling(
+            name, lw.closures.Prescribed(first.name, lambda t: x + lw.math.sin(t) - float(np.sin(T)))
+        )
     k = x * y * y
-    return model.with_constraint(name, lambda q: q[0] * q[1] * q[1] - k, joints=[first.name, second.name])
+    return model.with_coupling(name, lambda q: q[0] * q[1] * q[1] - k, joints=[first.name, second.name])
 
 
 def at_state(model: lw.Model, q: Array, rng: Rng) -> Closed:
     """A random velocity that obeys, random forces."""
     v = rng.normal(size=model.nv)
     for _ in range(20):  # some rate equations are not linear
-        v = model.project_velocity(q, v, T)
+        v = model.constraints.project_velocity(q, v, t=T)
     return Closed(model, q, v, rng.normal(size=model.nv))
 
 
@@ -180,7 +182,7 @@ def dense_accelerations(case: Closed, f_ext: Array | None = None) -> tuple[Array
     λ is the one of least λ*Wλ, with W the diagonal of Λ, and 1e-9 of its mean.
     """
     model, q, v = case.model, case.q, case.v
-    J, bias = model.constraint_jacobian(q, case.t, v=v), model.constraint_bias(q, v, case.t)
+    J, bias = model.constraints.jacobian(q, t=case.t, v=v), model.constraints.bias(q, v, t=case.t)
     M, c = model.mass_matrix(q), model.bias_force(q, v, f_ext)
     free = np.linalg.solve(M, case.tau - c)
     Lambda = J @ np.linalg.solve(M, J.T)

@@ -68,7 +68,7 @@ def check(model: lw.Model, q: Array, rtol: float = 1e-11) -> None:
     model = EagerModel.of(model)
     rng = np.random.default_rng(1)
     exact = model.with_closure_solver("nullspace")
-    v = exact.project_velocity(q, 0.3 * rng.normal(size=model.nv))
+    v = exact.constraints.project_velocity(q, 0.3 * rng.normal(size=model.nv))
     tau, f_ext = rng.normal(size=model.nv), rng.normal(size=(len(model.bodies), 6))
     expected = exact.forward_dynamics(q, v, tau, f_ext)
     named = model.with_closure_solver("branches")
@@ -133,7 +133,7 @@ def test_feedback_of_what_is_open() -> None:
         samples.four_bar(1),
         samples.slider_crank(),
         samples.bricard(),
-        samples.stewart_platform().with_coupling("tied", lw.Coupling({"slide1": 1.0, "slide2": -1.0})),
+        samples.stewart_platform().with_coupling("tied", lw.closures.Coupling({"slide1": 1.0, "slide2": -1.0})),
         samples.stewart_platform().with_closure("stay", "tube1", None, "tube2", None, joint=lw.Spherical()),
     ],
     ids=["four-bar", "slider-crank", "bricard", "coupled", "crossed"],

@@ -28,8 +28,8 @@ def _compare(
     vdot, multipliers, least = dense_accelerations(case)
     assert least > 1e-7  # well conditioned
     J, bias = (
-        case.model.constraint_jacobian(case.q, case.t, v=case.v),
-        case.model.constraint_bias(case.q, case.v, case.t),
+        case.model.constraints.jacobian(case.q, t=case.t, v=case.v),
+        case.model.constraints.bias(case.q, case.v, t=case.t),
     )
     assert np.abs(J @ vdot + bias).max() < 1e-9 * (1.0 + np.abs(bias).max())  # no contradiction
     for solver in solvers:
@@ -50,8 +50,8 @@ def _compare(
 @pytest.mark.parametrize("seed", range(3))
 def test_every_kind(kind: str, seed: int) -> None:
     case = closed_tree(seed, [kind], mimic=0.2)
-    assert np.abs(case.model.closure_error(case.q, T)).max(initial=0.0) < 1e-12
-    assert np.abs(case.model.closure_rate(case.q, case.v, T)).max() < 1e-9
+    assert np.abs(case.model.closure_error(case.q, t=T)).max(initial=0.0) < 1e-12
+    assert np.abs(case.model.constraints.rate(case.q, case.v, t=T)).max() < 1e-9
     _compare(case)
 
 
@@ -118,7 +118,7 @@ def test_planar_closures_in_space_are_redundant_and_right() -> None:
     rng = np.random.default_rng(0)
     q = model.assemble(0.4 * np.array([1, -1, 1, -1, 1, -1, 1.0]))
     case = at_state(model, q, rng)
-    assert np.linalg.matrix_rank(model.constraint_jacobian(q)) == 6
+    assert np.linalg.matrix_rank(model.constraints.jacobian(q)) == 6
     _compare(case)
 
 
@@ -143,7 +143,7 @@ def test_external_forces_and_wrenches_balance_the_bodies() -> None:
             total[body] += sign * np.concatenate([moment + np.cross(X[:3, 3], force), force])
     open_tree = model
     for closure in model.closures:
-        open_tree = open_tree.without_closure(closure.name)
+        open_tree = open_tree.without(closure.name)
     np.testing.assert_allclose(
         open_tree.forward_dynamics(*case.state, total), vdot, rtol=0, atol=1e-8 * np.abs(vdot).max()
     )

@@ -28,7 +28,7 @@ def test_errors_are_those_of_the_poses(kind: str) -> None:
             for body, placement in ((c.body_a, c.placement_a), (c.body_b, c.placement_b))
         )
         expected += c.type.residual(RelativePose.from_matrix((np.linalg.inv(A) @ B).tolist()), T)
-    np.testing.assert_allclose(model.closure_error(q, T), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.closure_error(q, t=T), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [*BETWEEN, *RELATIONS])
@@ -36,8 +36,8 @@ def test_rates_against_differences_in_many_digits(kind: str) -> None:
     case = closed_tree(2, [kind], n=4, structured=0.3, types=("revolute", "spherical", "free", "prismatic", "planar"))
     model, rng = case.model, np.random.default_rng(1)
     v = rng.normal(size=model.nv)
-    J = model.constraint_jacobian(case.q, T, v=v)
-    rate, bias = model.closure_rate(case.q, v, T), model.constraint_bias(case.q, v, T)
+    J = model.constraints.jacobian(case.q, t=T, v=v)
+    rate, bias = model.constraints.rate(case.q, v, t=T), model.constraints.bias(case.q, v, t=T)
     places = model._place_rows
     model = lw.Model(**{f.name: getattr(model, f.name) for f in fields(model)})  # which takes symbols
     others = [r for r in range(len(J)) if r not in places]
@@ -51,11 +51,11 @@ def test_rates_against_differences_in_many_digits(kind: str) -> None:
 
         def error(s: object, direction: np.ndarray, moves_time: bool) -> np.ndarray:
             time = np.array(t + s if moves_time else t, object)
-            return np.asarray(model.closure_error(model.integrate(q, direction * s), time), object)
+            return np.asarray(model.closure_error(model.integrate(q, direction * s), t=time), object)
 
         def rates(s: object, change: np.ndarray) -> np.ndarray:
             at = model.integrate(q, w * s)
-            return np.asarray(model.closure_rate(at, w + change, np.array(t + s, object)), object)
+            return np.asarray(model.constraints.rate(at, w + change, t=np.array(t + s, object)), object)
 
         zero = mpmath.mpf(0)
         if places:
@@ -80,10 +80,10 @@ def test_rates_against_differences_in_many_digits(kind: str) -> None:
 def test_a_relation_may_name_a_joint_twice() -> None:
     arm = samples.planar_arm(3)
     first, last = arm.joints[0].name, arm.joints[2].name
-    twice = arm.with_constraint("twice", lambda q: [q[0] + 3.0 * q[1] * q[2]], 1, joints=[first, last, first])
+    twice = arm.with_coupling("twice", lambda q: [q[0] + 3.0 * q[1] * q[2]], 1, joints=[first, last, first])
     q, v = np.array([0.4, -0.3, 0.7]), np.array([0.2, 0.5, -0.6])
-    J = twice.constraint_jacobian(q)
+    J = twice.constraints.jacobian(q)
     np.testing.assert_allclose(J, [[1.0 + 3.0 * 0.7, 0.0, 3.0 * 0.4]], atol=1e-14)
-    np.testing.assert_allclose(twice.closure_rate(q, v), J @ v, atol=1e-14)
+    np.testing.assert_allclose(twice.constraints.rate(q, v), J @ v, atol=1e-14)
     vdot = twice.forward_dynamics(q, v, np.zeros(3))
-    np.testing.assert_allclose(J @ vdot + twice.constraint_bias(q, v), 0.0, atol=1e-12)
+    np.testing.assert_allclose(J @ vdot + twice.constraints.bias(q, v), 0.0, atol=1e-12)

@@ -21,8 +21,8 @@ AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0), "skew"
 WHOLE = {  # no rotation at all stays free
     "weld": lw.Fixed(),
     "slide": lw.Prismatic(axis=SKEW),
-    "frame": lw.PrescribedFrame(lw.Fixed(), lambda t: (0.0, 0.0, 0.0)),
-    "turning": lw.PrescribedFrame(
+    "frame": lw.closures.PrescribedFrame(lw.Fixed(), lambda t: (0.0, 0.0, 0.0)),
+    "turning": lw.closures.PrescribedFrame(
         lw.Fixed(), lambda t: [[cos(t), -sin(t), 0.0, 0.0], [sin(t), cos(t), 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]
     ),
 }
@@ -33,7 +33,7 @@ AXIAL = {  # rotations about one axis do
         "hinge": lambda u: lw.Revolute(axis=u),
         "cylinder": lambda u: lw.Cylindrical(axis=u),
         "plane": lambda u: lw.Planar(u),
-        "led": lambda u: lw.PrescribedFrame(lw.Revolute(axis=u), lambda t: (0.0, 0.0, 0.0)),
+        "led": lambda u: lw.closures.PrescribedFrame(lw.Revolute(axis=u), lambda t: (0.0, 0.0, 0.0)),
     }.items()
 }
 EVERY = [*WHOLE.values(), *(joint for joint, _ in AXIAL.values()), lw.Helical(0.1, axis=SKEW)]
@@ -114,16 +114,16 @@ def floating(joint: Any) -> lw.Model:
 def test_models_that_are_turned_over(joint: Any) -> None:
     """Checks and simulations refuse, with the closure's name and the angle; `assemble` turns them back."""
     model = floating(joint)
-    inner = joint.closure.joint if isinstance(joint, lw.PrescribedFrame) else joint
+    inner = joint.closure.joint if isinstance(joint, lw.closures.PrescribedFrame) else joint
     axis = np.array(getattr(inner, "axis", None) or SKEW)
     across = np.cross(axis, (0.3, -0.5, 0.8))
     q = np.array([0.0, *(across / np.linalg.norm(across)), 0.0, 0.0, 0.0])
     with pytest.raises(errors.ClosureError, match=r"'loop' is open[\s\S]*turned by 180°"):
-        model.check_closures(q)
+        model.constraints.check(q)
     with pytest.raises(errors.ClosureError, match=r"'loop' is open[\s\S]*turned by 180°"):
         lw.simulate(model, q, duration=0.1, dt=0.01, method="rk4")
     closed = model.assemble(q)
-    model.check_closures(closed, tol=1e-11)
+    model.constraints.check(closed, tol=1e-11)
     X = model.pose(closed, "body")
     assert np.abs(residual(joint, X[:3, :3], X[:3, 3])).max() < 1e-11
 
@@ -138,10 +138,10 @@ def test_accelerations_obey_what_is_checked(joint: Any) -> None:
     model = floating(joint)
     rng = np.random.default_rng(1)
     q = model.assemble(np.array([model.random_configuration(rng) for _ in range(20)]))
-    v = model.project_velocity(q, rng.normal(size=(20, 6)))
+    v = model.constraints.project_velocity(q, rng.normal(size=(20, 6)))
     tau = rng.normal(size=(20, 6))
     vdot = model.forward_dynamics(q, v, tau)
-    J_c, bias = model.constraint_jacobian(q), model.constraint_bias(q, v)
+    J_c, bias = model.constraints.jacobian(q), model.constraints.bias(q, v)
     np.testing.assert_allclose(np.einsum("kij,kj->ki", J_c, vdot), -bias, atol=1e-9)
     multipliers = model.constraint_forces(q, v, tau).multipliers
     forces = model.inverse_dynamics(q, v, vdot)

@@ -15,17 +15,17 @@ Array = Any
 
 def _closed_near(case: Closed, along: Array, turn: Array) -> tuple[Array, Array]:
     """A state that obeys, near the case's own."""
-    q = case.model.assemble(case.model.integrate(case.q, along), T, tol=1e-14)
+    q = case.model.assemble(case.model.integrate(case.q, along), t=T, tol=1e-14)
     v = case.v + turn
     for _ in range(3):
-        v = case.model.project_velocity(q, v, T)
+        v = case.model.constraints.project_velocity(q, v, t=T)
     return q, v
 
 
 def _check(case: Closed, seed: int = 0) -> None:
     model, rng = case.model, np.random.default_rng(seed)
     lin = model.linearize_forward(*case.state, t=T)
-    J = model.constraint_jacobian(case.q, T, v=case.v)
+    J = model.constraints.jacobian(case.q, t=T, v=case.v)
     null = np.linalg.svd(J)[2][np.linalg.matrix_rank(J, tol=1e-9) :].T
     h = 1e-4
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_batches_and_perturbations_agree() -> None:
     model = samples.four_bar(1)
     rng = np.random.default_rng(0)
     q = model.assemble(np.array([[0.3, -0.2, 0.4], [1.0, -1.0, 1.1]]))
-    v = model.project_velocity(q, rng.normal(size=(2, 3)))
+    v = model.constraints.project_velocity(q, rng.normal(size=(2, 3)))
     tau, dq, dv, dtau = rng.normal(size=(4, 2, 3))
     lin = model.linearize_forward(q, v, tau)
     one = model.linearize_forward(q[1], v[1], tau[1])
@@ -93,7 +93,7 @@ def test_state_space_of_the_independent_freedom_is_that_of_the_formula() -> None
         q, v = phi * pattern, rate * pattern
         A, B = model.state_space(q, v, np.zeros(5))
         np.testing.assert_allclose(A, [[0.0, 1.0], [k * np.cos(phi), 0.0]], atol=1e-9)
-        inertia = model.independent_mass_matrix(q)[0, 0]
+        inertia = model.constraints.mass_matrix(q)[0, 0]
         sign = pattern[model.freedoms(q).independent[0]]
         np.testing.assert_allclose(B, [np.zeros(5), sign * pattern / inertia], atol=1e-9)
     A, B = model.state_space(0.0 * pattern, 0.0 * pattern, np.zeros(5), dt=0.1)
@@ -119,7 +119,7 @@ def test_state_space_over_a_time_step_of_a_motion_is_that_of_the_formula() -> No
     A, B = model.state_space(q, v, np.zeros(5), dt=dt)
     np.testing.assert_allclose(A, end[2:].reshape(2, 2), rtol=1e-7)
     # A force that is held adds a constant to φ̈.
-    inertia = model.independent_mass_matrix(q)[0, 0]
+    inertia = model.constraints.mass_matrix(q)[0, 0]
 
     def forced(u: float) -> Any:
         found = solve_ivp(lambda _, x: [x[1], k * np.sin(x[0]) + u], (0.0, dt), [0.5, 2.0], rtol=1e-12, atol=1e-12)

@@ -19,7 +19,7 @@ def test_n_four_bar_accelerates_as_the_formula_says(n: int, pin: lw.Joint | None
         pattern = np.array([1.0, -1.0] * n + [1.0])
         q, v = phi * pattern, rate * pattern
         assert np.abs(model.closure_error(q)).max() < 1e-14
-        assert np.abs(model.closure_rate(q, v)).max() < 1e-14
+        assert np.abs(model.constraints.rate(q, v)).max() < 1e-14
         expected = 3 * (3 * n + 1) / (2 * (4 * n + 1)) * 9.81 * np.sin(phi) * pattern
         np.testing.assert_allclose(model.forward_dynamics(q, v, np.zeros(model.nv)), expected, rtol=0, atol=2e-11)
 
@@ -61,7 +61,7 @@ def test_bricard_moves_though_gruebler_counts_none() -> None:
         found = model.freedoms(q)
         assert (found.count, found.gruebler) == (1, 0)
         assert found.redundant == {"hinge6": ("tilt z",)}
-        np.testing.assert_allclose(model.constraint_jacobian(q) @ found.basis, 0.0, atol=1e-12)
+        np.testing.assert_allclose(model.constraints.jacobian(q) @ found.basis, 0.0, atol=1e-12)
 
 
 def test_stewart_platform_has_six_freedoms_and_its_slides_carry_it() -> None:
@@ -73,7 +73,7 @@ def test_stewart_platform_has_six_freedoms_and_its_slides_carry_it() -> None:
     slides = [f"slide{k}" for k in range(1, 7)]
     still = np.zeros(model.nv)
     tau = model.inverse_dynamics(q, still, still, actuated=slides)
-    assert set(np.flatnonzero(tau)) <= {model.joint(name).v_slice.start for name in slides}
+    assert set(np.flatnonzero(tau)) <= {model.joints[name].v_slice.start for name in slides}
     np.testing.assert_allclose(model.forward_dynamics(q, still, tau), 0.0, atol=1e-11)
     # By symmetry pairs of legs bear alike, and together, along Z, all the weight above the slides.
     assert tau[2] > 0.0

@@ -52,7 +52,7 @@ def _check_everywhere(model: lw.Model, state: tuple[Array, ...], **given: Any) -
 @pytest.mark.parametrize("kinds", [["rolling_disc", "gear"], ["on_curve"], ["skate"]], ids=lambda kinds: kinds[0])
 def test_along_every_axis(kinds: list[str]) -> None:
     case = closed_tree(4, kinds, n=4, compiled=True, types=TYPES, structured=0.3)
-    J = case.model.constraint_jacobian(case.q, T, v=case.v)
+    J = case.model.constraints.jacobian(case.q, t=T, v=case.v)
     assert np.linalg.matrix_rank(J, tol=1e-6) == len(J)
     _check_everywhere(case.model, case.state, t=T)
 
@@ -67,11 +67,11 @@ def test_a_closure_that_is_not_linear_in_rates_has_mixed_derivatives_by_velocity
 
 
 def test_external_forces_and_parameters() -> None:
-    model = samples.slider_crank().without_closure("wrist")
-    end, pin = lw.transform(xyz=(0.3, 0.0, 0.0)), lw.PointOnCurve(lambda x, y, z: x, lambda x, y, z: z)
+    model = samples.slider_crank().without("wrist")
+    end, pin = lw.transform(xyz=(0.3, 0.0, 0.0)), lw.closures.PointOnCurve(lambda x, y, z: x, lambda x, y, z: z)
     model = model.with_closure("wrist", "rod", end, "slider", joint=pin).with_parameters(["rod.mass", "slider.xyz"])
     rng = np.random.default_rng(3)
-    p = model.nominal_parameters * 1.1
+    p = model.parameters.nominal * 1.1
     state = model.assemble(np.array([0.7, -1.0, -0.05]), p=p), rng.normal(size=3), rng.normal(size=3)
     _check_everywhere(model, state, f_ext=rng.normal(size=(3, 6)), p=p)
 
@@ -80,7 +80,7 @@ def _check_on_the_closures(case: Closed, tol: float) -> None:
     """d²v̇/ds² along a closed motion (q, v, τ)(s), at any rank: D²[x', x'] + D x''."""
     model, rng, n = case.model, np.random.default_rng(0), case.model.nv
     second = model.linearize_forward(*case.state, order=2, t=T)
-    J = model.constraint_jacobian(case.q, T, v=case.v)
+    J = model.constraints.jacobian(case.q, t=T, v=case.v)
     rank = np.linalg.matrix_rank(J, tol=1e-9)
     assert rank < len(J)
     null = np.linalg.svd(J)[2][rank:].T
@@ -89,10 +89,10 @@ def _check_on_the_closures(case: Closed, tol: float) -> None:
         d, w, u = null @ rng.normal(size=null.shape[1]), rng.normal(size=n), rng.normal(size=n)
         values, moves = [], []
         for s in (-3 * h, -2 * h, -h, 0.0, h, 2 * h, 3 * h):
-            q = model.assemble(model.integrate(case.q, s * d), T, tol=1e-14)
+            q = model.assemble(model.integrate(case.q, s * d), t=T, tol=1e-14)
             v = case.v + s * w
             for _ in range(3):
-                v = model.project_velocity(q, v, T)
+                v = model.constraints.project_velocity(q, v, t=T)
             values.append(model.forward_dynamics(q, v, case.tau + s * u, t=T))
             moves.append(np.concatenate([model.difference(case.q, q), v - case.v]))
         slope = np.array([-1, 9, -45, 0, 45, -9, 1]) / (60 * h)
@@ -167,7 +167,7 @@ def test_a_linkage_written_in_jax() -> None:
             inertia=np.diag([0.0, 1.0, 1.0]) * mass * length**2 / 12,
         )
         parent, start = f"rod{i}", length
-    pin = lw.PointOnCurve(lambda x, y, z: x, lambda x, y, z: z)
+    pin = lw.closures.PointOnCurve(lambda x, y, z: x, lambda x, y, z: z)
     end, foot = lw.transform(xyz=(lengths[-1], 0, 0)), lw.transform(xyz=(ground, 0, 0))
     model = builder.build().with_closure("foot", "world", foot, "rod2", end, joint=pin)
 
@@ -200,7 +200,7 @@ def test_a_linkage_written_in_jax() -> None:
 
     rng = np.random.default_rng(0)
     q = model.assemble(np.array([1.2, -0.9, -1.5]))
-    v, tau = model.project_velocity(q, rng.normal(size=3)), rng.normal(size=3)
+    v, tau = model.constraints.project_velocity(q, rng.normal(size=3)), rng.normal(size=3)
     second = model.linearize_forward(q, v, tau, order=2)
     with jax.enable_x64(True):
         both = jax.jit(lambda *x: (accelerations(*x), jax.hessian(accelerations, (0, 1, 2))(*x)))
@@ -243,7 +243,7 @@ def test_single_precision(order: int) -> None:
     """The results have it; the rank of redundant equations is found in double precision."""
     model = samples.four_bar(1)
     q = model.assemble(np.array([1.2, -0.9, -1.5])).astype(np.float32)
-    v = model.project_velocity(q.astype(float), np.ones(3)).astype(np.float32)
+    v = model.constraints.project_velocity(q.astype(float), np.ones(3)).astype(np.float32)
     state = (q, v, np.ones(3, np.float32))
     exact = model.linearize_forward(*(x.astype(float) for x in state), order=order)
     for a, b in zip(model.linearize_forward(*state, order=order), exact, strict=True):

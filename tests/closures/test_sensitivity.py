@@ -22,8 +22,8 @@ def differences(model: lw.Model, q: Array, v: Array, tau: Array, dt: float, p: A
         values = {"p": p + change[2 * n :]} if len(p) else {}
         start = model.integrate(q, change[:n])
         for _ in range(3):
-            start = model.project_configuration(start, **values)
-        speed = model.project_velocity(start, v + change[n : 2 * n], **values)
+            start = model.constraints.project_configuration(start, **values)
+        speed = model.constraints.project_velocity(start, v + change[n : 2 * n], **values)
         found = model.sensitivity(start, speed, tau, dt, **values)
         return found.q[-1], found.v[-1]
 
@@ -47,14 +47,14 @@ def differences(model: lw.Model, q: Array, v: Array, tau: Array, dt: float, p: A
 def test_against_differences(model: lw.Model, guess: Any, speed: float) -> None:
     """To 1e-6 of the largest: the method's own order, and what differences leave."""
     q = model.assemble(model.neutral() if guess is None else guess)
-    n, p = model.nv, model.nominal_parameters
-    v = model.project_velocity(q, speed * np.linspace(1.0, 0.5, n))
+    n, p = model.nv, model.parameters.nominal
+    v = model.constraints.project_velocity(q, speed * np.linspace(1.0, 0.5, n))
     tau, dt = np.tile(np.linspace(0.3, 0.5, n), (8, 1)), 2e-3
     found = model.sensitivity(q, v, tau, dt)
     first, last = (np.concatenate([found.dx0[k], found.dp[k]], axis=-1) for k in (0, -1))
     expected = differences(model, q, v, tau, dt, p, first)
     np.testing.assert_allclose(last, expected, atol=1e-6 * np.abs(expected).max())
-    rate = model.constraint_jacobian(found.q[-1])[model._place_rows] @ found.dx0[-1, :n]
+    rate = model.constraints.jacobian(found.q[-1])[model._place_rows] @ found.dx0[-1, :n]
     assert np.abs(rate).max() < 1e-9
     assert np.abs(model.closure_error(found.q)).max() < 1e-11
 
@@ -62,7 +62,7 @@ def test_against_differences(model: lw.Model, guess: Any, speed: float) -> None:
 def test_the_motion_is_that_of_a_simulation() -> None:
     model = samples.slider_crank()
     q = model.assemble([0.5, -0.6, 0.0])
-    v = model.project_velocity(q, [10.0, 0.0, 0.0])
+    v = model.constraints.project_velocity(q, [10.0, 0.0, 0.0])
     found = model.sensitivity(q, v, np.zeros((20, 3)), 2e-3)
     motion = lw.simulate(model, q, v, duration=0.04, output_times=found.t)
     np.testing.assert_allclose(found.q, motion.q, atol=1e-8)
@@ -72,7 +72,7 @@ def test_the_motion_is_that_of_a_simulation() -> None:
 def test_a_batch() -> None:
     model = samples.slider_crank().with_parameters(["wrist.xyz_a"])
     q = model.assemble([[0.5, -0.6, 0.0], [0.2, -0.2, 0.0]])
-    v = model.project_velocity(q, np.ones((2, 3)))
+    v = model.constraints.project_velocity(q, np.ones((2, 3)))
     both = model.sensitivity(q, v, np.zeros((3, 2, 3)), 1e-3)
     one = model.sensitivity(q[1], v[1], np.zeros((3, 3)), 1e-3)
     np.testing.assert_allclose(both.dx0[:, 1], one.dx0, atol=1e-12)
@@ -80,7 +80,7 @@ def test_a_batch() -> None:
 
 
 def test_refusals() -> None:
-    driven = samples.slider_crank().with_coupling("drive", lw.Prescribed("main", lambda t: 3.0 * t))
+    driven = samples.slider_crank().with_coupling("drive", lw.closures.Prescribed("main", lambda t: 3.0 * t))
     with pytest.raises(errors.InputError, match=r"do not depend on time[\s\S]*'drive'"):
         driven.sensitivity(driven.neutral(), np.zeros(3), np.zeros((1, 3)), 1e-3)
     model = samples.slider_crank()

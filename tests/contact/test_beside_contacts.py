@@ -105,7 +105,7 @@ def ball_on(model: lw.Model, name: str, at: tuple[float, float, float]) -> lw.Mo
 def test_a_closed_mechanism_swings_as_without_contacts() -> None:
     bare = four_bar(1)
     q0 = bare.assemble(bare.neutral())
-    v0 = bare.project_velocity(q0, np.ones(bare.nv))
+    v0 = bare.constraints.project_velocity(q0, np.ones(bare.nv))
     model = ball_on(bare, bare.bodies[-1].name, (0, 0, 0)).with_contacts(FAR)
     exact = lw.simulate(bare, q0, v0, duration=1.0, output_times=[0.0, 1.0])
     off = []
@@ -142,13 +142,13 @@ def test_a_stewart_platform_comes_down_on_a_foot() -> None:
     q0 = model.assemble(model.neutral())
     run = lw.simulate(model, q0, duration=0.5, dt=0.001, method="moreau")
     assert np.abs(model.closure_error(run.q)).max() < 1e-13
-    assert np.abs(model.closure_rate(run.q, run.v)).max() < 1e-12
+    assert np.abs(model.constraints.rate(run.q, run.v)).max() < 1e-12
     assert abs(contact(run, "gaps")[-1, 0]) < 1e-9
     assert np.abs(run.v[-1]).max() < 1e-5
     q, dt = run.q[-1], 0.001
     normal = contact(run, "impulses")[-1, 0] / dt
     # What gravity does along the plate's way down is what the foot does against it, whatever the legs carry.
-    down = model.project_velocity(q, -model.jacobian(q, "plate")[5])
+    down = model.constraints.project_velocity(q, -model.jacobian(q, "plate")[5])
     rate = (model.jacobian(q, "plate", point=[0.0, 0.0, -0.02]) @ down)[5]
     assert model.gravity_force(q) @ down == pytest.approx(normal * rate, rel=1e-4)
 
@@ -179,4 +179,4 @@ def test_a_flexible_beam_rests_on_its_tip() -> None:
     depth = -0.3 - (model.pose(q, "arm", node="tip")[2, 3] - 0.02)
     assert depth > 5e-4
     push = 1e4 * depth * model.jacobian(q, "arm", node="tip")[5]
-    assert soft.contact_force(q, np.zeros(model.nv)) == pytest.approx(push, rel=1e-9)
+    assert soft.contacts.force(q, np.zeros(model.nv)) == pytest.approx(push, rel=1e-9)

@@ -68,11 +68,11 @@ def test_regularised_friction_creeps_no_faster_than_it_says() -> None:
 def test_forces_follow_from_the_energy_and_linearise() -> None:
     model = soft(ball(), friction=0.0)
     q, v = placed(0.098), np.zeros(6)
-    force = model.contact_force(q, v)
+    force = model.contacts.force(q, v)
     assert force == pytest.approx([0, 0, 0, 0, 0, STIFF * 0.002], abs=1e-9)
     assert model.passive_force(q, v) == pytest.approx(force)
     h = 1e-7
-    slope = (model.contact_energy(placed(0.098 + h)) - model.contact_energy(placed(0.098 - h))) / (2 * h)
+    slope = (model.contacts.energy(placed(0.098 + h)) - model.contacts.energy(placed(0.098 - h))) / (2 * h)
     assert force[5] == pytest.approx(-slope, rel=1e-6)
     A = model.state_space(q, v, model.gravity_force(q) - force).A
     assert A[11, 5] == pytest.approx(-STIFF, rel=1e-9)
@@ -92,5 +92,5 @@ def test_rigid_surfaces_are_refused_by_methods_that_integrate_forces() -> None:
         lw.simulate(model, placed(0.1), duration=0.1)
     with pytest.raises(lw.InputError, match="friction_speed"):
         lw.ContactRules(friction_speed=0.0)
-    assert model.contact_force(placed(0.05), np.zeros(6)) == pytest.approx(np.zeros(6))
+    assert model.contacts.force(placed(0.05), np.zeros(6)) == pytest.approx(np.zeros(6))
     assert contact(lw.simulate(model, placed(0.1), duration=0.1, method="moreau"), "gaps").max() < 1e-12

@@ -113,7 +113,7 @@ def test_a_shaken_table_carries_a_ball() -> None:
     at[2, 3] = 0.05 + R
     inertia = np.diag([J] * 3)
     b.add_body("ball", joint=lw.Free(), placement=at, mass=M, inertia=inertia, collisions=[shape("sphere", (R,))])
-    b.add_coupling("drive", lw.Prescribed("lift", lambda t: A * (1.0 - lw.cos(omega * t))))
+    b.add_coupling("drive", lw.closures.Prescribed("lift", lambda t: A * (1.0 - lw.math.cos(omega * t))))
     model = b.build().with_contacts(between=[("table", "ball")])
     run = lw.simulate(model, model.neutral(), duration=0.5, dt=dt, method="moreau")
     middle = run.t[1:] - dt / 2

@@ -20,7 +20,7 @@ def _compiled(function: Callable[[Any], Any]) -> lw.CompiledFunction:
 
 
 def _root(x: Any) -> Any:
-    return lw.where(x > 0.0, lw.sqrt(x), 0.0)
+    return lw.math.where(x > 0.0, lw.math.sqrt(x), 0.0)
 
 
 def _first(x: Any) -> Any:
@@ -50,10 +50,10 @@ def test_second_order_in_all_modes(inner: Any, outer: Any) -> None:
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_branches_within_branches_and_beside_others(mode: Any) -> None:
     def text(x: Any) -> Any:
-        root, log = lw.sqrt(x), lw.log(x + 2.0)
-        inner = lw.where(x > -2.0, log * 3.0, x * x)
-        both = lw.where(x > 0.0, root * log, 1.0) + lw.where(x > 1.0, root, x)  # two guards on one value
-        return inner + both + lw.where(x < 0.0, 1.0 / (x - 0.5), root + root * root)
+        root, log = lw.math.sqrt(x), lw.math.log(x + 2.0)
+        inner = lw.math.where(x > -2.0, log * 3.0, x * x)
+        both = lw.math.where(x > 0.0, root * log, 1.0) + lw.math.where(x > 1.0, root, x)  # two guards on one value
+        return inner + both + lw.math.where(x < 0.0, 1.0 / (x - 0.5), root + root * root)
 
     f, h = _compiled(text), 1e-6
     xs = np.array([-3.0, -1.5, -0.3, 0.25, 0.7, 1.8])
@@ -63,7 +63,9 @@ def test_branches_within_branches_and_beside_others(mode: Any) -> None:
 
 
 def test_what_is_computed_from_a_branch() -> None:
-    f = _compiled(lambda x: lw.where(x <= 0.0, 0.0, lw.sqrt(x)) ** 2 + abs(lw.where(x == 0.0, 1.0, 1.0 / x)))
+    f = _compiled(
+        lambda x: lw.math.where(x <= 0.0, 0.0, lw.math.sqrt(x)) ** 2 + abs(lw.math.where(x == 0.0, 1.0, 1.0 / x))
+    )
     expected = [1 / 9, 1.0, 0.0, 1.0 - 4.0, 1.0 - 0.25]
     np.testing.assert_allclose(f.jacobian("x", "reverse")(XS), expected, rtol=1e-14)
     np.testing.assert_allclose(f.jacobian("x", "forward")(XS), expected, rtol=1e-14)
@@ -78,7 +80,7 @@ def test_weights_are_carried_back_past_what_is_not_taken() -> None:
 @pytest.mark.parametrize("library", ["casadi", "sympy"])
 def test_guards_run_on_symbols(library: str) -> None:
     symbols = pytest.importorskip(library)
-    f = _compiled(lambda x: lw.where(x > 0.0, lw.sqrt(x), 0.0) * lw.where(x > 1.0, lw.log(x), 2.0))
+    f = _compiled(lambda x: lw.math.where(x > 0.0, lw.math.sqrt(x), 0.0) * lw.math.where(x > 1.0, lw.math.log(x), 2.0))
     x = symbols.SX.sym("x") if library == "casadi" else symbols.Symbol("x", real=True)
     slope = f.jacobian("x", "reverse").text([x])  # the text itself, on a symbol
     for point, number in zip(XS, f.jacobian("x", "forward")(XS), strict=True):
@@ -92,7 +94,7 @@ def test_guards_run_on_symbols(library: str) -> None:
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_tanh_far_out(mode: Any) -> None:
     """cosh⁻² x, to its last digits as far as there are any, then zero; never NaN."""
-    f = _compiled(lw.tanh)
+    f = _compiled(lw.math.tanh)
     x = np.array([0.0, 1e-3, 0.0624, 0.0626, 1.0, 20.0, 300.0, 354.0, 356.0, 1e4, 1e40, 1e200])
     x = np.concatenate([x, -x])
     expected = 4 * np.exp(-2 * abs(x)) / (1 + np.exp(-2 * abs(x))) ** 2

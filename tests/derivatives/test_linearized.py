@@ -92,9 +92,9 @@ def test_run_time_parameters() -> None:
     name = f"{model.bodies[0].name}.mass"
     free = model.with_parameters([name])
     q, v, x = random_state(model, rng)
-    heavier = free.linearize_inverse(q, v, x, p=[free.nominal_parameters[0] * 2])
+    heavier = free.linearize_inverse(q, v, x, p=[free.parameters.nominal[0] * 2])
     assert relative(free.linearize_inverse(q, v, x).dq, model.linearize_inverse(q, v, x).dq) < 1e-12
-    assert relative(heavier.dvdot, free.mass_matrix(q, p=free.nominal_parameters * 2)) < 1e-12
+    assert relative(heavier.dvdot, free.mass_matrix(q, p=free.parameters.nominal * 2)) < 1e-12
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -44,9 +44,11 @@ def tendon_arm() -> lw.Model:
     b.add_body("bob", "lower", lw.Spherical(), below, mass=0.5, com=(0.1, 0, -0.2), inertia=0.02 * np.eye(3))
     b.add_frame("hook", "world", lw.transform(xyz=(0.8, 0.1, 0.2)))
     b.add_frame("eye", "lower", lw.transform(xyz=(0.05, 0, -0.7)))
-    b.add_spring(lw.Spring("across", lw.JointTransmission({"a": 1.0, "b": -2.0}), stiffness=3.0, damping=0.3))
-    way = lw.PathTransmission(((("hook", "eye"), 1.0),))
-    b.add_spring(lw.Spring("tendon", way, stiffness=20.0, damping=0.5, rest=(0.4, 0.4)))
+    b.add_spring(
+        lw.equipment.Spring("across", lw.equipment.JointTransmission({"a": 1.0, "b": -2.0}), stiffness=3.0, damping=0.3)
+    )
+    way = lw.equipment.PathTransmission(((("hook", "eye"), 1.0),))
+    b.add_spring(lw.equipment.Spring("tendon", way, stiffness=20.0, damping=0.5, rest=(0.4, 0.4)))
     return b.build()
 
 
@@ -174,26 +176,26 @@ def test_actuators_and_their_states_are_in_it() -> None:
     """A servo behind a filter: x = [q; v; a], against the matrix written down."""
     b = lw.ModelBuilder("servo")
     b.add_body("rod", joint=HINGE, com=(0, 0, -0.5), joint_name="pin", damping=0.5, **ROD)
-    lag = lw.Activation("filter", time_constant=0.2)
-    way = lw.JointTransmission({"pin": 2.0})
-    b.add_actuator(lw.Actuator("servo", way, gain=(30.0, 0, 0), bias=(0, -30.0, -1.5), activation=lag))
+    lag = lw.equipment.Activation("filter", time_constant=0.2)
+    way = lw.equipment.JointTransmission({"pin": 2.0})
+    b.add_actuator(lw.equipment.Actuator("servo", way, gain=(30.0, 0, 0), bias=(0, -30.0, -1.5), activation=lag))
     model = b.build()
-    A, B = model.state_space([0.0], [0.0], [0.0], control=lw.Actuators(model, u=0.0))
+    A, B = model.state_space([0.0], [0.0], [0.0], control=lw.Drives(model, u=0.0))
     inertia, weight = 1 / 12 + 0.25, 9.81 * 0.5
     stiff, loss = 30.0 * 4 + weight, 1.5 * 4 + 0.5
     middle = [-stiff / inertia, -loss / inertia, 60 / inertia]
     np.testing.assert_allclose(A, [[0, 1, 0], middle, [0, 0, -5]], rtol=1e-13)
     np.testing.assert_allclose(B, [[0], [1 / inertia], [0]], rtol=1e-13)
     with pytest.raises(lw.InputError, match="states of its own"):
-        model.state_space([0.0], [0.0], [0.0], dt=0.1, control=lw.Actuators(model, u=0.0))
+        model.state_space([0.0], [0.0], [0.0], dt=0.1, control=lw.Drives(model, u=0.0))
     with pytest.raises(lw.InputError, match="depends on time"):
-        model.sensitivity([0.0], [0.0], np.zeros((2, 1)), 0.1, control=lambda t, q, v, p: [lw.sin(t)])
+        model.sensitivity([0.0], [0.0], np.zeros((2, 1)), 0.1, control=lambda t, q, v, p: [lw.math.sin(t)])
 
 
 def test_a_four_bar_with_a_spring() -> None:
     """In its one freedom: A against differences of motions; its equilibrium is where it comes to rest."""
     model = four_bar(stiffness=60.0, damping=4.0, rest=0.4)
-    q = model.static_equilibrium(model.assemble([0.3, -0.3, 0.3])).q
+    q = model.statics.equilibrium(model.assemble([0.3, -0.3, 0.3])).q
     rest = lw.simulate(model, model.assemble([0.2, -0.2, 0.2]), duration=20.0).q[-1]
     np.testing.assert_allclose(q, rest, atol=1e-7)
     found = model.state_space(q, np.zeros(3), np.zeros(3))
@@ -203,8 +205,8 @@ def test_a_four_bar_with_a_spring() -> None:
         ends = []
         for sign in (1.0, -1.0):
             end = lw.simulate(
-                model, model.assemble(q + sign * d[0] * N), model.project_velocity(q, sign * d[1] * N), duration=dt,
-                rtol=1e-12, atol=1e-13,
+                model, model.assemble(q + sign * d[0] * N), model.constraints.project_velocity(q, sign * d[1] * N),
+                duration=dt, rtol=1e-12, atol=1e-13,
             )  # fmt: skip
             place = model.freedoms(q).independent[0]
             ends.append([end.q[-1, place] - q[place], end.v[-1, place]])
@@ -218,12 +220,12 @@ def test_a_four_bar_with_a_spring() -> None:
 
 def test_equilibria_and_holding_forces_know_the_springs() -> None:
     model = pendulum(stiffness=50.0, rest=0.4, friction=0.2)
-    q = model.static_equilibrium([0.3]).q
+    q = model.statics.equilibrium([0.3]).q
     assert 50.0 * (q[0] - 0.4) + 9.81 * 0.5 * np.sin(q[0]) == pytest.approx(0.0, abs=1e-9)
-    controlled = model.static_equilibrium([0.3], control=lw.PD(model, [1.0], kp=20.0, kd=1.0)).q
+    controlled = model.statics.equilibrium([0.3], control=lw.PD(model, [1.0], kp=20.0, kd=1.0)).q
     assert 50 * (controlled[0] - 0.4) + 9.81 * 0.5 * np.sin(controlled[0]) == pytest.approx(20 * (1 - controlled[0]))
-    held = model.static_force([[0.1], [0.9]])
-    assert model.static_force(np.ones((2, 1), np.float32)).dtype == np.float32
+    held = model.statics.force([[0.1], [0.9]])
+    assert model.statics.force(np.ones((2, 1), np.float32)).dtype == np.float32
     still = lw.simulate(model, [[0.1], [0.9]], duration=0.2, control=lambda t, q, v, p: p, p=held)
     np.testing.assert_allclose(still.q[:, -1], [[0.1], [0.9]], atol=1e-9)
 
@@ -231,7 +233,7 @@ def test_equilibria_and_holding_forces_know_the_springs() -> None:
 def test_parameters_reach_tendons() -> None:
     """The place of a hook as a parameter: the force of its tendon follows, in simulations too."""
     model = tendon_arm().with_parameters(["lower.xyz"])
-    p = model.nominal_parameters + np.array([0.1, 0.0, -0.2])
+    p = model.parameters.nominal + np.array([0.1, 0.0, -0.2])
     q, v = model.neutral(), np.zeros(model.nv)
     assert np.abs(model.passive_force(q, v, p=p) - model.passive_force(q, v)).max() > 0.1
     start = lw.simulate(model, q, v, duration=1e-3, p=p)

@@ -70,7 +70,7 @@ def test_powers_whose_exponent_is_zero() -> None:
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_powers_inside_other_functions(mode: Any) -> None:
     """The force of Hertz, d |x|^1.5 and its slope: finite at the place of touch."""
-    f = _compiled(lambda x: lw.sin(abs(x) ** 1.5 + x) * lw.maximum(x, 0.0) ** 1.5, 1)
+    f = _compiled(lambda x: lw.math.sin(abs(x) ** 1.5 + x) * lw.math.maximum(x, 0.0) ** 1.5, 1)
     x, h = np.array([[-0.5], [0.0], [0.4]]), 1e-6
     slope = (f(x + h) - f(x - h)) / (2 * h)
     np.testing.assert_allclose(f.jacobian("x", mode)(x)[:, 0], slope, atol=1e-8)
@@ -95,7 +95,7 @@ def test_powers_of_dual_numbers(p: float) -> None:
 
 
 def test_roots_of_dual_numbers() -> None:
-    root = lw.sqrt(Dual(0.0, 1.0, 1))
+    root = lw.math.sqrt(Dual(0.0, 1.0, 1))
     assert root.value == 0.0 and root.tangent == math.inf
 
 

@@ -146,7 +146,7 @@ def test_sensitivity_to_start_and_parameters() -> None:
     model = base.with_parameters([f"{body}.mass", f"{body}.com"])
     rng = np.random.default_rng(3)
     q, v, _ = random_state(model, rng)
-    tau, p, dt, h = rng.normal(size=(20, model.nv)), model.nominal_parameters, 0.01, 1e-6
+    tau, p, dt, h = rng.normal(size=(20, model.nv)), model.parameters.nominal, 0.01, 1e-6
     found = model.sensitivity(q, v, tau, dt, p=p)
     assert found.dx0.shape == (21, 2 * model.nv, 2 * model.nv)
     assert found.dp.shape == (21, 2 * model.nv, len(p))

@@ -122,7 +122,7 @@ def errors(beside: Beside, rng: np.random.Generator, states: int = 3) -> Errors:
     """At random states; loops are open, since MuJoCo's equalities are soft."""
     model = beside.model
     for closure in model.closures:
-        model = model.without_closure(closure.name)
+        model = model.without(closure.name)
     worst = np.zeros(5)
     for _ in range(states):
         q, v = random_state(model, rng)
@@ -153,7 +153,7 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
     assert all(actuator.name in named for actuator in model.actuators)
     if model.actuators:
         u = rng.uniform(-2.0, 2.0, len(model.actuators))
-        drives = lw.Actuators(model, u)
+        drives = lw.Drives(model, u)
         x = rng.uniform(-0.5, 0.5, drives.nx)
         state = 0
         for actuator, control in zip(model.actuators, u, strict=True):
@@ -165,9 +165,9 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
                 data.act[m.actuator_actadr[i]] = x[state]
                 state += 1
         active = np.array(drives.force(0.0, q, v, x, ()), float)
-        tau += np.clip(active, -model.effort_limit, model.effort_limit)
+        tau += np.clip(active, -model.limits.effort, model.limits.effort)
         for body, wrench in (drives.wrench(0.0, q, v, x, ()) or {}).items():
-            f_ext[model.body(body).index] += np.array(wrench, float)
+            f_ext[model.bodies[body].index] += np.array(wrench, float)
     # MuJoCo's forces of these actuators, without those that we leave out.
     fluid = m.opt.density, m.opt.viscosity
     m.opt.density = m.opt.viscosity = 0.0
@@ -196,7 +196,7 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
     beside, data = Beside(model, m), mujoco.MjData(m)
     open_model = model
     for closure in model.closures:
-        open_model = open_model.without_closure(closure.name)
+        open_model = open_model.without(closure.name)
     trees = Trees(open_model, None)
     for _ in range(states):
         q, v = random_state(model, rng)
@@ -210,7 +210,11 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
         if not error < 1e-8:
             return f"the acceleration is off by {error:.1e}"
         there = {mujoco.mjtConstraint(int(kind)).name.split("_")[1] for kind in data.efc_type[: data.nefc]}
-        beyond = (q < model.lower) | (q > model.upper) if model.lower.shape == q.shape else np.zeros(1, bool)
+        beyond = (
+            (q < model.limits.lower) | (q > model.limits.upper)
+            if model.limits.lower.shape == q.shape
+            else np.zeros(1, bool)
+        )
         own = {
             "EQUALITY": bool(model.closures),
             "FRICTION": any(any(joint.friction) for joint in model.joints),
@@ -230,7 +234,7 @@ def _all_acting(model: lw.Model, trees: Trees, q: Array, v: Array, u: dict[str, 
     """V̇ with losses, springs and drives."""
     tau = np.array(Motion(model, (), rules, 0).joint_losses(q, v, ()), float)
     if model.actuators:
-        drives = lw.Actuators(model, [u[actuator.name] for actuator in model.actuators])
+        drives = lw.Drives(model, [u[actuator.name] for actuator in model.actuators])
         tau = tau + np.array(drives.force(0.0, q, v, (), ()), float)
     found: Array = Eager(model, trees=trees).forward_dynamics(q, v, tau)
     return found

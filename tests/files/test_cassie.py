@@ -26,7 +26,7 @@ each_file = pytest.mark.parametrize("file", cassies(), ids=lambda file: file.ste
 
 def loaded(file: Path, **options: object) -> lw.Model:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         return lw.load(file, **options)  # type: ignore[arg-type]
 
 
@@ -89,25 +89,25 @@ def test_links_stand_where_the_file_has_them(file: Path) -> None:
 def test_gearboxes_turn_against_their_motors() -> None:
     file = next(file for file in cassies() if file.stem == "cassie")
     model = loaded(file, floating=True)
-    gear = model.closure("left-knee-joint")
+    gear = model.closures["left-knee-joint"]
     q = model.neutral()
-    q[model.joint("left-knee-ip").q_slice] = 16.0
-    q[model.joint("left-knee-op").q_slice] = -1.0
+    q[model.joints["left-knee-ip"].q_slice] = 16.0
+    q[model.joints["left-knee-op"].q_slice] = -1.0
     assert isinstance(gear, RelationInstance)
-    assert gear.type.residual([q[model.joint(name).q_slice][0] for name in gear.type.joints or ()], 0.0) == [0.0]
+    assert gear.type.residual([q[model.joints[name].q_slice][0] for name in gear.type.joints or ()], 0.0) == [0.0]
 
 
 def test_springs() -> None:
     file = next(file for file in cassies() if file.stem == "cassie")
     model = loaded(file)
-    assert model.joint("left-knee-shin-joint").stiffness == (1500.0,)
-    assert model.joint("right-tarsus-spring-joint").stiffness == (1250.0,)
-    assert model.joint("left-pitch-rod-joint").damping == (0.01,) * 3
+    assert model.joints["left-knee-shin-joint"].stiffness == (1500.0,)
+    assert model.joints["right-tarsus-spring-joint"].stiffness == (1250.0,)
+    assert model.joints["left-pitch-rod-joint"].damping == (0.01,) * 3
 
 
 def test_what_a_closing_joint_loses_is_said() -> None:
     file = next(file for file in cassies() if file.stem == "cassie_v2")
-    with pytest.warns(lw.ModelWarning, match=r":213: joint 'left-pitch-rod-joint' closes a loop"):
+    with pytest.warns(lw.errors.ModelWarning, match=r":213: joint 'left-pitch-rod-joint' closes a loop"):
         lw.load(file)
 
 

@@ -84,8 +84,12 @@ def test_the_command_says_it_by_its_status(tmp_path: Path, capsys: pytest.Captur
 
 def test_the_same_in_other_frames_and_names(tmp_path: Path) -> None:
     model = samples.stanford_arm()
-    model.to_urdf(tmp_path / "a.urdf")
-    other = lw.load(tmp_path / "a.urdf").with_armature(model.armature).renamed(lambda name: f"other_{name}")
+    model.save(tmp_path / "a.urdf")
+    other = (
+        lw.load(tmp_path / "a.urdf")
+        .with_joint_constants(armature=model.joint_constants.armature)
+        .renamed(lambda name: f"other_{name}")
+    )
     result = compare(model, other)
     assert result.same and result.largest is not None and result.largest < 1e-9
     assert result.renamed[model.joints[0].name] == f"other_{model.joints[0].name}"
@@ -98,8 +102,8 @@ def test_what_differs_is_said() -> None:
         (model.with_body("link2", com=(0.1, 0, 0)), "mass centre of 'link2'"),
         (model.with_body("link2", inertia=np.eye(3)), "inertia of 'link2'"),
         (model.with_gravity((0, 0, 1)), "gravity"),
-        (model.with_armature(0.5), "armature"),
-        (model.with_damping(0.5), "damping"),
+        (model.with_joint_constants(armature=0.5), "armature"),
+        (model.with_joint_constants(damping=0.5), "damping"),
         (model.without("link3"), "trees are different"),
         (model.mirrored("yz"), "mass centre|points along|place"),
     ):

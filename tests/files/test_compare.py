@@ -41,17 +41,21 @@ def test_the_same_in_other_words() -> None:
     assert _same(_arm(lw.Revolute((0, 1, 0))), _turned(lw.Revolute((0, 1, 0))))
     spun = lw.transform(rpy=(0.5, 0.1, 0.9))  # a ball has no directions
     assert _same(_arm(lw.Spherical()), _turned(lw.Spherical(), END @ spun))
-    assert _same(_arm(lw.Distance(0.8)), _turned(lw.Distance(0.8), END, FOOT @ spun))
+    assert _same(_arm(lw.closures.Distance(0.8)), _turned(lw.closures.Distance(0.8), END, FOOT @ spun))
     raised = lw.transform(xyz=(3.0, 1.0, 0.0))  # within the plane
-    assert _same(_arm(lw.PointOnPlane((0, 0, 1))), _arm(lw.PointOnPlane((0, 0, 2)), END, FOOT @ raised))
-    assert not _same(_arm(lw.PointOnPlane((0, 0, 1))), _turned(lw.PointOnPlane((0, 0, 1))))  # the plane moves instead
+    assert _same(
+        _arm(lw.closures.PointOnPlane((0, 0, 1))), _arm(lw.closures.PointOnPlane((0, 0, 2)), END, FOOT @ raised)
+    )
+    assert not _same(
+        _arm(lw.closures.PointOnPlane((0, 0, 1))), _turned(lw.closures.PointOnPlane((0, 0, 1)))
+    )  # the plane moves instead
 
 
 def test_order_and_names_do_not_matter() -> None:
     model = samples.four_bar(3)
     first = model.closures[0]
     names = [body.name for body in model.bodies]
-    other = model.without_closure(first.name)
+    other = model.without(first.name)
     sides = (names[first.body_b], first.placement_b, names[first.body_a], first.placement_a)
     assert _same(model, other.with_closure("last", *sides, joint=lw.Revolute((0, 1, 0))))
     assert _same(model, model.renamed(lambda name: f"other_{name}"))
@@ -59,7 +63,7 @@ def test_order_and_names_do_not_matter() -> None:
 
 def test_body_frames_do_not_matter(tmp_path: Any) -> None:
     model = samples.slider_crank()
-    model.to_urdf(tmp_path / "a.urdf")
+    model.save(tmp_path / "a.urdf")
     assert _same(model, lw.load(tmp_path / "a.urdf", loops=tmp_path / "a.loops.yaml"))
 
 
@@ -76,7 +80,11 @@ def test_body_frames_do_not_matter(tmp_path: Any) -> None:
             _arm(lw.Spherical(), body="link4"),
             "between 'world' and 'link3' and between 'world' and",
         ),
-        (_arm(lw.Distance(0.8)), _arm(lw.Distance(0.9)), "the length of closure 'pin' is 0.8 and 0.9"),
+        (
+            _arm(lw.closures.Distance(0.8)),
+            _arm(lw.closures.Distance(0.9)),
+            "the length of closure 'pin' is 0.8 and 0.9",
+        ),
         (_arm(lw.Helical(0.1)), _arm(lw.Helical(-0.1)), "the pitch of closure 'pin' is 0.1 and -0.1"),
         (
             _arm(lw.Revolute((0, 1, 0))),
@@ -100,13 +108,13 @@ def test_body_frames_do_not_matter(tmp_path: Any) -> None:
         ),
         (samples.planar_arm(4), _arm(lw.Spherical()), "'pin' (Spherical between 'world' and 'link3') is in the second"),
         (
-            samples.planar_arm(4).with_coupling("gear", lw.Coupling.gear("joint1", "joint2", 2.0)),
-            samples.planar_arm(4).with_coupling("gear", lw.Coupling.gear("joint1", "joint2", 3.0)),
+            samples.planar_arm(4).with_coupling("gear", lw.closures.Coupling.gear("joint1", "joint2", 2.0)),
+            samples.planar_arm(4).with_coupling("gear", lw.closures.Coupling.gear("joint1", "joint2", 3.0)),
             "the coefficients of coupling 'gear' are (1, -2) and (1, -3)",
         ),
         (
-            samples.planar_arm(4).with_coupling("gear", lw.Coupling.gear("joint1", "joint2", 2.0)),
-            samples.planar_arm(4).with_coupling("gear", lw.Coupling.gear("joint1", "joint3", 2.0)),
+            samples.planar_arm(4).with_coupling("gear", lw.closures.Coupling.gear("joint1", "joint2", 2.0)),
+            samples.planar_arm(4).with_coupling("gear", lw.closures.Coupling.gear("joint1", "joint3", 2.0)),
             "coupling 'gear' is of 'joint1', 'joint2' and of 'joint1', 'joint3'",
         ),
     ],
@@ -119,45 +127,51 @@ def test_one_line_for_each_difference(a: lw.Model, b: lw.Model, says: str) -> No
 
 def test_couplings_in_other_words() -> None:
     arm = samples.planar_arm(4)
-    gear = arm.with_coupling("gear", lw.Coupling.gear("joint1", "joint2", 2.0, 0.5))
-    assert _same(gear, arm.with_coupling("belt", lw.Coupling({"joint2": 4.0, "joint1": -2.0}, -1.0)))
-    assert _same(gear, arm.with_constraint("f", lambda q: q[0] - 2.0 * q[1] - 0.5, joints=["joint1", "joint2"]))
+    gear = arm.with_coupling("gear", lw.closures.Coupling.gear("joint1", "joint2", 2.0, 0.5))
+    assert _same(gear, arm.with_coupling("belt", lw.closures.Coupling({"joint2": 4.0, "joint1": -2.0}, -1.0)))
+    assert _same(gear, arm.with_coupling("f", lambda q: q[0] - 2.0 * q[1] - 0.5, joints=["joint1", "joint2"]))
 
 
 def test_equipment() -> None:
     arm = samples.planar_arm(3)
-    motor = lw.Actuator("motor", lw.JointTransmission({"joint2": 50.0}))
-    servo = lw.Actuator("servo", lw.JointTransmission({"joint1": 1.0}), (9.0, 0, 0), (0, -9.0, -1.0))
-    spring = lw.Spring("spring", lw.PathTransmission(((("world", "link3"), 1.0),)), 100.0)
-    gyro = lw.Sensor("gyro", "gyroscope", "link2")
-    effort = lw.Sensor("effort", "actuator_force", "motor")
-    whole = arm.with_actuators([motor, servo]).with_springs([spring]).with_sensors([gyro, effort])
+    motor = lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"joint2": 50.0}))
+    servo = lw.equipment.Actuator(
+        "servo", lw.equipment.JointTransmission({"joint1": 1.0}), (9.0, 0, 0), (0, -9.0, -1.0)
+    )
+    spring = lw.equipment.Spring("spring", lw.equipment.PathTransmission(((("world", "link3"), 1.0),)), 100.0)
+    gyro = lw.equipment.Sensor("gyro", "gyroscope", "link2")
+    effort = lw.equipment.Sensor("effort", "actuator_force", "motor")
+    whole = (
+        arm.with_equipment(actuators=[motor, servo])
+        .with_equipment(springs=[spring])
+        .with_equipment(sensors=[gyro, effort])
+    )
     whole = whole.with_configuration("home", [0.1, 0.2, 0.3])
     assert _same(whole, whole.renamed(lambda name: f"other_{name}"))
-    assert _same(whole, whole.with_actuators([servo, motor]))
-    back = lw.Spring("b", lw.PathTransmission(((("link3", "world"), 1.0),)), 100.0)
-    assert _same(whole, whole.with_springs([back]))
+    assert _same(whole, whole.with_equipment(actuators=[servo, motor]))
+    back = lw.equipment.Spring("b", lw.equipment.PathTransmission(((("link3", "world"), 1.0),)), 100.0)
+    assert _same(whole, whole.with_equipment(springs=[back]))
 
     def lines(other: lw.Model) -> list[str]:
         return compare(whole, other, states=1).differences
 
-    def motors(*actuators: lw.Actuator) -> lw.Model:
-        return whole.with_actuators(actuators).with_sensors([gyro, effort])
+    def motors(*actuators: lw.equipment.Actuator) -> lw.Model:
+        return whole.with_equipment(actuators=actuators).with_equipment(sensors=[gyro, effort])
 
-    stronger = lw.Actuator("motor", lw.JointTransmission({"joint2": 60.0}), force_range=(-1.0, 1.0))
+    stronger = lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"joint2": 60.0}), force_range=(-1.0, 1.0))
     assert lines(motors(stronger, servo)) == [
         "the gear of actuator 'motor' is 50 and 60",
         "the force range of actuator 'motor' is (-inf, inf) and (-1, 1)",
     ]
-    moved = lw.Actuator("motor", lw.JointTransmission({"joint3": 50.0}))
+    moved = lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"joint3": 50.0}))
     assert lines(motors(moved, servo)) == ["actuator 'motor' is along 'joint2' and along 'joint3'"]
     assert lines(motors(motor)) == ["actuator 'servo' (along 'joint1') is in the first only"]
-    softer = lw.Spring("spring", spring.transmission, 90.0)
-    assert lines(whole.with_springs([softer])) == ["the stiffness of spring 'spring' is 100 and 90"]
-    noisy = lw.Sensor("gyro", "gyroscope", "link2", noise=0.1)
-    assert lines(whole.with_sensors([noisy, effort])) == ["the noise of sensor 'gyro' is 0 and 0.1"]
-    away = lw.Sensor("gyro", "gyroscope", "link3")
-    assert lines(whole.with_sensors([away, effort])) == [
+    softer = lw.equipment.Spring("spring", spring.transmission, 90.0)
+    assert lines(whole.with_equipment(springs=[softer])) == ["the stiffness of spring 'spring' is 100 and 90"]
+    noisy = lw.equipment.Sensor("gyro", "gyroscope", "link2", noise=0.1)
+    assert lines(whole.with_equipment(sensors=[noisy, effort])) == ["the noise of sensor 'gyro' is 0 and 0.1"]
+    away = lw.equipment.Sensor("gyro", "gyroscope", "link3")
+    assert lines(whole.with_equipment(sensors=[away, effort])) == [
         "sensor 'gyro' is gyroscope on 'link2' and gyroscope on 'link3'"
     ]
     assert lines(whole.with_configuration("home", [0.1, 0.2, 0.4])) == [

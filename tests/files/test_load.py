@@ -24,13 +24,13 @@ def test_panda() -> None:
     model = load(file, locked=["panda_finger_joint1"], gravity=(0, 0, -1.62), name="moon")
     assert (model.nq, model.nv, model.name) == (7, 7, "moon")
     np.testing.assert_array_equal(model.gravity, (0, 0, -1.62))
-    assert model.joint("panda_joint3").v_slice == slice(2, 3)
+    assert model.joints["panda_joint3"].v_slice == slice(2, 3)
 
 
 def test_a_floating_root() -> None:
     model = load(robot_file("panda.urdf"), floating=True)
     assert (model.nq, model.nv) == (7 + 8, 6 + 8)
-    assert model.joint("root_joint").v_slice == slice(0, 6)
+    assert model.joints["root_joint"].v_slice == slice(0, 6)
 
 
 def test_texts_are_loaded_like_files() -> None:

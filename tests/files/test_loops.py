@@ -100,8 +100,8 @@ def test_other_joint_types(urdf: Path) -> None:
     text = "joint_name: ['ja', 'jb', 'jc', 'jd']\njoint_type: ['SPHERICAL', 'UJOINT_XY', 'FIXED', 'UJOINT_ZY']\n"
     model = lw.load(urdf, loops=side(urdf, text))
     assert [type(joint.type).__name__ for joint in model.joints] == ["Spherical", "Universal", "Universal"]
-    assert model.joint("jb").type == lw.Universal((1, 0, 0), (0, 1, 0))
-    assert model.joint("jd").type == lw.Universal((0, 0, 1), (0, 1, 0))
+    assert model.joints["jb"].type == lw.Universal((1, 0, 0), (0, 1, 0))
+    assert model.joints["jd"].type == lw.Universal((0, 0, 1), (0, 1, 0))
 
 
 def test_the_form_that_says_more(urdf: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_form_that_says_more(urdf: Path) -> None:
     model = lw.load(urdf, loops=side(urdf, json.dumps(parts, indent=1), "robot.json"))
     assert [closure.name for closure in model.closures] == ["pin", "b-d", "gear"]
     assert abs(residuals(model, model.neutral())["pin"]).max() < 1e-15
-    assert model.closure("gear").type == lw.Coupling({"ja": 1.0, "jc": -5.0}, 0.5)
+    assert model.closures["gear"].type == lw.closures.Coupling({"ja": 1.0, "jc": -5.0}, 0.5)
     text = """
 # the same, for people
 closures:
@@ -176,12 +176,12 @@ def test_loops_and_floating_and_text(urdf: Path) -> None:
 )  # fmt: skip
 def test_mistakes(urdf: Path, text: str, line: int | None, words: str) -> None:
     path = side(urdf, text)
-    with pytest.raises(lw.ModelFileError, match=words) as caught:
+    with pytest.raises(lw.errors.ModelFileError, match=words) as caught:
         lw.load(urdf, loops=path)
     assert str(caught.value).startswith(f"{path}:" + ("" if line is None else f"{line}: "))
 
 
 def test_a_side_file_that_is_not_there(urdf: Path) -> None:
     side(urdf, "closed_loop: []")
-    with pytest.raises(lw.ModelFileError, match=r"no such file[\s\S]*robot.yaml"):
+    with pytest.raises(lw.errors.ModelFileError, match=r"no such file[\s\S]*robot.yaml"):
         lw.load(urdf, loops=urdf.with_name("robots.yaml"))

@@ -27,9 +27,9 @@ def check(file: Path, folder: Path) -> None:
     except ValueError:
         readable = False
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         if not readable:
-            with pytest.raises(lw.ModelFileError, match=r"\.xml:\d+: "):
+            with pytest.raises(lw.errors.ModelFileError, match=r"\.xml:\d+: "):
                 lw.load(file, search=[folder])
             return
         model = lw.load(file, search=[folder])

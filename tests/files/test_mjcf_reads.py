@@ -174,7 +174,7 @@ def test_nesting_is_not_counted_as_including(tmp_path: Path) -> None:
         if allowed:
             assert lw.load(tmp_path / "whole.xml").nv == 1
         else:
-            with pytest.raises(lw.ModelFileError, match="20 deep"):
+            with pytest.raises(lw.errors.ModelFileError, match="20 deep"):
                 lw.load(tmp_path / "whole.xml")
 
 
@@ -209,11 +209,11 @@ def test_keyframes_are_configurations(everything: tuple[lw.Model, Beside]) -> No
 
 def test_limits_and_geometry(everything: tuple[lw.Model, Beside]) -> None:
     model, _ = everything
-    assert model.joint("hip_x").limits[0].upper == pytest.approx(np.pi / 2)
-    assert model.joint("shoulder").friction == (0.1,)
-    (box,) = model.body("hull").visuals
+    assert model.joints["hip_x"].limits[0].upper == pytest.approx(np.pi / 2)
+    assert model.joints["shoulder"].friction == (0.1,)
+    (box,) = model.bodies["hull"].visuals
     assert (box.kind, box.size) == ("box", (0.4, 0.2, 0.1))
-    assert [shape.kind for shape in model.body("leg").collisions] == ["capsule"]
+    assert [shape.kind for shape in model.bodies["leg"].collisions] == ["capsule"]
 
 
 def test_sensors(everything: tuple[lw.Model, Beside]) -> None:
@@ -221,12 +221,12 @@ def test_sensors(everything: tuple[lw.Model, Beside]) -> None:
     model, beside = everything
     rng = np.random.default_rng(3)
     u = rng.uniform(-0.5, 0.5, len(model.actuators))
-    drives = lw.Actuators(model, u)
+    drives = lw.Drives(model, u)
     rules = lw.JointRules(friction=False, limits="ignore")
     q, v = random_state(model, rng)
     x0 = rng.uniform(-0.2, 0.2, drives.nx)
     motion = lw.simulate(model, q, v, duration=0.02, dt=0.01, method="rk4", control=drives, rules=rules, x0=x0)
-    readings = lw.Sensors(drives=drives).read(motion)
+    readings = lw.Instruments(drives=drives).read(motion)
     m = beside.m
     m.opt.disableflags = int(m.opt.disableflags) | int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
     m.opt.enableflags = int(mujoco.mjtEnableBit.mjENBL_ENERGY)
@@ -278,7 +278,7 @@ LOOPS = """
 
 def test_loops_have_mujocos_rows() -> None:
     """Each closure spans the same space of forces as MuJoCo's rows, and is closed where they are."""
-    with pytest.warns(lw.ModelWarning, match="'later', which is not active"):
+    with pytest.warns(lw.errors.ModelWarning, match="'later', which is not active"):
         model = lw.loads(LOOPS)
     kinds = {closure.name: closure.type.kind for closure in model.closures}
     assert kinds == {
@@ -289,11 +289,11 @@ def test_loops_have_mujocos_rows() -> None:
     for i, closure in enumerate(model.closures):
         alone = model
         for other in model.closures:
-            alone = alone if other is closure else alone.without_closure(other.name)
+            alone = alone if other is closure else alone.without(other.name)
         q = alone.assemble(random_state(model, np.random.default_rng(i))[0])
         place, rows = _equality(beside, q, mujoco.mj_name2id(beside.m, mujoco.mjtObj.mjOBJ_EQUALITY, closure.name))
         assert np.abs(place).max() < 1e-9, closure.name
-        ours = alone.constraint_jacobian(q)
+        ours = alone.constraints.jacobian(q)
         rank = np.linalg.matrix_rank(ours, tol=1e-6)
         assert np.linalg.matrix_rank(rows, tol=1e-6) == rank == np.linalg.matrix_rank(np.vstack([rows, ours]), tol=1e-6)
 
@@ -315,7 +315,7 @@ def _equality(beside: Beside, q: Any, number: int) -> tuple[Any, Any]:
 def test_several_bodies_stand_between_joints() -> None:
     model = lw.loads(EVERYTHING)
     assert [body.name for body in model.bodies][:4] == ["hull", "leg.hip_x", "leg.hip_y", "leg"]
-    assert model.body("leg.hip_x").mass == 0.0
+    assert model.bodies["leg.hip_x"].mass == 0.0
     assert [joint.name for joint in model.joints][:4] == ["root", "hip_x", "hip_y", "hip_s"]
 
 
@@ -323,27 +323,27 @@ def test_locked_joints() -> None:
     """Locked joints leave the actuators, sensors and configurations of the others as they are."""
     held = {"wrist": 0.3, "hip_x": 0.2}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         model, whole = lw.loads(EVERYTHING, locked=held), lw.loads(EVERYTHING)
     assert "m_hip" not in [actuator.name for actuator in model.actuators]
     assert "wrist" not in [sensor.target for sensor in model.sensors]
     q = model.configurations["bent"]
     q_whole = np.array(whole.configurations["bent"])
     for name, value in held.items():
-        q_whole[whole.joint(name).q_slice] = value
+        q_whole[whole.joints[name].q_slice] = value
     rng = np.random.default_rng(5)
     v = rng.normal(size=model.nv)
     v_whole = np.zeros(whole.nv)
     for joint in model.joints:
-        v_whole[whole.joint(joint.name).v_slice] = v[joint.v_slice]
+        v_whole[whole.joints[joint.name].v_slice] = v[joint.v_slice]
     names = [actuator.name for actuator in model.actuators]
     u = rng.normal(size=len(names))
-    ours, theirs = lw.Actuators(model, u), lw.Actuators(whole, u, names=names)
+    ours, theirs = lw.Drives(model, u), lw.Drives(whole, u, names=names)
     x = rng.uniform(-0.2, 0.2, ours.nx)
     tau = np.array(ours.force(0.0, q, v, x, ()), float)
     tau_whole = np.array(theirs.force(0.0, q_whole, v_whole, x, ()), float)
     for joint in model.joints:
-        assert np.allclose(tau[joint.v_slice], tau_whole[whole.joint(joint.name).v_slice], atol=1e-13)
+        assert np.allclose(tau[joint.v_slice], tau_whole[whole.joints[joint.name].v_slice], atol=1e-13)
 
 
 def test_what_has_no_counterpart_is_said_once() -> None:
@@ -352,7 +352,7 @@ def test_what_has_no_counterpart_is_said_once() -> None:
     <actuator><muscle name="biceps" joint="j" lengthrange="0 1"/><adhesion name="gecko" body="b" ctrlrange="0 1"/>
     </actuator>
     <sensor><touch name="skin" site="s"/></sensor><contact><pair geom1="g" geom2="h"/></contact></mujoco>"""
-    with pytest.warns(lw.ModelWarning) as caught:
+    with pytest.warns(lw.errors.ModelWarning) as caught:
         model = lw.loads(text)
     (warning,) = caught
     for word in ("'biceps' (muscle)", "'gecko' (adhesion", "touch ('skin')", "fluid", "gravity compensation of 'b'",
@@ -386,7 +386,7 @@ def test_what_has_no_counterpart_is_said_once() -> None:
     ],
 )
 def test_refusals_name_the_line(text: str, message: str) -> None:
-    with pytest.raises(lw.ModelFileError, match=message):
+    with pytest.raises(lw.errors.ModelFileError, match=message):
         lw.loads(text)
 
 
@@ -414,11 +414,11 @@ def test_options_of_the_file_count() -> None:
     flags = 'gravity="disable" spring="disable" damper="disable" clampctrl="disable" equality="disable"'
     model = lw.loads(EVERYTHING.replace('<option gravity="0.3 -0.2 -9.7"/>', f"<option><flag {flags}/></option>"))
     assert model.gravity == (0.0, 0.0, 0.0)
-    assert not model.stiffness.any()
-    assert not model.damping.any()
+    assert not model.joint_constants.stiffness.any()
+    assert not model.joint_constants.damping.any()
     assert model.springs == ()
     assert not np.isfinite(model.actuators["m_hip"].control_range).any()
-    with pytest.warns(lw.ModelWarning, match="a group that is switched off"):
+    with pytest.warns(lw.errors.ModelWarning, match="a group that is switched off"):
         assert lw.loads(EVERYTHING.replace("<option ", '<option actuatorgroupdisable="0" ')).actuators == ()
 
 
@@ -436,11 +436,11 @@ def test_files_are_read_from_the_given_folders_only(tmp_path: Any) -> None:
         '<texture name="x" type="2d" file="/etc/hostname"/></asset>'
         '<worldbody><include file="parts/arm.xml"/></worldbody></mujoco>'
     )
-    with pytest.raises(lw.ModelFileError, match=r"m\.xml:1: <mesh>: this address leads out"):
+    with pytest.raises(lw.errors.ModelFileError, match=r"m\.xml:1: <mesh>: this address leads out"):
         lw.load(main)
     model = lw.load(main, search=[tmp_path])
     assert model.mass == pytest.approx(1000 * 8 / 6, rel=1e-6)
-    (shape,) = model.body("arm").visuals
+    (shape,) = model.bodies["arm"].visuals
     assert shape.mesh == str(tmp_path / "meshes" / "t.stl")
     assert shape.scale == (2.0, 2.0, 2.0)
     assert np.allclose(shape.placement, np.eye(4), atol=1e-7)
@@ -470,11 +470,11 @@ def test_models_that_grow_without_end(tmp_path: Any) -> None:
         inner = f'<asset><model name="m" file="{k - 1}.xml"/></asset><worldbody><replicate count="50"><frame>'
         inner += '<attach model="m" prefix="p"/></frame></replicate></worldbody>'
         (tmp_path / f"{k}.xml").write_text(f'<mujoco model="m{k}">{inner}</mujoco>')
-    with pytest.raises(lw.ModelFileError, match="too many elements"):
+    with pytest.raises(lw.errors.ModelFileError, match="too many elements"):
         lw.load(tmp_path / "8.xml")
     circle = '<mujoco><asset><model name="m" file="c.xml"/></asset></mujoco>'
     (tmp_path / "c.xml").write_text(circle)
-    with pytest.raises(lw.ModelFileError, match="too many files"):
+    with pytest.raises(lw.errors.ModelFileError, match="too many files"):
         lw.load(tmp_path / "c.xml")
 
 

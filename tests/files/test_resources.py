@@ -68,18 +68,18 @@ def test_absolute_paths_inside_are_found(tree: Path) -> None:
     "mesh", ["../../s.stl", "package://arm/../s.stl", "package://hand/../s.stl", "{}/s.stl", "file://{}/s.stl"]
 )
 def test_nothing_outside_is_found(tree: Path, mesh: str) -> None:
-    with pytest.raises(lw.ModelFileError, match="leads out of the folders"):
+    with pytest.raises(lw.errors.ModelFileError, match="leads out of the folders"):
         found(tree / "arm/urdf", mesh.format(tree))
 
 
 def test_a_folder_that_is_no_package_is_not_reached(tree: Path) -> None:
-    with pytest.raises(lw.ModelFileError, match="was not found") as caught:
+    with pytest.raises(lw.errors.ModelFileError, match="was not found") as caught:
         found(tree / "arm/urdf", "package://plain/meshes/m.stl")
     assert "r.urdf" in str(caught.value) and str(tree / "arm") in str(caught.value)
-    with pytest.raises(lw.ModelFileError, match="leads out"):
+    with pytest.raises(lw.errors.ModelFileError, match="leads out"):
         found(tree / "plain/meshes", "../../s.stl")
     (tree / "plain/x").mkdir()
-    with pytest.raises(lw.ModelFileError, match="was not found"):
+    with pytest.raises(lw.errors.ModelFileError, match="was not found"):
         found(tree / "plain/x", "package://plain/meshes/m.stl")
     assert (
         found(tree / "plain/x", "package://plain/meshes/m.stl", search=[tree / "plain"]) == tree / "plain/meshes/m.stl"
@@ -89,7 +89,7 @@ def test_a_folder_that_is_no_package_is_not_reached(tree: Path) -> None:
 
 def test_links_lead_nowhere_else(tree: Path) -> None:
     (tree / "arm/urdf/link.stl").symlink_to(tree / "s.stl")
-    with pytest.raises(lw.ModelFileError, match="leads out"):
+    with pytest.raises(lw.errors.ModelFileError, match="leads out"):
         found(tree / "arm/urdf", "link.stl")
 
 
@@ -118,7 +118,7 @@ def test_texts_programs_and_copies(tree: Path) -> None:
     model = lw.loads(ROBOT.format("package://tool/meshes/m.stl"), floating=True, search=[tree / "elsewhere"])
     assert _mesh_of(model) == tree / "elsewhere/tool/meshes/m.stl"
     assert _mesh_of(pickle.loads(pickle.dumps(model))) == tree / "elsewhere/tool/meshes/m.stl"
-    with pytest.raises(lw.ModelFileError, match="not found"):
+    with pytest.raises(lw.errors.ModelFileError, match="not found"):
         _mesh_of(lw.loads(ROBOT.format("m.stl"), floating=True))
     own = lw.Geometry("mesh", (), str(tree / "s.stl"), (1, 1, 1), ((1, 0, 0, 0),), "a")
     assert mesh_file(own) == tree / "s.stl"
@@ -128,13 +128,13 @@ def test_texts_programs_and_copies(tree: Path) -> None:
 
 @pytest.mark.parametrize("mesh", ["http://x.org/m.stl", "https://x.org/m.stl", "ftp://x/m.stl"])
 def test_nothing_is_fetched(tree: Path, mesh: str) -> None:
-    with pytest.raises(lw.ModelFileError, match="nothing is fetched"):
+    with pytest.raises(lw.errors.ModelFileError, match="nothing is fetched"):
         found(tree / "arm/urdf", mesh)
 
 
 @pytest.mark.parametrize("name", ["panda.urdf", "talos_full_v2.urdf", "cassie_v2.sdf"])
 @pytest.mark.skipif(not robot_files(), reason="needs example-robot-data")
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 def test_every_mesh_of_some_robots_is_there(name: str) -> None:
     model = lw.load(next(file for file in robot_files(Path(name).suffix) if file.name == name))
     shapes = [shape for body in model.bodies for shape in body.visuals if shape.mesh]

@@ -143,7 +143,7 @@ def loaded(text: str, part: str, folder: Path) -> lw.Model:
     (folder / "part.sdf").write_text(f'<sdf version="1.9">{part}</sdf>')
     (folder / "whole.sdf").write_text(f'<sdf version="1.9">{text}</sdf>')
     with warnings.catch_warnings():
-        warnings.simplefilter("error", lw.ModelWarning)
+        warnings.simplefilter("error", lw.errors.ModelWarning)
         held = "<parent>world" in text or "<static>" in text
         return lw.load(folder / "whole.sdf", floating=not held)
 
@@ -175,7 +175,7 @@ def test_an_axis_is_in_the_joints_frame_or_in_the_named_one(expressed_in: str, a
         link("a", f"1 0 0 0 0 {2 * H}") + joint("j", "world", "a", at(f"0 0 0 0 0 {-H}"), xyz)
         + frame("f", "j", f"0 0 0 0 {-H} 0")
     )  # fmt: skip
-    found = lw.loads(f'<sdf version="1.9">{text}</sdf>').joint("j").type.axis
+    found = lw.loads(f'<sdf version="1.9">{text}</sdf>').joints["j"].type.axis
     np.testing.assert_allclose(found, axis, atol=1e-15)
 
 
@@ -196,5 +196,5 @@ def test_an_axis_is_in_the_joints_frame_or_in_the_named_one(expressed_in: str, a
     ],
 )
 def test_what_the_rules_forbid(inside: str, part: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(lw.ModelFileError, match=words):
+    with pytest.raises(lw.errors.ModelFileError, match=words):
         loaded(inside, part, tmp_path)

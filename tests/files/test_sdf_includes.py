@@ -52,7 +52,7 @@ def test_by_name_on_the_search_path(models: Path, monkeypatch: pytest.MonkeyPatc
         assert np.allclose(
             placed(model, "left::rim")[:3, 3], (0, 1, 1)
         )  # the include's pose takes the place of its own
-    with pytest.raises(lw.ModelFileError, match=r"car.sdf:2: an included model: the file was not found"):
+    with pytest.raises(lw.errors.ModelFileError, match=r"car.sdf:2: an included model: the file was not found"):
         lw.load(path)
     monkeypatch.setenv("LINKWISE_MODEL_PATH", str(models / "models"))
     assert lw.load(path).nv == 2
@@ -102,7 +102,7 @@ def test_each_file_has_its_own_version(models: Path) -> None:
     )
     (models / "models" / "wheel" / "wheel.sdf").write_text(old)
     model = lw.loads(car(include("model://wheel")), search=[models / "models"])
-    assert np.allclose(model.joint("m::turn").type.axis, (0, -1, 0))
+    assert np.allclose(model.joints["m::turn"].type.axis, (0, -1, 0))
 
 
 def test_static_by_the_include(models: Path) -> None:
@@ -131,14 +131,14 @@ def test_errors_name_the_file_they_are_in(models: Path) -> None:
         (WHEEL.replace("<pose>9 9 9 0 0 0", "<pose>9 9 9"), "must be 6 numbers"),
     ]:
         wheel.write_text(bad)
-        with pytest.raises(lw.ModelFileError, match=words) as caught:
+        with pytest.raises(lw.errors.ModelFileError, match=words) as caught:
             lw.loads(car(include("model://wheel")), search=[models / "models"], floating=True)
         assert str(caught.value).startswith(f"{wheel.resolve()}:"), str(caught.value)
 
 
 def refused(path: Path, text: str, **options: object) -> str:
     path.write_text(text)
-    with pytest.raises(lw.ModelFileError) as caught:
+    with pytest.raises(lw.errors.ModelFileError) as caught:
         lw.load(path, **options)  # type: ignore[arg-type]
     assert str(caught.value).startswith(f"{path}:2: ")
     return str(caught.value)
@@ -177,7 +177,7 @@ def test_circles_and_floods_end(models: Path) -> None:
             car(include(f"f{k + 1}.sdf", "<name>x</name>") + include(f"f{k + 1}.sdf", "<name>y</name>"))
         )
     path.write_text(car(include("f0.sdf")))
-    with pytest.raises(lw.ModelFileError, match=r"too deeply|too many"):
+    with pytest.raises(lw.errors.ModelFileError, match=r"too deeply|too many"):
         lw.load(path)
 
 
@@ -224,12 +224,12 @@ def test_merged_models_placed_by_each_other(models: Path) -> None:
         ),
         include("model://two", "<pose>0 1 0 0 0 0</pose><placement_frame>f2</placement_frame>", ' merge="1"'),
     )
-    with pytest.raises(lw.ModelFileError, match="in a circle"):
+    with pytest.raises(lw.errors.ModelFileError, match="in a circle"):
         lw.loads(text, search=[models / "models"])
 
 
 def test_many_links_that_nothing_connects() -> None:
     parts = [f'<link name="l{k}"/>' for k in range(3000)]
-    with pytest.warns(lw.ModelWarning, match="without <inertial>"):
+    with pytest.warns(lw.errors.ModelWarning, match="without <inertial>"):
         model = lw.loads(sdf(*parts))
     assert model.nv == 0

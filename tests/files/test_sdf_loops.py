@@ -58,7 +58,7 @@ def test_wherever_it_is_opened_it_is_the_same_linkage(order: tuple[int, ...]) ->
     q = model.neutral()
     for name, value in turned.items():
         if name in [joint.name for joint in model.joints]:
-            q[model.joint(name).q_slice] = value
+            q[model.joints[name].q_slice] = value
     (residual,) = residuals(model, q).values()
     assert abs(residual).max() < 1e-14
     assert np.allclose(placed(model, "b", q)[:3, 3], (np.sin(angle), 0, np.cos(angle)))
@@ -183,14 +183,14 @@ def test_a_gearbox(a: int, b: int, s_motor: int, s_wheel: int) -> None:
         joint("w", "revolute", "base", "wheel", f"<axis><xyz>0 0 {s_wheel}</xyz></axis>"),
         joint("gear", "gearbox", "motor", "wheel", GEARED.format(ratio=0.1, a=a, b=b)),
     )  # fmt: skip
-    coupling = loads(text).closure("gear").type
-    assert isinstance(coupling, lw.Coupling)
+    coupling = loads(text).closures["gear"].type
+    assert isinstance(coupling, lw.closures.Coupling)
     terms = dict(zip(coupling.joints, coupling.coefficients, strict=True))
     theta_1 = 1.0  # about axis; the coordinates that give it
     theta_2 = -0.1 * theta_1
     assert terms["m"] * (theta_1 * a * s_motor) + terms["w"] * (theta_2 * b * s_wheel) == pytest.approx(0.0, abs=1e-15)
-    locked = loads(text, locked={"m": 2.0}).closure("gear").type
-    assert isinstance(locked, lw.Coupling)
+    locked = loads(text, locked={"m": 2.0}).closures["gear"].type
+    assert isinstance(locked, lw.closures.Coupling)
     assert locked.joints == ("w",)
     assert locked.offset / locked.coefficients[0] == pytest.approx(-0.1 * (2.0 * a * s_motor) * b * s_wheel)
 
@@ -202,8 +202,8 @@ def test_a_gearbox_through_several_hinges() -> None:
         joint("c", "revolute", "base", "carrier"), joint("p", "revolute", "carrier", "planet"),
         joint("gear", "gearbox", "carrier", "planet", GEARED.format(ratio=3, a=1, b=1)),
     )  # fmt: skip
-    coupling = loads(text).closure("gear").type
-    assert isinstance(coupling, lw.Coupling)
+    coupling = loads(text).closures["gear"].type
+    assert isinstance(coupling, lw.closures.Coupling)
     assert dict(zip(coupling.joints, coupling.coefficients, strict=True)) == {"c": 1.0 + 3.0, "p": 1.0}
 
 
@@ -228,5 +228,5 @@ def test_gearboxes_that_mean_nothing() -> None:
             "couples nothing",
         ),
     ]:
-        with pytest.raises(lw.ModelFileError, match=words):
+        with pytest.raises(lw.errors.ModelFileError, match=words):
             loads(bad)

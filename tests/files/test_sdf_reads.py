@@ -33,7 +33,7 @@ def sdf(*parts: str, version: str = "1.9", pose: str = "", attributes: str = "")
 
 def loads(text: str, **options: object) -> lw.Model:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", lw.ModelWarning)
+        warnings.simplefilter("error", lw.errors.ModelWarning)
         return lw.loads(text, **options)  # type: ignore[arg-type]
 
 
@@ -75,7 +75,7 @@ def test_use_parent_model_frame() -> None:
             joint("j", "revolute", "world", "a", inside + "</axis>"),
             version=version,
         )
-        assert np.allclose(loads(text).joint("j").type.axis, axis), (version, flag)
+        assert np.allclose(loads(text).joints["j"].type.axis, axis), (version, flag)
 
 
 def test_an_axis_expressed_in_another_frame() -> None:
@@ -94,7 +94,7 @@ def test_an_axis_expressed_in_another_frame() -> None:
         ("k", (0, 0, -1)),
     ]:
         text = sdf(*parts, joint("j", "revolute", "world", "a", inside.format(frame)))
-        assert np.allclose(loads(text).joint("j").type.axis, expected, atol=1e-15), frame
+        assert np.allclose(loads(text).joints["j"].type.axis, expected, atol=1e-15), frame
 
 
 @pytest.mark.parametrize(
@@ -121,18 +121,18 @@ def test_limits_damping_friction_and_springs() -> None:
     inside = """<axis><xyz>0 0 1</xyz><limit><lower>-1</lower><upper>2</upper><effort>{effort}</effort>
     <velocity>3</velocity></limit><dynamics><damping>0.1</damping><friction>0.2</friction>
     <spring_stiffness>30</spring_stiffness><spring_reference>0.4</spring_reference></dynamics></axis>"""
-    found = loads(sdf(link("a"), joint("j", "revolute", "world", "a", inside.format(effort=7)))).joint("j")
+    found = loads(sdf(link("a"), joint("j", "revolute", "world", "a", inside.format(effort=7)))).joints["j"]
     assert found.limits == (lw.JointLimits(-1, 2, 3, 7),)
     assert (found.damping, found.friction, found.stiffness, found.rest) == ((0.1,), (0.2,), (30.0,), (0.4,))
     for none in ("-1", "inf", "1e16", "1.7976931348623157e308"):
         text = sdf(link("a"), joint("j", "continuous", "world", "a", inside.format(effort=none)))
-        assert loads(text).joint("j").limits == (lw.JointLimits(velocity=3),)
+        assert loads(text).joints["j"].limits == (lw.JointLimits(velocity=3),)
     two = inside.format(effort=7) + inside.format(effort=8).replace("axis>", "axis2>").replace(
         "0 0 1", "0 1 0"
     ).replace("-1<", "-2<")
-    found = loads(sdf(link("a"), joint("j", "universal", "world", "a", two))).joint("j")
+    found = loads(sdf(link("a"), joint("j", "universal", "world", "a", two))).joints["j"]
     assert found.limits == (lw.JointLimits(-1, 2, 3, 7), lw.JointLimits(-2, 2, 3, 8))
-    found = loads(sdf(link("a"), joint("j", "piston", "world", "a", inside.format(effort=7)))).joint("j")
+    found = loads(sdf(link("a"), joint("j", "piston", "world", "a", inside.format(effort=7)))).joints["j"]
     assert found.limits == (lw.JointLimits(), lw.JointLimits(-1, 2, 3, 7))
     assert found.damping == (0.0, 0.1)
 
@@ -174,7 +174,7 @@ def test_poses_are_relative_to_what_they_say() -> None:
     ]:
         assert np.allclose(placed(model, name)[:3, 3], xyz, atol=1e-14), name
     q = model.neutral()
-    q[model.joint("i").q_slice] = math.pi / 2  # b, and f on it, turn about x through b's origin
+    q[model.joints["i"].q_slice] = math.pi / 2  # b, and f on it, turn about x through b's origin
     assert np.allclose(placed(model, "f", q)[:3, 3], (1, 1 - 5, 10), atol=1e-14)
 
 
@@ -282,7 +282,7 @@ def test_the_inertia_a_link_has_without_one() -> None:
         joint("j", "revolute", "a", "b"),
         joint("i", "revolute", "world", "a"),
     )
-    with pytest.warns(lw.ModelWarning, match="links without <inertial>.*\n.*'a'"):
+    with pytest.warns(lw.errors.ModelWarning, match="links without <inertial>.*\n.*'a'"):
         model = lw.loads(text)
     a, b = model.bodies
     assert (a.mass, a.parts[0].inertia[:3]) == (1.0, (1.0, 1.0, 1.0))
@@ -301,5 +301,5 @@ def test_shapes() -> None:
 
 
 def test_a_link_that_gravity_should_not_pull() -> None:
-    with pytest.warns(lw.ModelWarning, match="gravity"):
+    with pytest.warns(lw.errors.ModelWarning, match="gravity"):
         lw.loads(sdf(link("a", inside=INERTIAL + "<gravity>0</gravity>"), joint("j", "revolute", "world", "a")))

@@ -82,7 +82,7 @@ BAD = [
 @pytest.mark.parametrize(("text", "line", "words"), BAD, ids=[words.replace(" ", "_") for _, _, words in BAD])
 @pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 def test_it_says_what_and_where(text: str, line: int | None, words: str) -> None:
-    with pytest.raises(lw.ModelFileError) as caught:
+    with pytest.raises(lw.errors.ModelFileError) as caught:
         lw.loads(lined(text))
     message = str(caught.value)
     assert words in message
@@ -115,7 +115,7 @@ def test_a_chain_of_a_thousand_links() -> None:
 def test_a_spring_on_a_closing_joint_is_not_lost_in_silence() -> None:
     spring = "<axis><xyz>0 0 1</xyz><dynamics><spring_stiffness>5</spring_stiffness></dynamics></axis>"
     text = sdf(link("a"), link("b"), joint("i", "revolute", "a", "b"), joint("j", "revolute", "b", "a", spring))
-    with pytest.warns(lw.ModelWarning, match=r"joint 'j' closes a loop.*\n.*stiffness"):
+    with pytest.warns(lw.errors.ModelWarning, match=r"joint 'j' closes a loop.*\n.*stiffness"):
         lw.loads(text)
 
 
@@ -123,5 +123,5 @@ def test_axes_that_are_one() -> None:
     text = sdf(
         link("a"), joint("j", "revolute2", "world", "a", "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 1</xyz></axis2>")
     )
-    with pytest.raises(lw.ModelFileError, match=r"<string>:2: the two axes of Universal are parallel"):
+    with pytest.raises(lw.errors.ModelFileError, match=r"<string>:2: the two axes of Universal are parallel"):
         lw.loads(text)

@@ -44,7 +44,7 @@ def written(folder: Path, body: str, name: str = "r.urdf.xacro") -> Path:
 
 
 def test_a_program_is_not_run_unasked(tmp_path: Path) -> None:
-    with pytest.raises(lw.ModelFileError, match="is a program"):
+    with pytest.raises(lw.errors.ModelFileError, match="is a program"):
         lw.load(written(tmp_path, ROBOT))
     with pytest.raises(lw.InputError, match="for xacro files"):
         (tmp_path / "a.urdf").write_text("<robot name='a'><link name='b'/></robot>")
@@ -90,7 +90,7 @@ def test_includes_and_packages_from_the_search_path(tmp_path: Path) -> None:
     elsewhere = tmp_path / "home"
     elsewhere.mkdir()
     path = written(elsewhere, f'<xacro:include filename="$(find pkg)/urdf/part.xacro"/>{use}')
-    with pytest.raises(lw.ModelFileError, match="not found"):
+    with pytest.raises(lw.errors.ModelFileError, match="not found"):
         lw.load(path, arguments={})
     assert lw.load(path, arguments={}, search=[tmp_path]).bodies[0].mass == 7.0
 
@@ -108,7 +108,7 @@ def test_includes_and_packages_from_the_search_path(tmp_path: Path) -> None:
 def test_nothing_outside_is_reached(tmp_path: Path, body: str) -> None:
     (tmp_path / "secret.xacro").write_text(f'{HEAD}<link name="secret"/></robot>')
     (tmp_path / "in").mkdir()
-    with pytest.raises(lw.ModelFileError, match="could not be expanded") as caught:
+    with pytest.raises(lw.errors.ModelFileError, match="could not be expanded") as caught:
         lw.load(written(tmp_path / "in", body.format(tmp_path)), arguments={})
     assert "r.urdf.xacro" in str(caught.value) or "secret.xacro" in str(caught.value)
 
@@ -147,7 +147,7 @@ def test_nothing_outside_is_reached(tmp_path: Path, body: str) -> None:
     ],
 )
 def test_what_fails_is_said(tmp_path: Path, body: str, says: str) -> None:
-    with pytest.raises(lw.ModelFileError, match=says) as caught:
+    with pytest.raises(lw.errors.ModelFileError, match=says) as caught:
         lw.load(written(tmp_path, body), arguments={})
     assert caught.value.line == 1
     assert caught.value.file == str(tmp_path / "r.urdf.xacro")
@@ -157,7 +157,7 @@ def test_macros_cannot_multiply_without_end(tmp_path: Path) -> None:
     laughs = '<xacro:macro name="m0"><link name="a"/></xacro:macro>'
     for k in range(1, 30):
         laughs += f'<xacro:macro name="m{k}"><xacro:m{k - 1}/><xacro:m{k - 1}/></xacro:macro>'
-    with pytest.raises(lw.ModelFileError, match="too many steps"):
+    with pytest.raises(lw.errors.ModelFileError, match="too many steps"):
         lw.load(written(tmp_path, laughs + "<xacro:m29/>"), arguments={})
 
 
@@ -166,14 +166,14 @@ def test_the_environment_is_read_where_the_caller_says_so(tmp_path: Path, monkey
     monkeypatch.delenv("LINKWISE_UNSET", raising=False)
     for spec in ("$(env LINKWISE_SECRET)", "$(optenv LINKWISE_SECRET no)", "$(eval env('LINKWISE_SECRET'))"):
         path = written(tmp_path, ROBOT.replace('name="r"', f'name="{spec}"'))
-        with pytest.raises(lw.ModelFileError, match="may not read") as caught:
+        with pytest.raises(lw.errors.ModelFileError, match="may not read") as caught:
             lw.load(path, arguments={}, environment=["HOME"])
         assert "xyzzy" not in str(caught.value) and "LINKWISE_SECRET" in str(caught.value.do)
         assert lw.load(path, arguments={}, environment=("LINKWISE_SECRET",)).name == "xyzzy"
         assert lw.load(path, arguments={}, environment={"LINKWISE_SECRET": "abc"}).name == "abc"
     path = written(tmp_path, ROBOT.replace('name="r"', 'name="$(optenv LINKWISE_UNSET a b)"'))
     assert lw.load(path, arguments={}, environment=["LINKWISE_UNSET"]).name == "a b"
-    with pytest.raises(lw.ModelFileError, match="is not set"):
+    with pytest.raises(lw.errors.ModelFileError, match="is not set"):
         path = written(tmp_path, ROBOT.replace('name="r"', 'name="$(env LINKWISE_UNSET)"'))
         lw.load(path, arguments={}, environment=["LINKWISE_UNSET"])
     with pytest.raises(lw.InputError, match="must be names"):
@@ -284,22 +284,22 @@ def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "part.xacro").write_text(f"{HEAD}\n{macro}</robot>")
     path = tmp_path / "r.xacro"
     path.write_text(f'{HEAD}\n<xacro:include filename="part.xacro"/>\n\n<xacro:m x="many"/></robot>')
-    with pytest.raises(lw.ModelFileError, match="not a finite number") as caught:
+    with pytest.raises(lw.errors.ModelFileError, match="not a finite number") as caught:
         lw.load(path, arguments={})
     assert (caught.value.file, caught.value.line) == (str(path), 4)
     path.write_text(f'{HEAD}\n<xacro:include filename="part.xacro"/>\n\n<xacro:m x="${{x.y}}"/></robot>')
-    with pytest.raises(lw.ModelFileError, match="expanded") as caught:
+    with pytest.raises(lw.errors.ModelFileError, match="expanded") as caught:
         lw.load(path, arguments={})
     assert caught.value.line == 4
     (tmp_path / "part.xacro").write_text(f"{HEAD}\n\n<link name='${{lambda: 1}}'/></robot>")
-    with pytest.raises(lw.ModelFileError, match="lambda") as caught:
+    with pytest.raises(lw.errors.ModelFileError, match="lambda") as caught:
         lw.load(path, arguments={})
     assert (caught.value.file, caught.value.line) == (str(tmp_path / "part.xacro"), 3)
 
 
 def test_the_author_may_warn(tmp_path: Path) -> None:
     path = written(tmp_path, f"{HEAD}<link name=\"a${{xacro.warning('old', 1)}}\"/></robot>")
-    with pytest.warns(lw.ModelWarning, match="old 1"):
+    with pytest.warns(lw.errors.ModelWarning, match="old 1"):
         lw.load(path, arguments={})
 
 

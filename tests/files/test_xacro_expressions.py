@@ -94,7 +94,7 @@ COSTLY = [
 
 @pytest.mark.parametrize("text", [*CHAINS, *COSTLY])
 def test_all_else_is_refused(text: str) -> None:
-    with pytest.raises(lw.ModelFileError) as caught:
+    with pytest.raises(lw.errors.ModelFileError) as caught:
         value(text)
     assert caught.value.what and caught.value.got is not None and caught.value.allowed is not None
 
@@ -110,13 +110,13 @@ def test_a_refusal_has_the_name() -> None:
         "getattr(n, 'real')": "'getattr'",
         "1 << 2": "LShift",
     }.items():
-        with pytest.raises(lw.ModelFileError, match=name):
+        with pytest.raises(lw.errors.ModelFileError, match=name):
             value(text)
 
 
 def test_values_cannot_grow_by_sharing() -> None:
     """Lists of the same list twice are small in memory and endless to write out or compare."""
-    with pytest.raises(lw.ModelFileError, match="too large"):
+    with pytest.raises(lw.errors.ModelFileError, match="too large"):
         grown: object = [1]
         for _ in range(64):
             grown = evaluate("[a, a]", Namespace({"a": grown}), Allowance())
@@ -124,7 +124,7 @@ def test_values_cannot_grow_by_sharing() -> None:
 
 def test_steps_are_counted() -> None:
     allowance = Allowance()
-    with pytest.raises(lw.ModelFileError, match="too many steps"):
+    with pytest.raises(lw.errors.ModelFileError, match="too many steps"):
         for _ in range(10**4):
             evaluate("sorted(list(range(20000)))", NAMES, allowance)
 
@@ -163,6 +163,6 @@ def test_no_command_runs(tmp_path: Path, body: str, expression: str) -> None:
     path = tmp_path / "r.xacro"
     body = body.replace("%s", text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;"))
     path.write_text(f"{HEAD}{body}</robot>")
-    with pytest.raises(lw.ModelFileError):
+    with pytest.raises(lw.errors.ModelFileError):
         lw.load(path, arguments={})
     assert not canary.exists()

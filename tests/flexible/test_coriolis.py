@@ -6,7 +6,21 @@ import pytest
 import linkwise as lw
 from tests.flexible.mechanisms import arm, panels, small_beam, state, tree
 
-MECHANISMS = {"arm": arm, "tree": tree, "panels": panels}
+CHORD = [("root", "tx"), ("root", "ty"), ("root", "tz"), ("root", "rx"), ("tip", "ty"), ("tip", "tz")]
+
+
+def pinned():
+    """Two beams on pins, each in the frame of its chord."""
+    rod = small_beam(modes=(2, 0), torsion_modes=0, held=CHORD)
+    b = lw.ModelBuilder("pinned")
+    b.add_body("one", joint=lw.Revolute(axis=(0, 0, 1)), flexible=rod)
+    place = lw.transform(rpy=(0.4, 0.3, 0.1))
+    b.add_body("two", parent="one", at="tip", joint=lw.Revolute(axis=(0, 0, 1)), placement=place, flexible=rod)
+    b.add_body("load", parent="two", at=3, mass=0.7, com=(0.1, 0.2, 0.0), inertia=0.1 * np.eye(3))
+    return b.build()
+
+
+MECHANISMS = {"arm": arm, "tree": tree, "panels": panels, "pinned": pinned}
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -89,7 +89,7 @@ def test_velocities_and_jacobians_of_nodes(model):
         close(J @ v, [W[2, 1], W[0, 2], W[1, 0], *rate[:3, 3]])
         J_rate = slope(model, lambda x, name=name, node=node: model.jacobian(x, name, node=node), q, v)
         close(model.jacobian_rate(q, v, name, node=node), J_rate)
-        close(model.operational_admittance(q, name, node=node), J @ np.linalg.solve(model.mass_matrix(q), J.T), 1e-9)
+        close(model.operational.admittance(q, name, node=node), J @ np.linalg.solve(model.mass_matrix(q), J.T), 1e-9)
 
 
 def test_momentum_is_that_of_the_pieces(model):
@@ -97,8 +97,8 @@ def test_momentum_is_that_of_the_pieces(model):
     total = sum(own[-1, -1] for _, _, own in Dense(model).pieces(q))
     close(model.momentum(q, v)[3:], total * slope(model, model.center_of_mass, q, v))
     close(model.mass, total)
-    A = model.centroidal_momentum_matrix(q)
-    close(A @ v, model.centroidal_momentum(q, v))
+    A = model.centroidal.momentum_matrix(q)
+    close(A @ v, model.centroidal.momentum(q, v))
 
 
 def test_linearisations():
@@ -141,14 +141,14 @@ def test_external_forces_act_on_the_root(model):
 
 def test_order_of_coordinates():
     model = arm()
-    one, two = model.body("one"), model.body("two")
+    one, two = model.bodies["one"], model.bodies["two"]
     m = one.modes
     assert m == 5
     assert (one.q_slice, one.v_slice) == (slice(0, m), slice(0, m))
-    assert model.joint("one_joint").q_slice == slice(m, m + 1)
+    assert model.joints["one_joint"].q_slice == slice(m, m + 1)
     assert two.q_slice == slice(m + 1, 2 * m + 1)
-    assert model.joint("two_joint").v_slice == slice(2 * m + 1, 2 * m + 2)
-    assert model.body("load").q_slice == slice(0, 0)
+    assert model.joints["two_joint"].v_slice == slice(2 * m + 1, 2 * m + 2)
+    assert model.bodies["load"].q_slice == slice(0, 0)
     assert model.nq == model.nv == 2 * m + 3
     assert np.all(model.neutral() == 0.0)
 
@@ -163,7 +163,7 @@ def test_stiff_limit_is_the_rigid_chain():
         stiff, rigid = chain(beam), chain(None, beam)
         q, v = np.array([0.4, -0.7]), np.array([0.9, 0.3])
         vdot = rigid.forward_dynamics(q, v, np.zeros(2))
-        joints = [stiff.joint(name).v_slice.start for name in ("one_joint", "two_joint")]
+        joints = [stiff.joints[name].v_slice.start for name in ("one_joint", "two_joint")]
         full_q, full_v, a = (np.zeros(stiff.nv) for _ in range(3))
         full_q[joints], full_v[joints] = q, v
         for _ in range(3):  # quasi-static deformation: the modes' own accelerations vanish
@@ -205,14 +205,14 @@ def test_free_system_keeps_energy_and_momenta():
     assert np.abs(energy - energy[0]).max() < 1e-9 * energy[0]
     assert np.abs(momentum - momentum[0]).max() < 1e-9 * np.abs(momentum[0]).max()
     assert np.abs(traj.energy - energy).max() < 1e-12 * energy[0]
-    assert np.ptp(q[:, model.body("one").q_slice], axis=0).min() > 1e-3  # it does bend
+    assert np.ptp(q[:, model.bodies["one"].q_slice], axis=0).min() > 1e-3  # it does bend
 
 
 def test_info_lists_modes(capsys):
     assert main(["info", "flexible_arm"]) == 0
     shown = capsys.readouterr().out
     assert "flexible body" in shown
-    frequencies = samples.flexible_arm().body("upper").flexible.held_frequencies
+    frequencies = samples.flexible_arm().bodies["upper"].flexible.held_frequencies
     assert f"{frequencies[0]:.2f}" in shown
     assert "point masses" not in shown
 
@@ -258,7 +258,7 @@ def test_stiffness_and_damping_as_parameters(sweeps):
     free = model.with_parameters(["upper.stiffness", "lower.loss", "payload.mass"])
     q, v = state(model, 3)
     close(free.bias_force(q, v), model.bias_force(q, v), 1e-13)
-    upper, lower = model.body("upper"), model.body("lower")
+    upper, lower = model.bodies["upper"], model.bodies["lower"]
     p = np.array([3.0, 5.0, 1.0])
     change = np.zeros(model.nv)
     change[upper.v_slice] = 2.0 * upper.flexible.stiffness @ q[upper.q_slice]
@@ -283,8 +283,8 @@ def test_frames_and_welded_bodies_on_nodes():
     close(model.pose(q, "box"), tip @ place)
     close(model.pose(q, "end"), tip @ place)
     close(model.pose(q, "corner"), tip @ place @ place)
-    box = replace(model.body("beam").parts[1], node=beam.nodes.index(beam.node("tip")))
-    assert model.body("beam").parts[1] == box
+    box = replace(model.bodies["beam"].parts[1], node=beam.nodes.index(beam.node("tip")))
+    assert model.bodies["beam"].parts[1] == box
     assert model.mass == pytest.approx(beam.mass + 1.0)
 
 
@@ -293,8 +293,8 @@ def test_what_the_modes_do_not_have():
     with pytest.raises(lw.InputError, match="is its own"):
         model.with_body("upper", mass=2.0)
     with pytest.raises(lw.InputError, match="have no armature"):
-        model.with_armature(np.ones(model.nv))
-    assert model.with_armature(0.3).armature.tolist() == [0.0, 0.0, 0.3, 0.0, 0.0, 0.3]
+        model.with_joint_constants(armature=np.ones(model.nv))
+    assert model.with_joint_constants(armature=0.3).joint_constants.armature.tolist() == [0.0, 0.0, 0.3, 0.0, 0.0, 0.3]
 
 
 def test_plot():

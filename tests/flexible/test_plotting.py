@@ -16,7 +16,7 @@ def run():
 
 def test_deflection_is_that_of_the_modes(run):
     """To first order Γη."""
-    body = run.model.body("upper")
+    body = run.model.bodies["upper"]
     first = run.q[:, body.q_slice] @ body.flexible.node("tip").Gamma.T
     got = run.deflection("upper", "tip")
     assert np.abs(first).max() > 1e-4

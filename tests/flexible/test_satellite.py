@@ -36,7 +36,7 @@ def satellite():
     model = b.build()
     stiffness = np.asarray(model.function("gravity_force").jacobian("q")(model.neutral()))
     for k in range(2):
-        at = model.joint(f"panel{k}_joint").v_slice.start
+        at = model.joints[f"panel{k}_joint"].v_slice.start
         stiffness[at, at] += HINGE
     return model, stiffness
 

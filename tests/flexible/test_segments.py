@@ -37,7 +37,7 @@ def test_swinging_beam():
     times = np.linspace(0.0, 1.5, 31)
     model = beam()
     v = np.zeros(model.nv)
-    v[model.joint("hub_joint").v_slice] = SPIN
+    v[model.joints["hub_joint"].v_slice] = SPIN
     flexible = lw.simulate(model, model.neutral(), v, duration=1.5, output_times=times, rtol=1e-9)
     tip = model.pose(flexible.q, "beam", node="tip")[:, :2, 3]
     found = []
@@ -49,5 +49,5 @@ def test_swinging_beam():
         end = chain.pose(run.q, f"{n - 1}") @ lw.transform(xyz=(L / n / 2, 0, 0))
         found.append(end[:, :2, 3])
     fine = found[1] + (found[1] - found[0]) / 3  # their error falls with the square of the length
-    assert np.abs(flexible.q[:, model.body("beam").q_slice]).max() > 0.05  # it does bend
+    assert np.abs(flexible.q[:, model.bodies["beam"].q_slice]).max() > 0.05  # it does bend
     assert np.abs(tip - fine).max() < 1e-4 * L

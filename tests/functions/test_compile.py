@@ -83,7 +83,7 @@ def test_kinds_of_inputs(model: lw.Model) -> None:
 
 
 def test_branches(model: lw.Model) -> None:
-    f = lw.compile(lambda m, x: lw.where(x > 0, lw.sqrt(x), -x), model, {"x": "scalar"})
+    f = lw.compile(lambda m, x: lw.math.where(x > 0, lw.math.sqrt(x), -x), model, {"x": "scalar"})
     np.testing.assert_allclose(f(np.array([4.0, -3.0, 0.0])), [2.0, 3.0, 0.0])
 
 
@@ -100,7 +100,7 @@ def test_mistakes(model: lw.Model) -> None:
         lw.compile(lambda m, q: None, model, {"q": "q"})
     with refused("no such target\n  got:     'fortran'"):
         lw.compile(lambda m, q: q, model, {"q": "q"}).source("fortran")
-    with pytest.raises(lw.InputError, match=r"use lw\.where\(condition, a, b\) instead of `if`"):
+    with pytest.raises(lw.InputError, match=r"use lw\.math\.where\(condition, a, b\) instead of `if`"):
         lw.compile(lambda m, q: q if q[0] > 0 else -q, model, {"q": "q"})
 
 

@@ -22,7 +22,7 @@ X, A = RNG.normal(size=(21, 3)), RNG.normal(size=21)
 
 def spiral(m, x, a, passes=7):
     """A state that depends on the number of the pass and on what is around."""
-    return lw.loop(passes, lambda i, s: 0.9 * s + a * lw.sin(s[[1, 2, 0]]) + 0.1 * i, x)
+    return lw.loop(passes, lambda i, s: 0.9 * s + a * lw.math.sin(s[[1, 2, 0]]) + 0.1 * i, x)
 
 
 def spiral_in_python(x, a, passes=7):
@@ -46,7 +46,7 @@ def root(m, x):
 
 
 def nested(m, x):
-    return lw.loop(3, lambda i, s: lw.loop(4, lambda j, t: 0.5 * t + lw.cos(t * x) + i * j, s + i), x)
+    return lw.loop(3, lambda i, s: lw.loop(4, lambda j, t: 0.5 * t + lw.math.cos(t * x) + i * j, s + i), x)
 
 
 def nested_in_python(x):

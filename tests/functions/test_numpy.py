@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+import linkwise.math as lm
 from linkwise import samples
 from linkwise.spatial.dual import Dual, derivative, new_level
 from linkwise.trace.interpreter import interpret
@@ -96,10 +97,10 @@ def test_functions_of_one_number(name):
         lambda m, q, v: 2.0 * q + np.float64(3.0) * v[0] + np.ones(3) * q[1] - np.arange(3) / (2.0 + v[2]),
         lambda m, q, v: np.concatenate([q, v])[::2],
         lambda m, q, v: np.stack([q[0], v[0]]) + np.array([q[1], 1.0]),
-        lambda m, q, v: lw.where(q > 0, q, 0.0) + lw.sin(q) + lw.clip(q, -0.1, 0.1) + lw.sign(v) + lw.abs(q),
-        lambda m, q, v: lw.minimum(q[0], v[0]) + lw.maximum(q, v) + lw.asin(q) + lw.acos(v) + lw.atan(q),
-        lambda m, q, v: lw.sinh(q) + lw.cosh(v) + lw.solve(A, q) + lw.solve(A + np.outer(q, q), v),
-        lambda m, q, v: lw.cholesky(m.mass_matrix(q)) @ v,
+        lambda m, q, v: lm.where(q > 0, q, 0.0) + lm.sin(q) + lm.clip(q, -0.1, 0.1) + lm.sign(v) + lm.abs(q),
+        lambda m, q, v: lm.minimum(q[0], v[0]) + lm.maximum(q, v) + lm.asin(q) + lm.acos(v) + lm.atan(q),
+        lambda m, q, v: lm.sinh(q) + lm.cosh(v) + lw.linalg.solve(A, q) + lw.linalg.solve(A + np.outer(q, q), v),
+        lambda m, q, v: lw.linalg.cholesky(m.mass_matrix(q)) @ v,
     ],
 )  # fmt: skip
 def test_functions_of_arrays(fn):
@@ -116,7 +117,7 @@ POINTS = [-0.999999, -0.5, -1e-3, -1e-9, 1e-12, 1e-5, 0.2, 0.49999, 0.50001, 0.7
 @pytest.mark.parametrize("name", SCALARS)
 def test_digits_and_derivatives(name):
     """To a few units of rounding of mpmath; derivatives by programs, by dual numbers, and by mpmath."""
-    function, exact = getattr(lw, name), SCALARS[name]
+    function, exact = getattr(lw.math, name), SCALARS[name]
     points = np.array(POINTS)
     compiled = lw.compile(lambda m, x: function(x), ARM, inputs={"x": "scalar"}, name=name)
     expected = np.array([float(exact(mpmath.mpf(float(x)))) for x in points])
@@ -145,11 +146,11 @@ def test_derivatives_of_solve():
         (lambda m, q, v: np.interp(q[0], [0, 1], [0, 1]), "lw.Table"),
         (lambda m, q, v: np.floor(q[0]), "lw.Sampled"),
         (lambda m, q, v: np.any(q > 0), "conditions"),
-        (lambda m, q, v: np.sort(q), "lw.minimum"),
+        (lambda m, q, v: np.sort(q), "lw.math.minimum"),
         (lambda m, q, v: np.linalg.eigh(np.outer(q, q))[0], "np.eigh"),
         (lambda m, q, v: np.zeros(3).__iadd__(q), "np.zeros(n, object)"),
         (lambda m, q, v: np.where(q > 0), "both choices"),
-        (lambda m, q, v: 1.0 if q[0] > 0 else 2.0, "lw.where"),
+        (lambda m, q, v: 1.0 if q[0] > 0 else 2.0, "lw.math.where"),
     ],
 )
 def test_what_cannot_be_says_what_to_write(fn, words):
@@ -182,7 +183,7 @@ def test_inputs_by_name():
         np.testing.assert_array_equal(f(q=q, v=v), f(q, v))
         np.testing.assert_array_equal(f(v=v, q=q), f(q, v))
         np.testing.assert_array_equal(f(q, v=STATES[:, 1]), f(q, STATES[:, 1]))
-    with pytest.raises(lw.UnknownNameError, match="input of"):
+    with pytest.raises(lw.errors.UnknownNameError, match="input of"):
         f(q=q, w=v)
     with pytest.raises(lw.InputError, match="twice"):
         f(q, q=q)
@@ -208,7 +209,7 @@ def test_mistakes_are_told_at_once(fn, words):
 def test_what_cannot_be_drawn():
     pytest.importorskip("matplotlib")
     traj = lw.simulate(ARM, np.zeros(3), duration=0.01)
-    with pytest.raises(lw.UnknownNameError, match="quantity to draw"):
+    with pytest.raises(lw.errors.UnknownNameError, match="quantity to draw"):
         traj.plot(what=("foo",))
 
 
@@ -264,6 +265,6 @@ def test_slopes_of_a_scalar_times_several_numbers():
 
 
 def test_choices_between_vectors():
-    agrees(lambda m, q, v: lw.where(q[0] > 0.0, [1.0, q[1]], np.array([3.0, 4.0])))
+    agrees(lambda m, q, v: lw.math.where(q[0] > 0.0, [1.0, q[1]], np.array([3.0, 4.0])))
     agrees(lambda m, q, v: np.where((q[0] > 0.0) & np.array([True, False]), q[1] * np.ones(2), 0.0))
     agrees(lambda m, q, v: np.where(np.array([True, False]) | (q[0] > 0.0), 1.0, 0.0))

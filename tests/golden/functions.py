@@ -117,8 +117,10 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "rolled, inverse": _of(_rolled, "inverse_dynamics"),
     "rolled, forward": _of(_rolled, "forward_dynamics"),
     "rolled, momentum": _of(_rolled, "momentum"),
-    "own function": _compiled(lambda m, q, v: lw.where(v[0] > 0.0, lw.tanh(q), v) @ m.gravity_force(q), q="q", v="v"),
-    "own loop": _compiled(lambda m, x: lw.loop(9, lambda i, s: lw.cos(s) + i, x), x=2),
+    "own function": _compiled(
+        lambda m, q, v: lw.math.where(v[0] > 0.0, lw.math.tanh(q), v) @ m.gravity_force(q), q="q", v="v"
+    ),
+    "own loop": _compiled(lambda m, x: lw.loop(9, lambda i, s: lw.math.cos(s) + i, x), x=2),
     "own while loop": _compiled(lambda m, x: lw.while_loop(lambda s: s > 1.0, lambda s: 0.5 * s, x[0]), x=1),
     "simulation, rk4": _simulation(_arm, "rk4", dt=1e-3),
     "simulation, dop853": _simulation(_arm, "dop853"),

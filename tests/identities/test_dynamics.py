@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
+from linkwise.model.making import method_of
 from tests.identities.relations import SEEDS, TIGHT, along, close, models
 from tests.oracles.eager import Eager
 from tests.random_trees import random_state
@@ -130,11 +131,11 @@ def test_layouts_agree(seed: int) -> None:
                 "momentum": (q, v), "centroidal_momentum": (q, v), "centroidal_momentum_matrix": (q,),
                 "centroidal_inertia": (q,), "configuration_rate": (q, v), "integrate": (q, v),
             }.items():  # fmt: skip
-                close(getattr(other, name)(*arrays), getattr(eager, name)(*arrays), 1e-9)
+                close(method_of(other, name)(*arrays), getattr(eager, name)(*arrays), 1e-9)
             forced = [each.inverse_dynamics(q, v, vdot, f_ext=f_ext) for each in (other, eager)]
             close(forced[0], forced[1])
             for name in ("pose", "jacobian", "operational_admittance"):
-                close(getattr(other, name)(q, body="tool"), getattr(eager, name)(q, body="tool"), 1e-9)
+                close(method_of(other, name)(q, body="tool"), getattr(eager, name)(q, body="tool"), 1e-9)
             for name in ("velocity", "jacobian_rate"):
                 close(getattr(other, name)(q, v, body="tool"), getattr(eager, name)(q, v, body="tool"), 1e-9)
 

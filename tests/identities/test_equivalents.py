@@ -46,7 +46,7 @@ def as_custom(joint: lw.Joint) -> lw.CustomJoint:
 
 
 def turn(axis: Any, angle: Any) -> list[list[Any]]:
-    c, s = lw.cos(angle), lw.sin(angle)
+    c, s = lw.math.cos(angle), lw.math.sin(angle)
     x, y, z = axis
     K = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))
     R = [[(c if i == j else 0.0) + s * K[i][j] + (1 - c) * axis[i] * axis[j] for j in range(3)] for i in range(3)]
@@ -101,7 +101,7 @@ def test_custom_joint_with_a_branch() -> None:
     """A joint that turns about x, at half the rate beyond an angle: ``where``, seen through derivatives."""
 
     def pose(q: Any) -> Any:
-        return turn((1.0, 0.0, 0.0), lw.where(q[0] < 0.5, q[0], 0.25 + 0.5 * q[0]))
+        return turn((1.0, 0.0, 0.0), lw.math.where(q[0] < 0.5, q[0], 0.25 + 0.5 * q[0]))
 
     b = lw.ModelBuilder("stop")
     b.add_body("a", joint=lw.CustomJoint(pose, n=1), mass=2.0, com=(0, 0, -0.7))
@@ -182,7 +182,7 @@ def test_a_mimic_is_a_constraint() -> None:
 
     tied, free = build(True), build(False)
     assert (tied.nv, free.nv) == (2, 4)
-    assert tied.joint("j3").mimic == lw.Mimic("j0", -3.0, 2.0 * 0.3 - 0.1)  # a mimic of a mimic, resolved
+    assert tied.joints["j3"].mimic == lw.Mimic("j0", -3.0, 2.0 * 0.3 - 0.1)  # a mimic of a mimic, resolved
     G = np.array([[1, 0], [0, 1], [-1.5, 0], [-3.0, 0]])
     q, v, vdot = np.array([0.3, 0.2]), np.array([1.0, -0.4]), np.array([0.7, 0.9])
     q_all, A, B = G @ q + [0, 0, 0.3, 0.5], Eager(tied), Eager(free)

@@ -66,9 +66,9 @@ def test_momentum(seed: int) -> None:
         q, v, _ = random_state(model, rng)
         h, com, mass = eager.momentum(q, v), eager.center_of_mass(q), sum(body.mass for body in model.bodies)
         close(h[3:], mass * along(model, "center_of_mass", q, v))
-        about_com = eager.centroidal_momentum(q, v)
+        about_com = eager.centroidal.momentum(q, v)
         close(about_com, [*(h[:3] - np.cross(com, h[3:])), *h[3:]])
-        close(eager.centroidal_momentum_matrix(q) @ v, about_com)
+        close(eager.centroidal.momentum_matrix(q) @ v, about_com)
         total = np.zeros(6)
         for body, pose in zip(model.bodies, eager.poses(q), strict=True):
             V = eager.velocity(q, v, body=body.name)
@@ -104,11 +104,11 @@ def test_centroidal_inertia(seed: int) -> None:
     for model, eager, rng in models(seed, floating=True):
         q, v, _ = random_state(model, rng)
         v[6:] = 0.0
-        I, mass = eager.centroidal_inertia(q), sum(body.mass for body in model.bodies)
+        I, mass = eager.centroidal.inertia(q), sum(body.mass for body in model.bodies)
         np.testing.assert_allclose(I[:3, 3:], 0.0, atol=1e-12 * mass)
         close(I[3:, 3:], mass * np.eye(3))
         np.testing.assert_allclose(I, I.T, atol=1e-12 * mass)
         V = eager.velocity(q, v, body=model.bodies[0].name)
         arm = eager.center_of_mass(q) - eager.pose(q, body=model.bodies[0].name)[:3, 3]
         V_com = np.concatenate([V[:3], V[3:] + np.cross(V[:3], arm)])
-        close(I @ V_com, eager.centroidal_momentum(q, v))
+        close(I @ V_com, eager.centroidal.momentum(q, v))

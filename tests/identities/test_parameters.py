@@ -10,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism.parameters import parameters
+from linkwise.model.making import method_of
 from tests.identities.relations import close
 from tests.oracles.eager import Eager
 from tests.random_trees import ALL, random_inertia, random_placement, random_state, random_tree
@@ -35,7 +36,7 @@ def rebuilt(model: lw.Model, given: dict[str, np.ndarray]) -> lw.Model:
         bodies.append(replace(body, placement=tuple(map(tuple, placement.tolist())), parts=tuple(parts)))
         joints.append(replace(joint, armature=tuple(given.get(f"{body.name}.armature", joint.armature))))
     gravity = tuple(float(x) for x in given.get("gravity", model.gravity))
-    return replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity, parameter_names=())
+    return replace(model, bodies=tuple(bodies), joints=tuple(joints), gravity=gravity, _parameter_names=())
 
 
 def random_values(model: lw.Model, names: list[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -72,12 +73,12 @@ def compare(ours: Any, expected: Any, model: lw.Model, rng: np.random.Generator)
     close(ours.inverse_dynamics(q, v, vdot, f_ext=f_ext), expected.inverse_dynamics(q, v, vdot, f_ext=f_ext))
     close(ours.forward_dynamics(q, v, vdot), expected.forward_dynamics(q, v, vdot), 1e-8)
     for name in ("mass_matrix", "gravity_force", "poses", "center_of_mass", "potential_energy", "centroidal_inertia"):
-        close(getattr(ours, name)(q), getattr(expected, name)(q))
+        close(method_of(ours, name)(q), method_of(expected, name)(q))
     for name in ("kinetic_energy", "coriolis_matrix", "momentum", "bias_force"):
-        close(getattr(ours, name)(q, v), getattr(expected, name)(q, v))
+        close(method_of(ours, name)(q, v), method_of(expected, name)(q, v))
     close(ours.regressor(q, v, vdot), expected.regressor(q, v, vdot))
     for name in ("jacobian", "pose", "operational_admittance"):
-        close(getattr(ours, name)(q, body="tool"), getattr(expected, name)(q, body="tool"), 1e-8)
+        close(method_of(ours, name)(q, body="tool"), method_of(expected, name)(q, body="tool"), 1e-8)
     close(ours.jacobian_rate(q, v, body="tool"), expected.jacobian_rate(q, v, body="tool"))
 
 
@@ -91,7 +92,7 @@ def test_texts_with_parameters(seed: int) -> None:
     with_inputs, given = model.with_parameters(names), random_values(model, names, rng)
     p = np.concatenate([given[parameter.name] for parameter in with_inputs.parameters])
     compare(Eager(with_inputs, p), Eager(rebuilt(model, given)), model, rng)
-    compare(Eager(with_inputs, with_inputs.nominal_parameters), Eager(model), model, rng)
+    compare(Eager(with_inputs, with_inputs.parameters.nominal), Eager(model), model, rng)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -123,4 +124,4 @@ def test_orientation_near_the_poles_of_rpy() -> None:
             b.add_body("a", joint=lw.Revolute((0, 1, 0)), placement=X, mass=1.0, com=(0.1, 0.2, 0.3))
             model = b.build()
             given = model.with_parameters(["a.rpy", "a.xyz"])
-            np.testing.assert_allclose(Eager(given, given.nominal_parameters).poses([0.0])[0], X, atol=3e-15)
+            np.testing.assert_allclose(Eager(given, given.parameters.nominal).poses([0.0])[0], X, atol=3e-15)

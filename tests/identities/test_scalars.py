@@ -172,11 +172,11 @@ def test_many_digits(seed: int) -> None:
     state = random_state(model, rng)
     with mpmath.workdps(60):
         q, v, vdot = (many_digits(a) for a in state)
-        p = many_digits(model.nominal_parameters)
+        p = many_digits(model.parameters.nominal)
         tau = model.inverse_dynamics(q, v, vdot, p=p)
         back = model.forward_dynamics(q, v, tau, p=p)
         assert max(abs(a - b) for a, b in zip(back, vdot, strict=True)) < 1e-40
-        close(tau.astype(float), Eager(model, model.nominal_parameters).inverse_dynamics(*state), 1e-13)
+        close(tau.astype(float), Eager(model, model.parameters.nominal).inverse_dynamics(*state), 1e-13)
         energy = model.kinetic_energy(q, v, p=p)
         assert isinstance(energy, mpmath.mpf)
         assert abs(energy - v @ model.mass_matrix(q, p=p) @ v / 2) < 1e-40

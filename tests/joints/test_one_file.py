@@ -44,15 +44,15 @@ class Arc(lw.Joint):
 
     def transform(self, q: Sequence[Any]) -> Transform:
         a, r = q[0] * (1.0 / self.radius), self.radius
-        return Transform(Shift(Vec(lw.sin(a) * r, 0.0, (1.0 - lw.cos(a)) * r)))
+        return Transform(Shift(Vec(lw.math.sin(a) * r, 0.0, (1.0 - lw.math.cos(a)) * r)))
 
     def subspace(self, q: Sequence[Any]) -> tuple[Motion, ...]:
         a = q[0] * (1.0 / self.radius)
-        return (Motion(Vec.zero(), Vec(lw.cos(a), 0.0, lw.sin(a))),)
+        return (Motion(Vec.zero(), Vec(lw.math.cos(a), 0.0, lw.math.sin(a))),)
 
     def subspace_rate(self, q: Sequence[Any], v: Sequence[Any]) -> Motion:
         a, w = q[0] * (1.0 / self.radius), v[0] * v[0] * (1.0 / self.radius)
-        return Motion(Vec.zero(), Vec(-(lw.sin(a) * w), 0.0, lw.cos(a) * w))
+        return Motion(Vec.zero(), Vec(-(lw.math.sin(a) * w), 0.0, lw.math.cos(a) * w))
 
 
 class ThreadSlide(lw.Joint):
@@ -173,15 +173,15 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
         q = model.random_configuration(0)
         assert np.array_equal(again.mass_matrix(q), model.mass_matrix(q))
     text = (tmp_path / "m0.lw.json").read_text()
-    with pytest.raises(lw.ModelFileError, match="not known"):
+    with pytest.raises(lw.errors.ModelFileError, match="not known"):
         lw.loads(text.replace('"threadslide"', '"someoneelses"'))
-    with pytest.raises(lw.ModelFileError, match="cannot have these constants"):
+    with pytest.raises(lw.errors.ModelFileError, match="cannot have these constants"):
         lw.loads(text.replace('"radius": 0.7', '"radius": "wide"'))
     deep = "0.7"
     for _ in range(100):
         deep = '{"type": "mirrored", "signs": [1, 1, -1], "joint": ' + deep + "}"
     for wrong, says in ((deep, "too deep"), ('{"type": "mirrored", "signs": [1, 1, -1], "joint": 2}', "cannot have")):
-        with pytest.raises(lw.ModelFileError, match=says):
+        with pytest.raises(lw.errors.ModelFileError, match=says):
             lw.loads(text.replace('"radius": 0.7', f'"radius": {wrong}'))
 
 
@@ -194,16 +194,16 @@ def test_what_holds_a_function_is_not_saved(tmp_path: Path) -> None:
 def test_exported(tmp_path: Path) -> None:
     """By its words where it has some; otherwise it is fixed, and the list of losses says so."""
     model = tree(ThreadSlide(0.05, (1.0, 2.0, 2.0)))
-    lost = model.to_urdf(tmp_path / "m.urdf")
+    lost = model.save(tmp_path / "m.urdf")
     assert not any("motion" in each for each in lost)
     again = lw.load(tmp_path / "m.urdf")
     q = np.array([0.4, 0.3, -0.6])
     np.testing.assert_allclose(again.pose(q, "b1"), model.pose(q, "b1"), atol=1e-12)
-    for write in ("to_urdf", "to_mjcf"):
+    for name in ("arc.urdf", "arc.xml"):
         model = tree(Arc(0.7))
-        said = " ".join(getattr(model, write)(tmp_path / f"{write}.xml"))
+        said = " ".join(model.save(tmp_path / name))
         assert "'j0'" in said and "Arc" in said and "fixed at its zero position" in said
-    found = lw.load(tmp_path / "to_urdf.xml")
+    found = lw.load(tmp_path / "arc.urdf")
     assert found.nv == 1
     np.testing.assert_allclose(found.pose([0.3], "b1"), model.pose([0.0, 0.3], "b1"), atol=1e-12)
 
@@ -212,7 +212,7 @@ def test_exported_to_mujoco(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     kind = ThreadSlide(0.05, (1.0, 2.0, 2.0))
     model = tree(kind, armature=0.1).with_configuration("there", [0.4, 0.3, -0.6])
-    model.to_mjcf(tmp_path / "m.xml")
+    model.save(tmp_path / "m.xml")
     theirs = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     data = mujoco.MjData(theirs)
     mujoco.mj_resetDataKeyframe(theirs, data, 0)

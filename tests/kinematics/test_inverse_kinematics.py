@@ -13,7 +13,7 @@ from bench.robots import ROBOTS
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.kinematics.levenberg import reaching
 from linkwise.samples import four_bar, planar_arm, stewart_platform
-from linkwise.targets.processor import HostedProgram
+from linkwise.targets.llvm.device import HostedProgram
 
 HAND = "panda_hand"
 
@@ -35,7 +35,7 @@ def configurations(model: lw.Model, count: int, seed: int = 0) -> np.ndarray:
 
 
 def inside(model: lw.Model, q: np.ndarray) -> bool:
-    return bool(((q >= model.lower) & (q <= model.upper)).all())
+    return bool(((q >= model.limits.lower) & (q <= model.limits.upper)).all())
 
 
 def test_poses_by_pinocchio(panda: lw.Model) -> None:
@@ -140,7 +140,7 @@ def test_out_of_reach_is_said_and_the_best_is_returned(panda: lw.Model) -> None:
     assert not found.converged
     # Stretched towards it: nothing nearer is found by a general optimiser.
     p = lambda q: panda.pose(q, HAND)[:3, 3]  # noqa: E731
-    bounds = list(zip(panda.lower, panda.upper, strict=True))
+    bounds = list(zip(panda.limits.lower, panda.limits.upper, strict=True))
     other = minimize(lambda q: ((p(q) - [3.0, 0.0, 0.3]) ** 2).sum(), found.q, bounds=bounds)
     assert found.position_error < np.sqrt(other.fun) + 1e-4
 
@@ -167,8 +167,8 @@ def test_locked_and_chosen_joints(panda: lw.Model) -> None:
 
 
 def test_a_start_beyond_the_limits_is_brought_inside(panda: lw.Model) -> None:
-    beyond = 0.5 * (panda.lower + panda.upper)
-    beyond[0] = panda.upper[0] + 0.1
+    beyond = 0.5 * (panda.limits.lower + panda.limits.upper)
+    beyond[0] = panda.limits.upper[0] + 0.1
     target = panda.pose(beyond, HAND)
     found = panda.inverse_kinematics(HAND, target, q0=beyond)  # which would be a solution itself
     assert inside(panda, found.q)
@@ -196,7 +196,7 @@ def test_flexible_bodies_stay_as_they_are() -> None:
     found = model.inverse_kinematics(goal, q0=q0, tol=(1e-6, 1e-6))
     T = model.pose(found.q, "lower")
     reached = T[:2, 3] + T[:2, 0]
-    bent = model.body("upper").q_slice
+    bent = model.bodies["upper"].q_slice
     assert np.array_equal(found.q[bent], q0[bent])
     assert np.linalg.norm(reached - [0.9, 0.7]) < max(1e-6, found.position_error + 1e-12)
 
@@ -221,7 +221,7 @@ def test_near_a_preferred_configuration(panda: lw.Model) -> None:
     assert inside(panda, found.q)
     far = np.linalg.norm(found.q - rest, axis=1)
     assert (far <= np.linalg.norm(plain.q - rest, axis=1) + 1e-5).all()
-    bounds = list(zip(panda.lower, panda.upper, strict=True))
+    bounds = list(zip(panda.limits.lower, panda.limits.upper, strict=True))
     gaps = []
     for q, T, distance in list(zip(found.q, target, far, strict=True))[:8]:
 

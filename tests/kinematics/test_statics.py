@@ -23,7 +23,7 @@ def panda() -> lw.Model:
 def test_random_configurations(panda: lw.Model) -> None:
     many = panda.random_configuration(3, size=(4, 5))
     assert many.shape == (4, 5, 7)
-    assert ((many >= panda.lower) & (many <= panda.upper)).all()
+    assert ((many >= panda.limits.lower) & (many <= panda.limits.upper)).all()
     assert panda.random_configuration(3, size=6).shape == (6, 7)
     assert panda.random_configuration(3, size=0).shape == (0, 7)
     one_by_one = np.random.default_rng(3)
@@ -31,9 +31,9 @@ def test_random_configurations(panda: lw.Model) -> None:
 
 
 def test_names(panda: lw.Model) -> None:
-    assert panda.joint_names == tuple(f"panda_joint{k}" for k in range(1, 8))
-    assert panda.body_names[0] == "panda_link1"
-    assert panda.freedom_names == panda.joint_names
+    assert panda.joints.names == tuple(f"panda_joint{k}" for k in range(1, 8))
+    assert panda.bodies.names[0] == "panda_link1"
+    assert panda.freedom_names == panda.joints.names
     floating = lw.load(ROBOTS["panda"].path, floating=True)
     assert len(floating.freedom_names) == floating.nv
     assert floating.freedom_names[1].endswith("[1]")
@@ -58,17 +58,17 @@ def test_mass_centre_of_a_body_without_mass_and_of_one_that_bends() -> None:
     )
     builder.add_body("panel", parent="rod", joint=lw.Revolute((0, 0, 1)), flexible=beam)
     model = builder.build()
-    assert np.isnan(model.body("frame").com).all()
-    assert (model.body("frame").inertia == 0).all()
-    assert np.allclose(model.body("panel").com, [1.0, 0.0, 0.0])
-    assert np.isclose(model.body("panel").inertia[2, 2], 1.0 * 2.0**2 / 12)
+    assert np.isnan(model.bodies["frame"].com).all()
+    assert (model.bodies["frame"].inertia == 0).all()
+    assert np.allclose(model.bodies["panel"].com, [1.0, 0.0, 0.0])
+    assert np.isclose(model.bodies["panel"].inertia[2, 2], 1.0 * 2.0**2 / 12)
 
 
 def test_static_force_holds_still(panda: lw.Model) -> None:
     """Under these forces the loaded model does not accelerate."""
     q = panda.random_configuration(1, size=3)
     load = np.array([0.3, -0.2, 0.1, 5.0, -10.0, -20.0])
-    tau = panda.static_force(q, {HAND: load})
+    tau = panda.statics.force(q, {HAND: load})
     body = panda.bodies[-1].name
     f_ext = np.zeros((3, len(panda.bodies), 6))
     for k in range(3):  # the same load in the frame of the body that carries the hand
@@ -77,13 +77,13 @@ def test_static_force_holds_still(panda: lw.Model) -> None:
         R = carrier[:3, :3]
         f_ext[k, -1] = np.concatenate([R.T @ (load[:3] + np.cross(arm, load[3:])), R.T @ load[3:]])
     assert np.abs(panda.forward_dynamics(q, np.zeros((3, 7)), tau, f_ext)).max() < 1e-9
-    force = panda.static_force(q, {HAND: load[3:]})
-    assert np.allclose(force, panda.static_force(q, {HAND: [0, 0, 0, *load[3:]]}))
-    assert np.array_equal(panda.static_force(q), panda.gravity_force(q))
+    force = panda.statics.force(q, {HAND: load[3:]})
+    assert np.allclose(force, panda.statics.force(q, {HAND: [0, 0, 0, *load[3:]]}))
+    assert np.array_equal(panda.statics.force(q), panda.gravity_force(q))
     with pytest.raises(InputError, match="load"):
-        panda.static_force(q, {HAND: [1.0]})
+        panda.statics.force(q, {HAND: [1.0]})
     with pytest.raises(UnknownNameError):
-        panda.static_force(q, {"hand": load})
+        panda.statics.force(q, {"hand": load})
 
 
 @pytest.mark.parametrize(
@@ -95,58 +95,58 @@ def test_support_margin(com: tuple[float, float], margin: float) -> None:
     model = builder.build()
     square = np.array([[0, 0, 0.1], [1, 0, 0.2], [1, 1, 0.3], [0, 1, 0.4], [0.5, 0.5, 0.0]])
     q = [1, 0, 0, 0, *com, 0.7]
-    assert np.isclose(model.support_margin(q, square), margin)
-    both = model.support_margin([q, q], square[::-1])
+    assert np.isclose(model.statics.support_margin(q, square), margin)
+    both = model.statics.support_margin([q, q], square[::-1])
     assert both.shape == (2,)
     assert np.allclose(both, margin)
-    assert model.support_margin(q, square[[0, 1, 1]]) < 0.0  # nothing stands on a line
-    assert np.isnan(model.support_margin(np.multiply(q, np.nan), square))
+    assert model.statics.support_margin(q, square[[0, 1, 1]]) < 0.0  # nothing stands on a line
+    assert np.isnan(model.statics.support_margin(np.multiply(q, np.nan), square))
     with pytest.raises(InputError, match="points"):
-        model.support_margin(q, square[:2])
+        model.statics.support_margin(q, square[:2])
     with pytest.raises(InputError, match="gravity"):
-        model.with_gravity((0, 0, 0)).support_margin(q, square)
+        model.with_gravity((0, 0, 0)).statics.support_margin(q, square)
 
 
 def test_manipulability(panda: lw.Model) -> None:
     q = panda.random_configuration(0, size=4)
     J = panda.jacobian(q, HAND)
     expected = np.sqrt(np.linalg.det(J @ np.swapaxes(J, -1, -2)))
-    assert np.allclose(panda.manipulability(q, HAND), expected, rtol=1e-9)
+    assert np.allclose(panda.statics.manipulability(q, HAND), expected, rtol=1e-9)
     arm = planar_arm(2, length=1.0)  # of two links l: |sin| of the elbow for its tip, seen in the plane
-    builder_free = arm.manipulability([0.3, 0.0], "link2", "position")
+    builder_free = arm.statics.manipulability([0.3, 0.0], "link2", "position")
     assert builder_free == 0.0
-    assert panda.manipulability(q, HAND, "rotation").shape == (4,)
+    assert panda.statics.manipulability(q, HAND, "rotation").shape == (4,)
     with pytest.raises(InputError, match="rows"):
-        panda.manipulability(q, HAND, "linear")  # type: ignore[arg-type]
+        panda.statics.manipulability(q, HAND, "linear")  # type: ignore[arg-type]
 
 
 def test_workspace(panda: lw.Model) -> None:
-    found = panda.workspace(HAND, 50, rng=1)
+    found = panda.statics.workspace(HAND, 50, rng=1)
     assert np.allclose(panda.pose(found.q, HAND), found.poses)
     reached = panda.inverse_kinematics(HAND, found.poses)
     assert reached.converged.all()
     closed = four_bar()
-    assert np.abs(closed.closure_error(closed.workspace("coupler1", 5, rng=0).q)).max() < 1e-9
+    assert np.abs(closed.closure_error(closed.statics.workspace("coupler1", 5, rng=0).q)).max() < 1e-9
 
 
 def test_actuation() -> None:
     model = lw.load(ROBOTS["panda"].path, floating=True)
-    B = model.actuation_matrix()
+    B = model.statics.actuation_matrix()
     assert B.shape == (model.nv, model.nv - 6)
     assert (B[:6] == 0).all()
-    B = model.actuation_matrix(["panda_joint2", "panda_joint5"])
+    B = model.statics.actuation_matrix(["panda_joint2", "panda_joint5"])
     assert B.sum() == 2.0
     assert [model.freedom_names[k] for k in B.argmax(axis=0)] == ["panda_joint2", "panda_joint5"]
     tree = random_tree(2, 3, ("revolute",))
     q, v, tau = tree.random_configuration(0), np.zeros(tree.nv), np.zeros(tree.nv)
-    name = tree.joint_names[-1]
+    name = tree.joints.names[-1]
     for dt in (None, 0.01):
         whole = tree.state_space(q, v, tau, dt=dt)
         part = tree.state_space(q, v, tau, dt=dt, actuated=[name])
         assert np.array_equal(part.A, whole.A)
-        assert np.array_equal(part.B, whole.B[:, tree.joint(name).v_slice])
+        assert np.array_equal(part.B, whole.B[:, tree.joints[name].v_slice])
     with pytest.raises(UnknownNameError):
-        tree.actuation_matrix(["no joint"])
+        tree.statics.actuation_matrix(["no joint"])
 
 
 def test_actuation_by_the_models_own_motors() -> None:
@@ -162,14 +162,14 @@ def test_actuation_by_the_models_own_motors() -> None:
         mimic=lw.Mimic("knee", -0.5, 0.0),
         **solid,
     )
-    builder.add_actuator(lw.Actuator("motor", lw.JointTransmission({"knee": 50.0})))
-    builder.add_actuator(lw.Actuator("tendon", lw.JointTransmission({"hip": 2.0, "ankle": 4.0})))
+    builder.add_actuator(lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"knee": 50.0})))
+    builder.add_actuator(lw.equipment.Actuator("tendon", lw.equipment.JointTransmission({"hip": 2.0, "ankle": 4.0})))
     model = builder.build()
-    assert model.actuation_matrix().tolist() == [[0.0, 2.0], [50.0, -2.0]]
-    assert model.actuation_matrix(["knee"]).tolist() == [[0.0], [1.0]]
-    thruster = lw.Actuator("jet", lw.FrameTransmission("foot", (0, 0, 0, 0, 0, 1)))
+    assert model.statics.actuation_matrix().tolist() == [[0.0, 2.0], [50.0, -2.0]]
+    assert model.statics.actuation_matrix(["knee"]).tolist() == [[0.0], [1.0]]
+    thruster = lw.equipment.Actuator("jet", lw.equipment.FrameTransmission("foot", (0, 0, 0, 0, 0, 1)))
     with pytest.raises(InputError, match="jet"):
-        model.with_actuators([thruster]).actuation_matrix()
+        model.with_equipment(actuators=[thruster]).statics.actuation_matrix()
 
 
 def test_pandas_and_xarray() -> None:

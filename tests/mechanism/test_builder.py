@@ -39,8 +39,8 @@ def test_a_model_and_its_names() -> None:
     assert model.parents == (-1, 0)
     assert model.mass == pytest.approx(2.2)
     assert model.bodies["fore"] is model.bodies[1]
-    assert model.joint("fore_joint").q_slice == slice(1, 2)
-    assert model.joint("fore_joint").nv == 1
+    assert model.joints["fore_joint"].q_slice == slice(1, 2)
+    assert model.joints["fore_joint"].nv == 1
     assert model.frame("eye").body == 1
     np.testing.assert_allclose(np.array(model.frame("eye").placement)[:3, 3], [0.1, 0, 0.05])
     assert model.frame("floor").body == model.frame("world").body == -1
@@ -72,15 +72,15 @@ def test_limits_and_the_rest() -> None:
     b.add_body("a", joint=lw.Revolute(), mass=1.0, inertia=I, limits=limits, damping=0.5, friction=0.25, armature=0.1)
     b.add_body("b", "a", joint=lw.Spherical(), mass=1.0, inertia=I, armature=(1.0, 2.0, 3.0))
     model = b.build()
-    assert model.lower.tolist() == [-1.0] + [-math.inf] * 4
-    assert model.upper.tolist() == [2.0] + [math.inf] * 4
-    assert model.velocity_limit.tolist() == [3.0] + [math.inf] * 3
-    assert model.effort_limit.tolist() == [4.0] + [math.inf] * 3
-    assert model.damping.tolist() == [0.5, 0.0, 0.0, 0.0]
-    assert model.friction.tolist() == [0.25, 0.0, 0.0, 0.0]
-    assert model.armature.tolist() == [0.1, 1.0, 2.0, 3.0]
+    assert model.limits.lower.tolist() == [-1.0] + [-math.inf] * 4
+    assert model.limits.upper.tolist() == [2.0] + [math.inf] * 4
+    assert model.limits.velocity.tolist() == [3.0] + [math.inf] * 3
+    assert model.limits.effort.tolist() == [4.0] + [math.inf] * 3
+    assert model.joint_constants.damping.tolist() == [0.5, 0.0, 0.0, 0.0]
+    assert model.joint_constants.friction.tolist() == [0.25, 0.0, 0.0, 0.0]
+    assert model.joint_constants.armature.tolist() == [0.1, 1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="read-only"):
-        model.lower[0] = 0.0
+        model.limits.lower[0] = 0.0
 
 
 def test_frozen() -> None:
@@ -126,11 +126,11 @@ def test_what_was_refused_leaves_no_trace() -> None:
 def test_names_that_are_unknown() -> None:
     b = builder()
     message = "there is no parent body of this name\n  got:     'uper'\n  allowed: world, upper, fore"
-    with refused(message, lw.UnknownNameError):
+    with refused(message, lw.errors.UnknownNameError):
         b.add_body("hand", "uper", mass=1.0)
-    with refused("there is no body of this name", lw.UnknownNameError):
+    with refused("there is no body of this name", lw.errors.UnknownNameError):
         b.add_frame("tip", "for")
-    with refused("did you mean 'fore'", lw.UnknownNameError):
+    with refused("did you mean 'fore'", lw.errors.UnknownNameError):
         b.add_frame("tip", "for")
 
 
@@ -170,7 +170,7 @@ def test_inertias_of_the_wrong_shape(inertia: Any) -> None:
 
 def test_triangle_inequality_is_a_warning() -> None:
     b = builder()
-    with pytest.warns(lw.ModelWarning, match="the inertia of body 'hand' breaks the triangle inequality"):
+    with pytest.warns(lw.errors.ModelWarning, match="the inertia of body 'hand' breaks the triangle inequality"):
         b.add_body("hand", "fore", joint=lw.Revolute(), mass=1.0, inertia=np.diag([0.1, 0.1, 0.3]))
     model = b.build()
     assert model.mass_matrix(np.zeros(3))[2, 2] == pytest.approx(0.3)  # used as it is
@@ -295,7 +295,7 @@ def test_custom_joints() -> None:
 
     b = lw.ModelBuilder()
     b.add_body("a", joint=lw.CustomJoint(with_math, n=1, name="mathy"), mass=1.0, inertia=I)
-    with refused("use lw.sin, lw.cos, … instead of math or numpy functions", lw.InputError):
+    with refused("use lw.math.sin, lw.math.cos, … instead of math or numpy functions", lw.InputError):
         b.build().gravity_force([0.1])
 
 
@@ -316,12 +316,12 @@ def test_mimics() -> None:
     b.add_body("f2", "fore", lw.Prismatic(), mass=0.1, mimic=lw.Mimic("fore_joint", 2.0))
     model = b.build()
     assert (model.nq, model.nv, len(model.joints)) == (2, 2, 4)
-    assert model.joint("f1_joint").mimic == lw.Mimic("fore_joint", -2.0, 0.5)
-    assert model.joint("f1_joint").q_slice == model.joint("fore_joint").q_slice
+    assert model.joints["f1_joint"].mimic == lw.Mimic("fore_joint", -2.0, 0.5)
+    assert model.joints["f1_joint"].q_slice == model.joints["fore_joint"].q_slice
 
     b = builder()
     b.add_body("f", "fore", lw.Prismatic(), mass=0.1, mimic=lw.Mimic("foe_joint"))
-    with refused("did you mean 'fore_joint'", lw.UnknownNameError):
+    with refused("did you mean 'fore_joint'", lw.errors.UnknownNameError):
         b.build()
 
     b = builder()

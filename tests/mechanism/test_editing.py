@@ -82,25 +82,33 @@ def test_locked_couplings_actuators_and_springs() -> None:
     b = lw.ModelBuilder("m")
     for name in "abc":
         b.add_body(name, joint=lw.Revolute(), mass=1.0, com=(0.1, 0, 0))
-    b.add_coupling("gear", lw.Coupling({"a_joint": 1.0, "b_joint": 2.0}, 0.5))
-    b.add_actuator(lw.Actuator("tendon", lw.JointTransmission({"a_joint": 2.0, "b_joint": 1.0}), bias=(0, -3, 0)))
-    b.add_actuator(lw.Actuator("own", lw.JointTransmission({"a_joint": 2.0})))
-    b.add_spring(lw.Spring("band", lw.JointTransmission({"a_joint": 2.0, "b_joint": 1.0}), 1.0, rest=(0.0, 1.0)))
-    b.add_sensor(lw.Sensor("angle", "joint_position", "a_joint"))
+    b.add_coupling("gear", lw.closures.Coupling({"a_joint": 1.0, "b_joint": 2.0}, 0.5))
+    b.add_actuator(
+        lw.equipment.Actuator(
+            "tendon", lw.equipment.JointTransmission({"a_joint": 2.0, "b_joint": 1.0}), bias=(0, -3, 0)
+        )
+    )
+    b.add_actuator(lw.equipment.Actuator("own", lw.equipment.JointTransmission({"a_joint": 2.0})))
+    b.add_spring(
+        lw.equipment.Spring(
+            "band", lw.equipment.JointTransmission({"a_joint": 2.0, "b_joint": 1.0}), 1.0, rest=(0.0, 1.0)
+        )
+    )
+    b.add_sensor(lw.equipment.Sensor("angle", "joint_position", "a_joint"))
     b.add_configuration("home", [0.1, 0.2, 0.3])
     model = b.build().with_parameters(["a.armature", "b.mass"]).locked({"a_joint": 0.25})
-    assert model.closures[0].type == lw.Coupling({"b_joint": 2.0}, 0.25)
+    assert model.closures[0].type == lw.closures.Coupling({"b_joint": 2.0}, 0.25)
     assert [each.name for each in model.actuators] == ["tendon"]
     assert model.actuators[0].bias == (-1.5, -3, 0)
     assert model.springs[0].rest == (-0.5, 0.5)
-    assert not model.sensors and model.parameter_names == ("b.mass",)
+    assert not model.sensors and model.parameters.names == ("b.mass",)
     assert model.configurations["home"].tolist() == [0.2, 0.3]
 
 
 def test_a_flexible_body_stays_flexible() -> None:
     model = samples.flexible_arm()
     held = model.locked([model.joints[0].name])
-    assert held.nv == model.nv - 1 and held.is_flexible
+    assert held.nv == model.nv - 1 and held._is_flexible
     q = held.random_configuration(0)
     rows = [k for k in range(model.nv) if k not in range(model.nv)[model.joints[0].v_slice]]
     full = np.zeros(model.nq)
@@ -119,7 +127,7 @@ def test_attaching_is_building_by_hand() -> None:
         b.add_body(f"{prefix}one", f"{prefix}plate", lw.Revolute((0, 1, 0)), place, 1.0, (0, 0, 0.5), np.eye(3) / 10)
         b.add_body(f"{prefix}two", f"{prefix}one", lw.Spherical(), place, 2.0, (0.1, 0, 0.5), np.eye(3) / 9)
         b.add_frame(f"{prefix}tip", f"{prefix}two", place)
-        b.add_closure(f"{prefix}rod", f"{prefix}two", place, f"{prefix}plate", None, joint=lw.Distance(0.5))
+        b.add_closure(f"{prefix}rod", f"{prefix}two", place, f"{prefix}plate", None, joint=lw.closures.Distance(0.5))
 
     hand = lw.ModelBuilder("hand")
     arm(hand, "world", "", np.eye(4))
@@ -173,7 +181,7 @@ def test_without_takes_what_hangs_on_it() -> None:
     q = [0.1, 0.2]
     np.testing.assert_allclose(less.mass_matrix(q), samples.planar_arm(2).mass_matrix(q), rtol=1e-13)
     assert all("link3" not in frame.name for frame in less.frames)
-    with pytest.raises(lw.UnknownNameError):
+    with pytest.raises(lw.errors.UnknownNameError):
         model.without("link9")
     every = everything()
     with pytest.raises(lw.ModelError, match="follows"):
@@ -222,7 +230,7 @@ def test_flexible_bodies_and_closures_in_the_mirror() -> None:
         lw.Helical(0.1, (1, 2, 3)),
         lw.Universal(),
         lw.Planar((1, 2, 3)),
-        lw.Rolling(0.2, (1, 0, 0)),
+        lw.closures.Rolling(0.2, (1, 0, 0)),
     ):
         b = lw.ModelBuilder("free")
         b.add_body("a", joint=lw.Free(), mass=1.0, inertia=np.eye(3))
@@ -268,15 +276,15 @@ def test_renaming_changes_names_alone() -> None:
     model = everything()
     other = model.renamed(lambda name: f"r_{name}")
     assert {b.name for b in other.bodies} == {f"r_{b.name}" for b in model.bodies}
-    assert other.parameter_names == ("r_b0.mass", "r_beam.stiffness", "gravity")
+    assert other.parameters.names == ("r_b0.mass", "r_beam.stiffness", "gravity")
     assert other.actuators[0].transmission.joints == ("r_b0_joint", "r_b1_joint")
     assert (
         other.renamed(lambda name: name.removeprefix("r_")) == model
         or other.renamed(lambda name: name.removeprefix("r_")).joints == model.joints
     )
     one = model.renamed({"b0": "shoulder", "gear": "belt"})
-    assert one.body("shoulder").index == 0 and one.closure("belt").equations
-    with pytest.raises(lw.UnknownNameError):
+    assert one.bodies["shoulder"].index == 0 and one.closures["belt"].equations
+    with pytest.raises(lw.errors.UnknownNameError):
         model.renamed({"nobody": "x"})
     with pytest.raises(lw.ModelError, match="one name"):
         model.renamed({"b0": "b1"})

@@ -21,37 +21,45 @@ def _builder() -> lw.ModelBuilder:
 
 def test_kept_found_by_name_and_pickled() -> None:
     b = _builder()
-    b.add_actuator(lw.Actuator("motor", lw.JointTransmission({"hip": 2.0}), force_range=(-1, 1)))
-    b.add_sensor(lw.Sensor("effort", "actuator_force", "motor"))
-    b.add_spring(lw.Spring("band", lw.JointTransmission({"hip": 1.0, "knee": (1, 0, 0)}), stiffness=3.0))
+    b.add_actuator(lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"hip": 2.0}), force_range=(-1, 1)))
+    b.add_sensor(lw.equipment.Sensor("effort", "actuator_force", "motor"))
+    b.add_spring(
+        lw.equipment.Spring("band", lw.equipment.JointTransmission({"hip": 1.0, "knee": (1, 0, 0)}), stiffness=3.0)
+    )
     b.add_configuration("bent", {"hip": 0.5})
     model = b.build()
     assert model.actuators["motor"].transmission.joints == ("hip",)
     assert model.springs[0].transmission.gears[1] == ("knee", (1.0, 0.0, 0.0))
     bent = model.configurations["bent"]
-    assert bent[model.joint("hip").q_slice] == 0.5
+    assert bent[model.joints["hip"].q_slice] == 0.5
     assert np.array_equal(bent[:4], [1, 0, 0, 0])
     with pytest.raises(ValueError, match="read-only"):
         bent[0] = 2.0
     again = pickle.loads(pickle.dumps(model))
     assert again == model
     assert again.configurations == model.configurations
-    assert model.with_actuators(()).sensors == ()
+    assert model.with_equipment(actuators=()).sensors == ()
     assert list(model.with_configuration("up", model.neutral()).configurations) == ["bent", "up"]
 
 
 @pytest.mark.parametrize(
     ("add", "message"),
     [
-        (lambda b: b.add_actuator(lw.Actuator("m", lw.JointTransmission({"hop": 1.0}))), "hip"),
-        (lambda b: b.add_actuator(lw.Actuator("m", lw.JointTransmission({"root": 1.0}))), "FrameTransmission"),
-        (lambda b: b.add_actuator(lw.Actuator("m", lw.JointTransmission({"hip": (1, 2)}))), "wrong length"),
-        (lambda b: b.add_actuator(lw.Actuator("m", lw.FrameTransmission("hul", (0,) * 6))), "hull"),
+        (lambda b: b.add_actuator(lw.equipment.Actuator("m", lw.equipment.JointTransmission({"hop": 1.0}))), "hip"),
+        (
+            lambda b: b.add_actuator(lw.equipment.Actuator("m", lw.equipment.JointTransmission({"root": 1.0}))),
+            "FrameTransmission",
+        ),
+        (
+            lambda b: b.add_actuator(lw.equipment.Actuator("m", lw.equipment.JointTransmission({"hip": (1, 2)}))),
+            "wrong length",
+        ),
+        (lambda b: b.add_actuator(lw.equipment.Actuator("m", lw.equipment.FrameTransmission("hul", (0,) * 6))), "hull"),
         (lambda b: b.add_actuator("m"), "what is needed is an Actuator"),
-        (lambda b: [b.add_sensor(lw.Sensor("s", "clock")) for _ in range(2)], "taken"),
-        (lambda b: b.add_sensor(lw.Sensor("s", "joint_position", "knee")), "cannot read"),
-        (lambda b: b.add_sensor(lw.Sensor("s", "actuator_force", "m")), "no actuator"),
-        (lambda b: b.add_sensor(lw.Sensor("s", "gyroscope", "hat")), "no body or frame"),
+        (lambda b: [b.add_sensor(lw.equipment.Sensor("s", "clock")) for _ in range(2)], "taken"),
+        (lambda b: b.add_sensor(lw.equipment.Sensor("s", "joint_position", "knee")), "cannot read"),
+        (lambda b: b.add_sensor(lw.equipment.Sensor("s", "actuator_force", "m")), "no actuator"),
+        (lambda b: b.add_sensor(lw.equipment.Sensor("s", "gyroscope", "hat")), "no body or frame"),
         (lambda b: b.add_configuration("c", [0.0]), "does not fit"),
         (lambda b: b.add_configuration("c", {"hop": 0.0}), "hip"),
     ],
@@ -66,18 +74,18 @@ def test_what_does_not_fit_is_refused(add: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: lw.JointTransmission({}), "moves no joint"),
-        (lambda: lw.JointTransmission({"a": float("nan")}), "not finite"),
-        (lambda: lw.FrameTransmission("a", (1, 2)), "wrong length"),
-        (lambda: lw.Actuator("m", "a"), "no transmission"),  # type: ignore[arg-type]
-        (lambda: lw.Actuator("m", lw.JointTransmission({"a": 1}), gain=(1, 2)), "wrong length"),  # type: ignore[arg-type]
-        (lambda: lw.Actuator("m", lw.JointTransmission({"a": 1}), force_range=(1, -1)), "no room"),
-        (lambda: lw.Activation("muscle"), "integrator"),  # type: ignore[arg-type]
-        (lambda: lw.Activation("filter", 0.0), "time constant"),
-        (lambda: lw.Sensor("s", "nose", "hull"), "no kind of sensor"),
-        (lambda: lw.Sensor("s", "gyroscope"), "fixed to nothing"),
-        (lambda: lw.Sensor("s", "clock", "hull"), "whole mechanism"),
-        (lambda: lw.Spring("s", lw.JointTransmission({"a": 1}), stiffness=-1.0), "not possible"),
+        (lambda: lw.equipment.JointTransmission({}), "moves no joint"),
+        (lambda: lw.equipment.JointTransmission({"a": float("nan")}), "not finite"),
+        (lambda: lw.equipment.FrameTransmission("a", (1, 2)), "wrong length"),
+        (lambda: lw.equipment.Actuator("m", "a"), "no transmission"),  # type: ignore[arg-type]
+        (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), gain=(1, 2)), "wrong length"),  # type: ignore[arg-type]
+        (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), force_range=(1, -1)), "no room"),
+        (lambda: lw.equipment.Activation("muscle"), "integrator"),  # type: ignore[arg-type]
+        (lambda: lw.equipment.Activation("filter", 0.0), "time constant"),
+        (lambda: lw.equipment.Sensor("s", "nose", "hull"), "no kind of sensor"),
+        (lambda: lw.equipment.Sensor("s", "gyroscope"), "fixed to nothing"),
+        (lambda: lw.equipment.Sensor("s", "clock", "hull"), "whole mechanism"),
+        (lambda: lw.equipment.Spring("s", lw.equipment.JointTransmission({"a": 1}), stiffness=-1.0), "not possible"),
     ],
 )
 def test_impossible_descriptions_are_refused(make: Any, message: str) -> None:

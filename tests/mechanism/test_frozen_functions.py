@@ -35,7 +35,7 @@ def bead(kind):
 
 def custom_joint(n):
     def rolling(q):
-        c, s, r = lw.cos(q[0]), lw.sin(q[0]), n.value
+        c, s, r = lw.math.cos(q[0]), lw.math.sin(q[0]), n.value
         return [[c, -s, 0, r * s], [s, c, 0, r - r * c], [0, 0, 1, 0], [0, 0, 0, 1]]
 
     b = lw.ModelBuilder("rolling", gravity=(0, -9.81, 0))
@@ -45,47 +45,49 @@ def custom_joint(n):
 
 def joint_function(n):
     b = pendulums("geared")
-    b.add_constraint("gear", lambda q: q[0] - n.value * q[1])
+    b.add_coupling("gear", lambda q: q[0] - n.value * q[1])
     return b
 
 
 def timed_joint_function(n):
     b = pendulums("driven")
-    b.add_constraint("drive", lambda q, t: q[0] - n.value * lw.sin(t), joints=["b"])
+    b.add_coupling("drive", lambda q, t: q[0] - n.value * lw.math.sin(t), joints=["b"])
     return b
 
 
 def rate_function(n):
     b = pendulums("rates")
-    b.add_constraint("rates", lambda q, v, t: v[0] - n.value * v[1] * lw.cos(q[0]))
+    b.add_coupling("rates", lambda q, v, t: v[0] - n.value * v[1] * lw.math.cos(q[0]))
     return b
 
 
 def prescribed(n):
     b = pendulums("led")
-    b.add_coupling("led", lw.Prescribed("a", lambda t: n.value * t * t))
+    b.add_coupling("led", lw.closures.Prescribed("a", lambda t: n.value * t * t))
     return b
 
 
 def prescribed_frame(n):
-    return bead(lw.PrescribedFrame(lw.Spherical(), lambda t: [n.value * lw.sin(t), n.value * t, n.value * t * t]))
+    return bead(
+        lw.closures.PrescribedFrame(lw.Spherical(), lambda t: [n.value * lw.math.sin(t), n.value * t, n.value * t * t])
+    )
 
 
 def prescribed_frame_of_a_surface(n):
-    kind = lw.PointOnSurface(lambda x, y, z: z - n.value * x * x)
-    return bead(lw.PrescribedFrame(kind, lambda t: [n.value * t * t, 0.0, 0.0]))
+    kind = lw.closures.PointOnSurface(lambda x, y, z: z - n.value * x * x)
+    return bead(lw.closures.PrescribedFrame(kind, lambda t: [n.value * t * t, 0.0, 0.0]))
 
 
 def distance(n):
-    return bead(lw.Distance(lambda t: n.value + 0.1 * lw.sin(n.value * t)))
+    return bead(lw.closures.Distance(lambda t: n.value + 0.1 * lw.math.sin(n.value * t)))
 
 
 def curve(n):
-    return bead(lw.PointOnCurve(lambda x, y, z: z - n.value * x * x, lambda x, y, z: y - n.value * x))
+    return bead(lw.closures.PointOnCurve(lambda x, y, z: z - n.value * x * x, lambda x, y, z: y - n.value * x))
 
 
 def surface(n):
-    return bead(lw.PointOnSurface(lambda x, y, z: (x * x + y * y) * n.value - z))
+    return bead(lw.closures.PointOnSurface(lambda x, y, z: (x * x + y * y) * n.value - z))
 
 
 KINDS = [
@@ -140,7 +142,7 @@ def test_copies_keep_the_formulas():
         model.with_gravity((0, 0, 0)),
         model.renamed({"upper": "first"}),
         model.with_body("lower", mass=3.0),
-        model.with_coupling("more", lw.Coupling.gear("a", "b", 2.0)).without_closure("more"),
+        model.with_coupling("more", lw.closures.Coupling.gear("a", "b", 2.0)).without("more"),
     ):
         np.testing.assert_array_equal(changed.closure_error([0.3, 0.2]), expected)
 
@@ -149,7 +151,7 @@ def test_a_class_that_reads_what_changes_is_refused_when_it_has_changed():
     number = Number(0.7)
 
     @dataclass(frozen=True)
-    class Height(lw.Closure):
+    class Height(lw.closures.Closure):
         equations = ("height",)
 
         def residual(self, X, t):

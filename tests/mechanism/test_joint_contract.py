@@ -36,14 +36,16 @@ class Cam(lw.Joint):
         return (0.0,)
 
     def transform(self, q: Sequence[Any]) -> Transform:
-        return Transform(Shift(Vec(q[0] * q[0] * (0.5 * self.c), 0.0, 0.0)), Turn(2, lw.cos(q[0]), lw.sin(q[0])))
+        return Transform(
+            Shift(Vec(q[0] * q[0] * (0.5 * self.c), 0.0, 0.0)), Turn(2, lw.math.cos(q[0]), lw.math.sin(q[0]))
+        )
 
     def subspace(self, q: Sequence[Any]) -> tuple[Motion, ...]:
-        c, s, slope = lw.cos(q[0]), lw.sin(q[0]), q[0] * self.c
+        c, s, slope = lw.math.cos(q[0]), lw.math.sin(q[0]), q[0] * self.c
         return (Motion(Vec(0.0, 0.0, 1.0), Vec(slope * c, -(slope * s), 0.0)),)
 
     def subspace_rate(self, q: Sequence[Any], v: Sequence[Any]) -> Motion:
-        c, s, k, w = lw.cos(q[0]), lw.sin(q[0]), self.c, v[0] * v[0]
+        c, s, k, w = lw.math.cos(q[0]), lw.math.sin(q[0]), self.c, v[0] * v[0]
         return Motion(Vec(0.0, 0.0, 0.0), Vec((k * c - k * q[0] * s) * w, -((k * s + k * q[0] * c) * w), 0.0))
 
 
@@ -52,7 +54,7 @@ def test_a_joint_need_not_know_how_the_layout_turns_it() -> None:
     lw.check_joint(Cam())
 
     def rolled_out(q: Sequence[Any]) -> Any:
-        c, s = lw.cos(q[0]), lw.sin(q[0])
+        c, s = lw.math.cos(q[0]), lw.math.sin(q[0])
         return [[c, -s, 0, q[0] * q[0] * 0.15], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 
     for seed in range(6):
@@ -97,7 +99,7 @@ def test_a_hinge_absorbs_a_turn() -> None:
 
 class Mirrored(Cam):
     def transform(self, q: Sequence[Any]) -> Transform:
-        c, s = lw.cos(q[0]), lw.sin(q[0])
+        c, s = lw.math.cos(q[0]), lw.math.sin(q[0])
         return Transform(Rotation(Mat3([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, 1.0]])))
 
 

@@ -92,7 +92,7 @@ def test_bodies_from_arrays() -> None:
             coms[k], inertias[k], armature=0.1, damping=masses[k],
         )  # fmt: skip
     a, b = together.build(), singly.build()
-    assert names == b.body_names[1:]
+    assert names == b.bodies.names[1:]
     assert a.joints == b.joints
     assert a.parents == b.parents
     for one, other in zip(a.bodies, b.bodies, strict=True):
@@ -108,8 +108,8 @@ def test_a_chain_of_one_kind() -> None:
     b.add_body("load", "link79", mass=1.0)
     rope = b.build()
     assert rope.parents == tuple(range(-1, 79))
-    assert rope.body("link17").mass == 0.1
-    assert rope.body("link79").mass == 1.1
+    assert rope.bodies["link17"].mass == 0.1
+    assert rope.bodies["link79"].mass == 1.1
     # hanging at rest in its place: only gravity off the vertical needs torque
     np.testing.assert_allclose(rope.gravity_force(np.zeros(80)), 0.0, atol=1e-12)
     assert rope.gravity_force(np.full(80, 0.01))[0] == pytest.approx(_hanging(np.full(80, 0.01)), rel=1e-12)
@@ -154,7 +154,7 @@ def test_arrays_that_make_no_sense(change: dict[str, Any], says: str) -> None:
     }
     with pytest.raises(lw.LinkwiseError, match=says):
         b.add_bodies(**(given | change))
-    assert b.build().body_names == ("taken",)  # nothing of it came in
+    assert b.build().bodies.names == ("taken",)  # nothing of it came in
 
 
 _SKEW = np.array([[1.0, 0.2, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -194,9 +194,9 @@ def test_one_body_and_many_are_refused_alike(singly: dict[str, Any], together: s
 
 def test_impossible_inertias_are_warned_of_alike() -> None:
     inertia = np.diag((1.0, 1.0, 3.0))
-    with pytest.warns(lw.ModelWarning, match="inertia of body 'b1' breaks the triangle inequality") as one:
+    with pytest.warns(lw.errors.ModelWarning, match="inertia of body 'b1' breaks the triangle inequality") as one:
         lw.ModelBuilder("one").add_body("b1", joint=lw.Revolute(), mass=1.0, inertia=inertia)
-    with pytest.warns(lw.ModelWarning, match="inertia of body 'b1' breaks the triangle inequality") as many:
+    with pytest.warns(lw.errors.ModelWarning, match="inertia of body 'b1' breaks the triangle inequality") as many:
         lw.ModelBuilder("many").add_bodies("b", [-1, 0], lw.Revolute, inertias=[np.eye(3), inertia])
     assert [str(w.message) for w in one] == [str(w.message) for w in many]
     assert {w.filename for w in (*one, *many)} == {__file__}

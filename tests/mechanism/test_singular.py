@@ -42,17 +42,17 @@ def test_no_mass_no_mass_centre() -> None:
     for model in (_fixed(), b.build()):
         q, v = _state(model, ())
         assert np.isnan(model.center_of_mass(q)).all()
-        assert np.isnan(model.centroidal_momentum(q, v)[:3]).all()
-        assert np.isnan(model.centroidal_momentum_matrix(q)[:3]).all()
-        assert np.isnan(model.centroidal_inertia(q)[:3, :3]).any()
+        assert np.isnan(model.centroidal.momentum(q, v)[:3]).all()
+        assert np.isnan(model.centroidal.momentum_matrix(q)[:3]).all()
+        assert np.isnan(model.centroidal.inertia(q)[:3, :3]).any()
         assert model.momentum(q, v).tolist() == [0.0] * 6
 
 
 def test_what_cannot_move_has_no_operational_inertia() -> None:
     model = _fixed()
     q, _ = _state(model, ())
-    assert not np.isfinite(model.operational_inertia(q, "a")).all()
-    assert not model.operational_admittance(q, "a").any()
+    assert not np.isfinite(model.operational.inertia(q, "a")).all()
+    assert not model.operational.admittance(q, "a").any()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_freedoms_and_no_states(make: Any, batch: tuple[int, ...]) -> None:
 
 def test_a_mirror_image_is_no_motion() -> None:
     def mirrored(q: Any) -> Any:
-        c, s = lw.cos(q[0]), lw.sin(q[0])
+        c, s = lw.math.cos(q[0]), lw.math.sin(q[0])
         return [[c, s, 0, 0], [s, -c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 
     with pytest.raises(lw.InputError, match=r"det R = -1") as error:

@@ -44,9 +44,9 @@ def accelerations(ops, mobility, tau):
 def test_rows_of_every_kind(kind):
     case = case_of([kind], 2)
     ops = case.model.operators(case.q, case.v, t=T)
-    J_c = case.model.constraint_jacobian(case.q, T, v=case.v)
+    J_c = case.model.constraints.jacobian(case.q, t=T, v=case.v)
     assert largest((ops.A @ ops.J()).dense() - J_c) < TOLERANCE * largest(J_c)
-    bias = case.model.constraint_bias(case.q, case.v, T)
+    bias = case.model.constraints.bias(case.q, case.v, t=T)
     assert largest(ops.U.value + bias) < TOLERANCE * (1.0 + largest(bias))
 
 
@@ -59,7 +59,7 @@ def test_admittance_at_the_points_of_closure(kinds):
     J = ops.J().dense()
     Lambda = J @ np.linalg.solve(mass, J.T)
     assert largest(ops.Lambda.dense() - Lambda) < TOLERANCE * largest(Lambda)
-    J_c = case.model.constraint_jacobian(case.q, T, v=case.v)
+    J_c = case.model.constraints.jacobian(case.q, t=T, v=case.v)
     S, expected = ops.A @ ops.Lambda @ ops.A.T, J_c @ np.linalg.solve(mass, J_c.T)
     assert largest(S.dense() - expected) < TOLERANCE * largest(expected)
     # An inverse where there is one; else what is one on the range of S.
@@ -153,8 +153,9 @@ def test_symbols_and_batches(frames):
     states = [case.state]
     rng = np.random.default_rng(0)
     while len(states) < 3:  # near the first, and closed too
-        q = model.assemble(model.integrate(case.q, 0.1 * model.project_velocity(case.q, rng.normal(size=model.nv))))
-        states.append((q, model.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)))
+        along = model.constraints.project_velocity(case.q, rng.normal(size=model.nv))
+        q = model.assemble(model.integrate(case.q, 0.1 * along))
+        states.append((q, model.constraints.project_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)))
     q, v, tau = (np.array(column) for column in zip(*states, strict=True))
     expected = model.forward_dynamics(q, v, tau)
     assert largest(dynamics(model, q, v, tau) - expected) < TOLERANCE * largest(expected)
@@ -166,7 +167,7 @@ def test_symbols_and_batches(frames):
 @pytest.mark.parametrize("model", [samples.four_bar(2), samples.bricard()], ids=["four-bar", "bricard"])
 def test_redundant_closures_leave_the_accelerations_unique(model):
     q = model.assemble(model.neutral() + (0.4 * np.array([1, -1, 1, -1, 1]) if model.nq == 5 else 0.0))
-    v = model.project_velocity(q, np.ones(model.nv))
+    v = model.constraints.project_velocity(q, np.ones(model.nv))
     tau = np.linspace(-1.0, 1.0, model.nv)
     expected = model.with_closure_solver("nullspace").forward_dynamics(q, v, tau)
     for at in ((q, v), (q.astype(object), v.astype(object))):
@@ -220,15 +221,15 @@ def test_closures_beyond_a_flexible_body():
     builder.add_closure("pin", "load", ends[0], "world", ends[1], joint=lw.Spherical())
     model = EagerModel.of(builder.build())
     q = model.assemble(model.neutral() + np.r_[0.5, -1.0, np.zeros(model.nq - 2)])
-    v = model.project_velocity(q, np.ones(model.nv))
+    v = model.constraints.project_velocity(q, np.ones(model.nv))
     ops = model.operators(q, v)
-    J_c = model.constraint_jacobian(q)
+    J_c = model.constraints.jacobian(q)
     assert largest((ops.A @ ops.J()).dense() - J_c) < TOLERANCE * largest(J_c)
 
 
 def test_couplings_on_a_flexible_body_are_refused():
     coupled = flexible_arm()
-    coupled.add_coupling("brake", lw.Prescribed(coupled.build().joints[1].name, lambda t: 0.2 * t))
+    coupled.add_coupling("brake", lw.closures.Prescribed(coupled.build().joints[1].name, lambda t: 0.2 * t))
     model = coupled.build()
     ops = model.operators(model.neutral(), np.zeros(model.nv))
     with pytest.raises(lw.InputError, match="flexible body 'beam'"):

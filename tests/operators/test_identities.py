@@ -152,5 +152,5 @@ def test_operational_admittance(seed):
     admittance = (J @ ops.mass_matrix.inv() @ J.T).dense()
     assert largest(admittance - (B.T @ ops.Omega @ B).dense()) < TOLERANCE * largest(admittance)
     turn = np.kron(np.eye(2), model.pose(q, "tool")[:3, :3])
-    expected = model.operational_admittance(q, "tool")
+    expected = model.operational.admittance(q, "tool")
     assert largest(turn @ admittance[:6, :6] @ turn.T - expected) < TOLERANCE * largest(expected)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE, Trees
+from linkwise.model.making import FUNCTIONS
 
 
 class Eager:
@@ -17,6 +19,11 @@ class Eager:
         self.trees = trees or Trees(model, None if p is None else [float(x) for x in p])
 
     def __getattr__(self, name: str) -> Any:
+        group = {
+            method.split(".")[1]: function for method, function in FUNCTIONS.items() if method.startswith(f"{name}.")
+        }
+        if group:  # model.centroidal.momentum, …
+            return SimpleNamespace(**{short: getattr(self, function) for short, function in group.items()})
         text = CATALOGUE[name]
 
         def run(*arrays: Any, body: str | None = None, **optional: Any) -> np.ndarray[Any, Any]:

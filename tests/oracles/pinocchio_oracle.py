@@ -100,10 +100,10 @@ class Oracle:
         return np.array([(self.data.oMi[j.index] * j.to_body).homogeneous for j in self.joints])
 
     def pose(self, q: Array, body: str) -> Array:
-        return self.poses(q)[self.model.body(body).index]
+        return self.poses(q)[self.model.bodies[body].index]
 
     def jacobian(self, q: Array, body: str) -> Array:
-        joint = self.joints[self.model.body(body).index]
+        joint = self.joints[self.model.bodies[body].index]
         pin.computeJointJacobians(self.theirs, self.data, self.q(q))
         J = pin.getJointJacobian(self.theirs, self.data, joint.index, pin.LOCAL_WORLD_ALIGNED)
         arm = self.data.oMi[joint.index].rotation @ joint.to_body.translation

@@ -55,5 +55,5 @@ def label(file: Path) -> str:
 def load(file: Path, *, floating: bool, **options: Any) -> lw.Model:
     """The model of a file, with the options it needs; warnings about its inertias are its own."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         return lw.load(file, floating=floating, **OPTIONS.get(file.name, {}), **options)

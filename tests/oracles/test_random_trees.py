@@ -12,6 +12,7 @@ from tests.random_trees import BUILT_IN, random_state, random_tree
 
 pytest.importorskip("pinocchio")
 
+from linkwise.model.making import method_of
 from tests.oracles.pinocchio_oracle import Oracle, from_model
 
 EXACT, SOLVED = 1e-11, 1e-9
@@ -41,7 +42,7 @@ def compare(ours: Any, oracle: Oracle, bodies: list[str], rng: np.random.Generat
         "centroidal_momentum": (q, v),
         "centroidal_momentum_matrix": (q,),
     }.items():
-        check(name, getattr(ours, name)(*arguments), getattr(oracle, name)(*arguments))
+        check(name, method_of(ours, name)(*arguments), getattr(oracle, name)(*arguments))
     expected = oracle.inverse_dynamics(q, v, vdot, f_ext)
     check("inverse_dynamics, f_ext", ours.inverse_dynamics(q, v, vdot, f_ext=f_ext), expected)
     expected = oracle.joint_wrenches(q, v, vdot, f_ext)

@@ -94,7 +94,7 @@ def test_the_steps_on_a_redundant_loop():
     """Where the constraints have more rows than rank."""
     model = samples.four_bar(1)
     q = model.assemble(np.array([0.4, -0.4, 0.4]))
-    v = model.project_velocity(q, np.array([1.0, -1.0, 1.0]))
+    v = model.constraints.project_velocity(q, np.array([1.0, -1.0, 1.0]))
     rows, total = closed_loops.step_rows(model, q, v, np.array([1.0, 2.0, 3.0]))
     assert [row[0] for row in rows] == list("ABCDEF")
     assert max(error for _, _, error in rows) < 1e-9

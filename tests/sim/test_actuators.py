@@ -46,9 +46,9 @@ def test_computed_torque_follows_exactly():
     model = double_pendulum()
     control = lw.ComputedTorque(
         model,
-        lambda t, p: [lw.sin(t), lw.cos(2.0 * t)],
-        lambda t, p: [lw.cos(t), -2.0 * lw.sin(2.0 * t)],
-        lambda t, p: [-lw.sin(t), -4.0 * lw.cos(2.0 * t)],
+        lambda t, p: [lw.math.sin(t), lw.math.cos(2.0 * t)],
+        lambda t, p: [lw.math.cos(t), -2.0 * lw.math.sin(2.0 * t)],
+        lambda t, p: [-lw.math.sin(t), -4.0 * lw.math.cos(2.0 * t)],
     )
     motion = lw.simulate(model, [0.0, 1.0], [1.0, 0.0], 3.0, control=control, rtol=1e-11)
     np.testing.assert_allclose(motion.q, np.stack([np.sin(motion.t), np.cos(2.0 * motion.t)], axis=1), atol=1e-8)
@@ -97,7 +97,7 @@ def test_series_elastic_actuator_keeps_momentum_and_reaches_its_command():
 
 def test_reaction_wheel_keeps_the_total_momentum():
     model = top(lw.Spherical())
-    wheel = lw.ReactionWheel(model, "body", (1, 1, 0), lambda t, q, v, p: 0.3 * lw.sin(2.0 * t), start=0.2)
+    wheel = lw.ReactionWheel(model, "body", (1, 1, 0), lambda t, q, v, p: 0.3 * lw.math.sin(2.0 * t), start=0.2)
     motion = lw.simulate(model, model.neutral(), [0.3, -0.2, 0.5], 10.0, control=wheel, rtol=1e-11)
     R = motion.pose("body")[:, :3, :3]
     spin = np.einsum("tij,j,t->ti", R, np.array([1, 1, 0]) / np.sqrt(2), motion.x[:, 0])
@@ -124,11 +124,11 @@ def test_reaction_wheel_is_a_body_on_a_hinge():
         real.neutral(),
         [*omega, speed],
         5.0,
-        control=lambda t, q, v, p: [0.0, 0.0, 0.0, 0.3 * lw.sin(2.0 * t)],
+        control=lambda t, q, v, p: [0.0, 0.0, 0.0, 0.3 * lw.math.sin(2.0 * t)],
         **options,
     )
     start = J * (speed + omega @ n)
-    wheel = lw.ReactionWheel(model, "hub", n, lambda t, q, v, p: 0.3 * lw.sin(2.0 * t), start=start, inertia=J)
+    wheel = lw.ReactionWheel(model, "hub", n, lambda t, q, v, p: 0.3 * lw.math.sin(2.0 * t), start=start, inertia=J)
     motion = lw.simulate(model, model.neutral(), omega, 5.0, control=wheel, **options)
     np.testing.assert_allclose(motion.v, driven.v[:, :3], atol=1e-9)
     np.testing.assert_allclose(motion.x[:, 0], J * (driven.v[:, 3] + driven.v[:, :3] @ n), atol=1e-9)
@@ -139,7 +139,7 @@ def test_reaction_wheel_is_a_body_on_a_hinge():
 
 def test_thruster_pushes_where_the_body_points():
     model = top()  # 2 kg, free
-    burn = lw.Thruster(model, "body", (0, 0, 1), lambda t, q, v, p: lw.where(t < 1.0, 4.0, -1.0))
+    burn = lw.Thruster(model, "body", (0, 0, 1), lambda t, q, v, p: lw.math.where(t < 1.0, 4.0, -1.0))
     motion = lw.simulate(model, model.neutral(), None, 2.0, control=burn, max_step=0.01, output_times=[0.0, 1.0, 2.0])
     np.testing.assert_allclose(motion.q[:, 6], [0.0, 1.0, 3.0], rtol=1e-4)  # nozzles do not pull
     off_centre = lw.Thruster(model, "body", (0, 1, 0), 1.0, point=(0.5, 0, 0))

@@ -96,5 +96,5 @@ def test_refusals():
         lw.Bushing(model, "one", "one", 1.0)
     with pytest.raises(lw.InputError, match="negative"):
         lw.Bushing(model, "one", "two", -1.0)
-    with pytest.raises(lw.UnknownNameError):
+    with pytest.raises(lw.errors.UnknownNameError):
         lw.Bushing(model, "one", "three", 1.0)

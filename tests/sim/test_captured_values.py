@@ -11,8 +11,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.ensemble.rollouts import Rollouts
-from linkwise.ensemble.study import Batch, Study
+from linkwise.studies.rollouts import Rollouts
+from linkwise.studies.study import Batch, Study
 from linkwise.targets.llvm import jit
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from tests.captures import CAPTURES
@@ -21,7 +21,7 @@ from tests.captures import CAPTURES
 def rail(name="rail"):
     b = lw.ModelBuilder(name, gravity=(0, 0, 0))
     b.add_body("cart", joint=lw.Prismatic(axis=(1, 0, 0)), joint_name="rail", mass=1.0, inertia=np.eye(3))
-    b.add_actuator(lw.Actuator("drive", lw.JointTransmission({"rail": 1.0})))
+    b.add_actuator(lw.equipment.Actuator("drive", lw.equipment.JointTransmission({"rail": 1.0})))
     return b.build()
 
 
@@ -121,7 +121,7 @@ def thruster(capture):
 
 def actuators(capture):
     function, change = capture(lambda k, t, q, v, p: k)
-    return {"control": lw.Actuators(MODEL, {"drive": function})}, change, 0.0, under_force
+    return {"control": lw.Drives(MODEL, {"drive": function})}, change, 0.0, under_force
 
 
 def force_from_outside(capture):
@@ -161,7 +161,7 @@ def by_ensemble(v0, given):
     return lw.ensemble(MODEL, inputs, duration=1.0, progress=False, threads=1, seed=0, **HOW, **given)["q_final"][1, 0]
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.SlowControlWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.SlowControlWarning")
 @pytest.mark.parametrize("way", [by_simulate, by_simulation, by_ensemble])
 @pytest.mark.parametrize("use", USES)
 def test_each_call_sees_the_values_of_its_time(use, way):

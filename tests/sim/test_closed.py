@@ -43,7 +43,7 @@ def test_two_four_bars_swing_through_their_singular_configuration(method: str, o
     np.testing.assert_allclose(B0, [0.328458111542, 0.944518538178], atol=1e-6)
     assert drift(traj) < 1e-6
     assert np.abs(traj.closure_error).max() < 1e-12
-    assert np.abs(model.closure_rate(traj.q, traj.v)).max() < 1e-10
+    assert np.abs(model.constraints.rate(traj.q, traj.v)).max() < 1e-10
 
 
 @pytest.mark.parametrize("n", [5, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.slow)])
@@ -89,7 +89,7 @@ def test_bricard_moves_although_it_is_overconstrained(method: str, options: dict
 def turning(model: lw.Model) -> tuple[Any, Any]:
     """A slider-crank in the middle of a turn."""
     q0 = model.assemble([0.5, -0.6, 0.0])
-    return q0, model.project_velocity(q0, [20.0, 0.0, 0.0])
+    return q0, model.constraints.project_velocity(q0, [20.0, 0.0, 0.0])
 
 
 @pytest.mark.parametrize(("method", "order"), [("euler", 1), ("variational", 2), ("generalized_alpha", 2), ("rk4", 4)])
@@ -138,7 +138,7 @@ def test_the_symplectic_method_refuses_what_it_cannot_keep() -> None:
         lw.simulate(model, model.neutral(), duration=0.1, method="variational", stabilization=None)
     builder = lw.ModelBuilder("skate")
     builder.add_body("skate", "world", lw.Planar(), mass=1.0, inertia=np.eye(3))
-    builder.add_constraint("edge", lambda q, v, t: [v[1]], 1)
+    builder.add_coupling("edge", lambda q, v, t: [v[1]], 1)
     skate = builder.build()
     with pytest.raises(lw.InputError, match="constraints between rates"):
         lw.simulate(skate, skate.neutral(), duration=0.1, method="variational")
@@ -205,7 +205,7 @@ def test_prescribed_motion_is_followed() -> None:
             f"link{k}", parent, lw.Revolute((0, 1, 0)), lw.transform(xyz=(0, 0, -1.0 * (k > 1))), joint_name=f"j{k}",
             mass=1.0, com=(0, 0, -0.5),
         )  # fmt: skip
-    builder.add_coupling("drive", lw.Prescribed("j1", lambda t: 0.3 * lw.sin(2.0 * t)))
+    builder.add_coupling("drive", lw.closures.Prescribed("j1", lambda t: 0.3 * lw.math.sin(2.0 * t)))
     model = builder.build()
     for method, options in (("dop853", {}), ("rk4", {"dt": 1e-3})):
         traj = lw.simulate(model, [0.0, 0.1], duration=2.0, method=method, **options)
@@ -226,11 +226,11 @@ def test_cassie_falls_with_its_loops_closed(name: str, options: dict[str, Any]) 
     """With gears and springs too: 16 closures and couplings, 36 equations."""
     file = next(f for f in robot_files(".sdf") if f.stem == name)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         model = lw.load(file, floating=name == "cassie")
     q0 = model.assemble(model.neutral())
     assert np.abs(model.closure_error(q0)).max() < 1e-10
-    v0 = model.project_velocity(q0, np.random.default_rng(1).normal(size=model.nv))
+    v0 = model.constraints.project_velocity(q0, np.random.default_rng(1).normal(size=model.nv))
     traj = lw.simulate(model, q0, v0, duration=2.0, limits="ignore", **options)
     assert traj.status == "done"
     assert np.abs(traj.closure_error).max() < 1e-9
@@ -254,8 +254,8 @@ def test_feedback_asks_for_what_it_says() -> None:
     q, v, tau = rng.normal(size=(3, model.nv)) * 0.3
     a = 7.0
     vdot = model._run("forward_dynamics", q, v, tau, closing_rate=a)
-    asked = -2.0 * a * model.closure_rate(q, v) - a**2 * model.closure_error(q)
-    given = model.constraint_jacobian(q) @ vdot + model.constraint_bias(q, v)
+    asked = -2.0 * a * model.constraints.rate(q, v) - a**2 * model.closure_error(q)
+    given = model.constraints.jacobian(q) @ vdot + model.constraints.bias(q, v)
     kept = [0, 2]  # x and z: the other rows are redundant in a planar loop
     np.testing.assert_allclose(given[kept], asked[kept], atol=1e-8)
 
@@ -269,7 +269,7 @@ def test_unknown_stabilization(how: Any) -> None:
 
 def test_an_open_start_is_refused_by_name() -> None:
     model = samples.four_bar(2)
-    with pytest.raises(lw.ClosureError, match="'pin1' is open") as caught:
+    with pytest.raises(lw.errors.ClosureError, match="'pin1' is open") as caught:
         lw.simulate(model, [0.1, 0.0, 0.0, 0.0, 0.0], duration=1.0)
     assert caught.value.residual > 0.05
     assert "assemble" in str(caught.value)
@@ -285,18 +285,20 @@ def test_a_start_open_by_rounding_is_closed() -> None:
 
 def test_a_velocity_against_the_closures_is_projected_and_said_so() -> None:
     model = samples.four_bar(1)
-    with pytest.warns(lw.ModelWarning, match="v0 moves against closure 'pin1'"):
+    with pytest.warns(lw.errors.ModelWarning, match="v0 moves against closure 'pin1'"):
         traj = lw.simulate(model, model.neutral(), [1.0, 0.0, 0.0], duration=0.1)
-    np.testing.assert_allclose(traj.v[0], model.project_velocity(model.neutral(), [1.0, 0.0, 0.0]), atol=1e-12)
+    np.testing.assert_allclose(
+        traj.v[0], model.constraints.project_velocity(model.neutral(), [1.0, 0.0, 0.0]), atol=1e-12
+    )
 
 
 def test_motions_that_contradict_each_other_do_not_pass_in_silence() -> None:
     builder = lw.ModelBuilder("torn")
     builder.add_body("link", "world", lw.Revolute((0, 1, 0)), joint_name="j", mass=1.0, com=(0, 0, -0.5))
-    builder.add_coupling("one", lw.Prescribed("j", lambda t: t * t))
-    builder.add_coupling("other", lw.Prescribed("j", lambda t: 2.0 * t * t))
+    builder.add_coupling("one", lw.closures.Prescribed("j", lambda t: t * t))
+    builder.add_coupling("other", lw.closures.Prescribed("j", lambda t: 2.0 * t * t))
     model = builder.build()
-    with pytest.warns(lw.IntegrationWarning, match="did not stay closed"):
+    with pytest.warns(lw.errors.IntegrationWarning, match="did not stay closed"):
         traj = lw.simulate(model, [0.0], duration=1.0, method="rk4", dt=1e-2)
     assert "did not stay closed" in traj.note
 
@@ -307,7 +309,7 @@ def test_what_is_between_samples_is_closed_too(tmp_path: Path) -> None:
     traj = lw.simulate(model, *turning(model), duration=0.2, method="rk4", dt=2e-3, save_every=5)
     between = traj.at(np.linspace(0.0, 0.2, 77))
     assert np.abs(between.closure_error).max() < 1e-12
-    assert np.abs(model.closure_rate(between.q, between.v)).max() < 1e-10
+    assert np.abs(model.constraints.rate(between.q, between.v)).max() < 1e-10
     loose = lw.simulate(model, *turning(model), duration=0.2, method="rk4", dt=2e-3, stabilization=None)
     assert np.abs(loose.at([0.1111]).closure_error).max() > 1e-12
     np.testing.assert_array_equal(lw.Trajectory.load(traj.save(tmp_path / "t.npz"), model).closure_error,

@@ -66,7 +66,7 @@ def test_every_kind_of_integrator(strict: Any, method: str) -> None:  # noqa: F8
     options = FIXED if method in ("rk4", "variational", "generalized_alpha") else ADAPTIVE
 
     def control(t: Any, q: Any, v: Any, p: Any) -> Any:
-        return -0.3 * v + 0.1 * lw.sin(5.0 * t)
+        return -0.3 * v + 0.1 * lw.math.sin(5.0 * t)
 
     both(model, *start(model), method=method, control=control, **options)
 
@@ -129,7 +129,7 @@ def test_one_bad_state_harms_itself_alone(strict: Any, method: str) -> None:  # 
     q, v = start(model, 6)
     q[2, 0] = np.nan
     options = {**(FIXED if method == "rk4" else ADAPTIVE), "method": method}
-    with pytest.warns(lw.IntegrationWarning, match="state 2 of the batch"):
+    with pytest.warns(lw.errors.IntegrationWarning, match="state 2 of the batch"):
         here, there = both(model, q, v, **options)
     assert list(there.reasons) == [(2,)]
     assert np.isfinite(np.delete(there.q.inner, 2, axis=0)).all()
@@ -321,13 +321,11 @@ def test_simulations_in_pieces_are_refused(strict: Any) -> None:  # noqa: F811
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda m, q, v, tau: m.linearize_forward(q, v, tau),
         lambda m, q, v, tau: m.linearize_forward(q, v, tau, order=2),
-        lambda m, q, v, tau: m.perturb_forward(q, v, tau, v, v, tau),
         lambda m, q, v, tau: m.state_space(q, v, tau),
         lambda m, q, v, tau: m.inverse_dynamics(q, v, v, actuated=[m.joints[0].name]),
         lambda m, q, v, tau: m.assemble(q),
-        lambda m, q, v, tau: m.check_closures(q, v),
+        lambda m, q, v, tau: m.constraints.check(q, v),
         lambda m, q, v, tau: m.freedoms(q),
         lambda m, q, v, tau: m.sensitivity(q, v, tau, 0.01),
         lambda m, q, v, tau: m.with_closure_solver("nullspace").forward_dynamics(q, v, tau),
@@ -343,6 +341,28 @@ def test_what_needs_the_host_says_so(strict: Any, ask: Any) -> None:  # noqa: F8
     assert found.value.got == "an array on a device: cupy.DeviceArray"
     assert found.value.allowed == "NumPy arrays"
     assert "x.get() with CuPy" in str(found.value.do)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("library", [DeviceArray, Tensor])
+def test_derivatives_of_a_closed_model(strict: Any, dtype: Any, library: Any) -> None:  # noqa: F811
+    """On the device from the first array to the last: none comes to the host."""
+    model, rng = samples.four_bar(), np.random.default_rng(0)
+    q = np.array([model.assemble(x) for x in rng.uniform(-0.3, 0.3, (3, model.nq))], dtype)
+    v, tau, dq, dv, dtau = rng.uniform(-1, 1, (5, 3, model.nv)).astype(dtype)
+    there = [library(x) for x in (q, v, tau, dq, dv, dtau)]
+    found, along = model.linearize_forward(*there[:3]), model.perturb_forward(*there)
+    assert strict.downloads == 0
+    expected = model.linearize_forward(q, v, tau)
+    tolerance = 1e-10 if dtype == np.float64 else 1e-4
+    for got, wanted in (*zip(found, expected, strict=True), (along, model.perturb_forward(q, v, tau, dq, dv, dtau))):
+        assert type(got) is library
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got.inner, wanted, rtol=0, atol=tolerance * np.abs(wanted).max())
+    if library is DeviceArray:
+        out = DeviceArray(np.empty((3, model.nv), dtype))
+        assert model.perturb_forward(*there, out=out) is out
+        assert np.array_equal(out.inner, along.inner)
 
 
 def test_second_derivatives_of_a_tree_need_the_host(strict: Any) -> None:  # noqa: F811

@@ -30,8 +30,8 @@ def busy_motion(**given: Any) -> tuple[lw.Model, lw.Trajectory]:
     below = lw.transform(xyz=(0, 0, -1))
     b.add_body("lower", "upper", HINGE, below, com=(0, 0, -0.5), joint_name="b", friction=0.6, **ROD)
     b.add_frame("hook", "world", lw.transform(xyz=(0.8, 0.1, 0.2)))
-    way = lw.PathTransmission(((("hook", "lower"), 1.0),))
-    b.add_spring(lw.Spring("tendon", way, stiffness=20.0, damping=0.5, rest=(0.4, 0.4)))
+    way = lw.equipment.PathTransmission(((("hook", "lower"), 1.0),))
+    b.add_spring(lw.equipment.Spring("tendon", way, stiffness=20.0, damping=0.5, rest=(0.4, 0.4)))
     model = b.build()
     control = [
         lw.PD(model, [0.8, 0.1], kp=10.0, kd=0.2),
@@ -116,7 +116,7 @@ def test_what_a_spring_does_to_the_forces_in_a_four_bar() -> None:
     pin = found.wrenches[:, 0, 3:]  # on the right rod, in its axes, one metre above its hinge
     moment = pin[:, 0] * 1.0 + 9.81 * 0.5 * np.sin(angle)
     np.testing.assert_allclose((1 / 12 + 0.25) * motion.vdot[:, 2], moment, rtol=1e-7, atol=1e-7)
-    J = model.constraint_jacobian(motion.q)
+    J = model.constraints.jacobian(motion.q)
     efforts = np.einsum("tij,ti->tj", J, found.multipliers)
     np.testing.assert_allclose(efforts, motion.forces().closures, atol=1e-8)
     account = motion.energy_account()
@@ -128,7 +128,7 @@ def test_a_prescribed_motion_does_work() -> None:
     """A crank that is kept at its speed against a damper and a spring: the drive pays for it all."""
     b = lw.ModelBuilder("crank")
     b.add_body("crank", joint=HINGE, joint_name="main", com=(0, 0, -0.5), damping=0.3, **ROD)
-    model = b.build().with_coupling("drive", lw.Prescribed("main", lambda t: 4.0 * t))
+    model = b.build().with_coupling("drive", lw.closures.Prescribed("main", lambda t: 4.0 * t))
     motion = lw.simulate(model, [0.0], [4.0], duration=0.7, account=True)
     lost = 0.3 * 16.0 * motion.t
     account = motion.energy_account()

@@ -163,7 +163,7 @@ def test_a_flexible_four_bar():
 
 def test_closed_chains_and_singular_configurations():
     model = samples.four_bar(2)
-    v0 = model.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
+    v0 = model.constraints.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
     exact = lw.simulate(model, model.neutral(), v0, duration=3.0, rtol=1e-10, output_times=[3.0])
     run = lw.simulate(model, model.neutral(), v0, duration=3.0, dt=2e-3, method="generalized_alpha")
     np.testing.assert_allclose(run.q[-1], exact.q[-1], atol=2e-4)
@@ -205,9 +205,9 @@ def test_a_step_that_finds_no_end_says_so():
     model = double_pendulum()
 
     def wild(t, q, v, p):
-        return [300.0 * lw.sin(200.0 * x) for x in q]
+        return [300.0 * lw.math.sin(200.0 * x) for x in q]
 
-    with pytest.warns(lw.IntegrationWarning, match=r"(?s)did not converge.*smaller dt"):
+    with pytest.warns(lw.errors.IntegrationWarning, match=r"(?s)did not converge.*smaller dt"):
         run = lw.simulate(model, [0.3, 0.1], duration=2.0, dt=0.1, method="generalized_alpha", control=wild)
     assert run.status == "failed"
 
@@ -243,9 +243,12 @@ def test_constraints_between_rates():
     """A skate, which cannot slide along its second axis, pushed and turned."""
     builder = lw.ModelBuilder("skate", gravity=(0.0, 0.0, 0.0))
     builder.add_body("skate", "world", lw.Planar(), mass=1.0, inertia=np.eye(3))
-    builder.add_constraint("edge", lambda q, v, t: [v[1]], 1)
+    builder.add_coupling("edge", lambda q, v, t: [v[1]], 1)
     skate = builder.build()
-    options = {"duration": 1.0, "control": lambda t, q, v, p: [1.0 + 4.0 * lw.sin(3.0 * t), 0.5, lw.cos(2.0 * t)]}
+    options = {
+        "duration": 1.0,
+        "control": lambda t, q, v, p: [1.0 + 4.0 * lw.math.sin(3.0 * t), 0.5, lw.math.cos(2.0 * t)],
+    }
     exact = lw.simulate(skate, skate.neutral(), rtol=1e-10, output_times=[1.0], **options)
     errors = []
     for dt in (0.02, 0.01):

@@ -61,7 +61,7 @@ def test_the_same_motion_as_with_sweeps_written_out(method):
     q0, v0 = model.random_configuration(3), np.random.default_rng(4).normal(size=model.nv)
 
     def push(t, q, v, p):
-        return [lw.sin(3.0 * t) - 0.1 * x for x in v]
+        return [lw.math.sin(3.0 * t) - 0.1 * x for x in v]
 
     acts = [push, lw.Thruster(model, "ball", (1, 0, 0), 2.0)]
     options = {"method": method, "control": acts, "rtol": 1e-7, "dt": 1e-2, "output_times": np.linspace(0.0, 0.3, 7)}
@@ -77,11 +77,11 @@ def test_actuators_limits_followers_parameters_and_batches(method):
     model = tree().with_parameters(["b2.mass", "gravity"])
     rng = np.random.default_rng(5)
     q0, v0 = rng.uniform(-0.3, 0.3, (5, model.nq)), rng.normal(size=(5, model.nv))
-    p = np.concatenate([model.nominal_parameters * (1.0 + 0.2 * rng.random((5, 4))), rng.random((5, 1))], axis=1)
+    p = np.concatenate([model.parameters.nominal * (1.0 + 0.2 * rng.random((5, 4))), rng.random((5, 1))], axis=1)
     runs = []
     for way in (model.with_sweeps("unrolled"), model.with_sweeps("rolled")):
         acts = [
-            lambda t, q, v, p: -p[4] * v + 0.1 * lw.sin(q[0] + t),
+            lambda t, q, v, p: -p[4] * v + 0.1 * lw.math.sin(q[0] + t),
             lw.PD(way, np.zeros(way.nq), kp=3.0, kd=0.1, gravity=True),
             lw.JointSprings(way, 2.0),
             lw.SeriesElastic(way, [way.joints[3].name], 0.3, stiffness=20.0),
@@ -152,7 +152,7 @@ def start_of(model):
 @pytest.mark.parametrize("method", ["dop853", "rk4"])
 def test_a_chain_of_two_hundred_links_keeps_its_energy(method):
     model = chain(200)
-    assert model.rolls
+    assert model._rolls
     q0 = start_of(model)
     motion = lw.simulate(model, q0, None, 0.02, method=method, rtol=1e-9, dt=2e-4)
     assert motion.status == "done"
@@ -175,7 +175,7 @@ def test_variational_steps_of_a_long_chain_are_of_second_order_and_keep_its_ener
 
 def test_the_implicit_method_follows_a_long_stiff_chain():
     """Dampers with time constants of microseconds, over many of them; what they take is what the energy loses."""
-    model = chain(62).with_damping(0.1)
+    model = chain(62).with_joint_constants(damping=0.1)
     q0 = start_of(model)
     stiff = lw.simulate(model, q0, None, 0.1, method="rodas4", rtol=1e-6, output_times=np.linspace(0.02, 0.1, 41))
     assert stiff.status == "done" and stiff.steps < 500

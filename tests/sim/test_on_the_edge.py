@@ -56,7 +56,7 @@ def test_a_limit_stops_what_starts_on_it(method: str, q0: float, v0: float, end:
 @pytest.mark.parametrize("method", SOME)
 def test_resting_on_a_limit_is_not_reaching_it_and_being_released_is(method: str) -> None:
     def hold(t: Any, q: Any, v: Any, p: Any) -> Any:
-        return [lw.where(t < 0.5, 1.0, 0.0) * G]
+        return [lw.math.where(t < 0.5, 1.0, 0.0) * G]
 
     motion = lw.simulate(on_floor(), [0.0], None, 1.0, method=method, limits="stop", control=hold, max_step=1e-2)
     assert motion.status == "event"
@@ -135,7 +135,7 @@ def test_leaving_zero_counts_in_the_direction_asked_for(method: str, speed: floa
 @pytest.mark.parametrize("method", SOME)
 def test_what_rests_at_zero_has_no_event_until_it_leaves(method: str) -> None:
     def push(t: Any, q: Any, v: Any, p: Any) -> Any:
-        return [lw.where(t < 0.3, 0.0, 1.0)]
+        return [lw.math.where(t < 0.3, 0.0, 1.0)]
 
     found = lw.simulate(
         slider(), [0.0], None, 1.0, method=method, dt=1e-2, max_step=0.01, control=push, p=[0.0],

@@ -20,7 +20,7 @@ from tests.sim.mechanisms import double_pendulum, mixed
 
 
 def push(t, q, v, p):
-    return [0.3 * lw.sin(3.0 * t) - 0.1 * x for x in v]
+    return [0.3 * lw.math.sin(3.0 * t) - 0.1 * x for x in v]
 
 
 def stepper(model, make):

@@ -5,8 +5,8 @@ import pytest
 
 from linkwise.sim.work import flag, program
 from linkwise.spatial.scalar import where
+from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.llvm.program_kernel import ProgramKernel
-from linkwise.targets.processor import HostedProgram
 from linkwise.trace.program import Buffer, Call, Copy, Host, IfAny, Lookup, Program, Record, WhileAny, columns
 from linkwise.trace.tiles import TILE, TiledSystem
 

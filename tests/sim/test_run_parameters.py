@@ -53,7 +53,7 @@ READINGS = {
 
 
 def push(t, q, v, p):
-    return [0.3, lw.sin(t), 0.0, 0.1, 0.0]
+    return [0.3, lw.math.sin(t), 0.0, 0.1, 0.0]
 
 
 @pytest.fixture(scope="module")

@@ -51,9 +51,9 @@ def test_force_sensor_agrees_with_inverse_dynamics():
     tau = model.inverse_dynamics(motion.q, motion.v, motion.vdot)
     for joint in ("ball_joint", "base_joint"):
         found = lw.ForceTorque(joint).read(motion)
-        part = model.joint(joint).v_slice
+        part = model.joints[joint].v_slice
         np.testing.assert_allclose(found[:, : part.stop - part.start], tau[:, part], atol=1e-9)
-    hinge = model.joint("hinge_joint")
+    hinge = model.joints["hinge_joint"]
     along = lw.ForceTorque("hinge_joint").read(motion)[:, :3] @ (np.array([1.0, 1.0, 0.0]) / np.sqrt(2))
     np.testing.assert_allclose(along, tau[:, hinge.v_slice][:, 0], atol=1e-9)
     noisy = lw.ForceTorque("hinge_joint", noise=2.0)

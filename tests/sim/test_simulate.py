@@ -87,11 +87,11 @@ class Dial(lw.Revolute):
 
     def integrate(self, q, dv):
         angle = q[0] + dv[0]
-        return (lw.atan2(lw.sin(angle), lw.cos(angle)),)
+        return (lw.math.atan2(lw.math.sin(angle), lw.math.cos(angle)),)
 
     def difference(self, q0, q1):
         turn = q1[0] - q0[0]
-        return (lw.atan2(lw.sin(turn), lw.cos(turn)),)
+        return (lw.math.atan2(lw.math.sin(turn), lw.math.cos(turn)),)
 
 
 def test_a_start_is_brought_into_the_range_of_a_joint_of_ones_own(monkeypatch):
@@ -126,7 +126,7 @@ def test_energy_in_a_chain_of_all_joints():
 
 # Controls.
 def spring(t, q, v, p):
-    return -30.0 * np.asarray(q) - 0.5 * np.asarray(v) + np.array([lw.sin(t), 0.0])
+    return -30.0 * np.asarray(q) - 0.5 * np.asarray(v) + np.array([lw.math.sin(t), 0.0])
 
 
 def branching_spring(t, q, v, p):
@@ -142,7 +142,7 @@ def test_a_python_control_gives_the_same_motion_with_a_note():
     assert not traced.note
     with pytest.warns(SlowControlWarning, match="branching_spring"):
         called = lw.simulate(model, [0.1, 0.2], [0.0, 0.0], control=branching_spring, **options)
-    assert "lw.where" in called.note
+    assert "lw.math.where" in called.note
     np.testing.assert_allclose(called.q, traced.q, atol=1e-12)
     np.testing.assert_allclose(called.tau, traced.tau, atol=1e-10)
     assert called.steps == traced.steps
@@ -325,7 +325,7 @@ def test_edges():
     shifted = lw.simulate(model, [0.0, 0.0], None, 1.0, t0=5.0, control=lambda t, q, v, p: [t, 0.0])
     np.testing.assert_allclose(shifted.tau[:, 0], shifted.t)
     with pytest.warns(IntegrationWarning):
-        stuck = lw.simulate(model, [0.1, 0.0], None, 1.0, control=lambda t, q, v, p: [lw.sqrt(0.5 - t), 0.0])
+        stuck = lw.simulate(model, [0.1, 0.0], None, 1.0, control=lambda t, q, v, p: [lw.math.sqrt(0.5 - t), 0.0])
     assert stuck.status == "failed"
     assert stuck.t[-1] == pytest.approx(0.5, abs=1e-6)
 

@@ -112,7 +112,7 @@ def test_a_batch_and_a_state_in_it_that_is_lost():
 
 def test_closed_mechanisms_stay_closed():
     model = samples.four_bar(2)
-    v0 = model.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
+    v0 = model.constraints.project_velocity(model.neutral(), [1.0, *[0.0] * (model.nv - 1)])
     sim = pieces(lw.Simulation(model, model.neutral(), v0), 20, 0.05)
     whole = lw.simulate(model, model.neutral(), v0, 1.0, dt=1e-3, method="rk4")
     np.testing.assert_allclose(sim.q, whole.q[-1], atol=1e-9)
@@ -328,7 +328,7 @@ def test_durations_are_checked_in_quick_pieces(wrong):
 def test_an_interrupt_loses_no_time():
     """Ctrl-C at any moment: the state is the one at sim.t."""
     model = double_pendulum()
-    options = {"dt": 1e-3, "control": lambda t, q, v, p: [1.0, lw.cos(t)], "threads": 1}
+    options = {"dt": 1e-3, "control": lambda t, q, v, p: [1.0, lw.math.cos(t)], "threads": 1}
     sim = lw.Simulation(model, [0.4, -0.2], **options).advance(0.01)
 
     def tick(frame, event, arg):

@@ -10,8 +10,8 @@ from scipy.integrate import solve_ivp
 
 import linkwise as lw
 from linkwise import samples
+from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.llvm.program_kernel import ProgramKernel
-from linkwise.targets.processor import HostedProgram
 from linkwise.trace.program import Buffer, Program, Seek
 from tests.sim.mechanisms import double_pendulum, pendulum, slider
 
@@ -297,7 +297,7 @@ def test_closed_flexible_and_large_models(make):
         table = lw.simulate(model, q0, control=lw.Torque(times, values), **options)
 
         def piecewise(t, q, v, p, model=model):
-            first = lw.where(t < 0.013, 1.0 + 4.0 * t / 0.013, 5.0 - 3.0 * (t - 0.013) / 0.037)
+            first = lw.math.where(t < 0.013, 1.0 + 4.0 * t / 0.013, 5.0 - 3.0 * (t - 0.013) / 0.037)
             return [first, *([0.0] * (model.nv - 1))]
 
         traced = lw.simulate(model, q0, control=piecewise, **options)

@@ -19,13 +19,13 @@ from linkwise.trace.interpreter import interpret
 from linkwise.trace.tracer import Tracer, trace
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[float], float]]] = {
-    "sin": (lw.sin, math.sin),
-    "cos": (lw.cos, math.cos),
-    "tan": (lw.tan, math.tan),
-    "sqrt": (lw.sqrt, math.sqrt),
-    "exp": (lw.exp, math.exp),
-    "log": (lw.log, math.log),
-    "tanh": (lw.tanh, math.tanh),
+    "sin": (lw.math.sin, math.sin),
+    "cos": (lw.math.cos, math.cos),
+    "tan": (lw.math.tan, math.tan),
+    "sqrt": (lw.math.sqrt, math.sqrt),
+    "exp": (lw.math.exp, math.exp),
+    "log": (lw.math.log, math.log),
+    "tanh": (lw.math.tanh, math.tanh),
     "square": (lambda x: x**2, lambda x: x**2),
     "cube": (lambda x: x**3.0, lambda x: x**3),
     "inverse": (lambda x: x**-2, lambda x: x**-2),
@@ -35,11 +35,11 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[float], float]]] = {
     "itself": (lambda x: x**x, lambda x: x**x),
     "quotient": (lambda x: (1 + x) / (2.0 - x) - 3 / x, lambda x: (1 + x) / (2.0 - x) - 3 / x),
     "absolute": (lambda x: abs(x - 1.0), lambda x: abs(x - 1.0)),
-    "angle": (lambda x: lw.atan2(x, 1.0 - x), lambda x: math.atan2(x, 1.0 - x)),
-    "angle of one": (lambda x: lw.atan2(1.0, x), lambda x: math.atan2(1.0, x)),
-    "angle over one": (lambda x: lw.atan2(x, -1.0), lambda x: math.atan2(x, -1.0)),
-    "branch": (lambda x: lw.where(x < 0.5, x * x, 3.0 * x), lambda x: x * x if x < 0.5 else 3.0 * x),
-    "other branch": (lambda x: lw.where(x >= 1.0, x, 0.0), lambda x: x if x >= 1.0 else 0.0),
+    "angle": (lambda x: lw.math.atan2(x, 1.0 - x), lambda x: math.atan2(x, 1.0 - x)),
+    "angle of one": (lambda x: lw.math.atan2(1.0, x), lambda x: math.atan2(1.0, x)),
+    "angle over one": (lambda x: lw.math.atan2(x, -1.0), lambda x: math.atan2(x, -1.0)),
+    "branch": (lambda x: lw.math.where(x < 0.5, x * x, 3.0 * x), lambda x: x * x if x < 0.5 else 3.0 * x),
+    "other branch": (lambda x: lw.math.where(x >= 1.0, x, 0.0), lambda x: x if x >= 1.0 else 0.0),
     "constant": (lambda x: 4.0, lambda x: 4.0),
 }
 POINTS = (0.3, 0.9, 1.3)
@@ -113,8 +113,8 @@ def test_duals_and_traced_constants() -> None:
     def text(x: Any, p: Any) -> Any:
         def function(t: Any) -> Any:
             a, b = t[0], p[0]
-            sums = b * a + a * b + (b - a) + (a - b) * 2.0 + b / a + a / b + lw.atan2(b, a) + lw.atan2(a, b)
-            return [sums + lw.where(b < a, b * a, a * a) + lw.where(a < b, b, a) + a**2 * b**2 + b**a]
+            sums = b * a + a * b + (b - a) + (a - b) * 2.0 + b / a + a / b + lw.math.atan2(b, a) + lw.math.atan2(a, b)
+            return [sums + lw.math.where(b < a, b * a, a * a) + lw.math.where(a < b, b, a) + a**2 * b**2 + b**a]
 
         _, rate = derivative(function, x, [1.0])
         return [("y", (), rate)]
@@ -138,7 +138,7 @@ def test_levels_of_duals() -> None:
     _, mixed = derivative(lambda y: [inner(0.7, y[0])], [1.3], [1.0])
     assert mixed[0] == pytest.approx(2 * 0.7 * 3 * 1.3**2)
     _, rate = derivative(
-        lambda y: [derivative(lambda x: [lw.where(x[0] < 9.0, y[0], x[0])], [0.5], [1.0])[0][0]], [1.3], [1.0]
+        lambda y: [derivative(lambda x: [lw.math.where(x[0] < 9.0, y[0], x[0])], [0.5], [1.0])[0][0]], [1.3], [1.0]
     )
     assert rate[0] == 1.0
 
@@ -157,7 +157,7 @@ def test_duals_compare_and_print() -> None:
 
 def test_tanh_keeps_its_digits() -> None:
     """Also near zero, where 1 - 2/(exp(2x) + 1) has lost them, and far out, where exp overflows."""
-    program = trace("f", lambda x: [("y", (), [lw.tanh(x[0])])], [("x", (1,))])
+    program = trace("f", lambda x: [("y", (), [lw.math.tanh(x[0])])], [("x", (1,))])
     for x in (1e-300, 1e-12, 1e-6, 1e-3, 0.04, 0.0624, 0.0626, 0.2, 1.0, 19.0, 400.0, 1e5):
         for sign in (1, -1):
             assert interpret(program, [[sign * x]])[0][0] == pytest.approx(math.tanh(sign * x), rel=5e-15, abs=0)
@@ -177,8 +177,8 @@ def test_known_zeros_and_ones() -> None:
 
 
 def test_where_on_python_truth() -> None:
-    assert lw.where(True, 1, 2) == 1
-    assert lw.where(np.bool_(False), 1, 2) == 2
+    assert lw.math.where(True, 1, 2) == 1
+    assert lw.math.where(np.bool_(False), 1, 2) == 2
 
 
 def test_flatten_and_back() -> None:

@@ -11,20 +11,39 @@ import pytest
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia, coordinate_axis
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.quaternions import rotation_matrix
-from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
+from linkwise.spatial.transforms import Factor, Rotation, Shift, Tilt, Transform, Turn
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 SEEDS = range(25)
 
 
 def random_factor(rng: np.random.Generator) -> Factor:
-    kind = rng.integers(4)
+    kind = rng.integers(5)
     angle = float(rng.choice([rng.normal() * 2, 1e-7, math.pi - 1e-7, math.pi / 2, 0.0]))
     if kind < 2:
         return Turn(int(rng.integers(3)), math.cos(angle), math.sin(angle))
     if kind == 2:
         return Rotation(rotation_matrix(rng.normal(size=4).tolist()))
+    if kind == 3:
+        return random_tilt(rng)[0]
     return Shift(Vec.of((rng.normal(size=3) * (rng.random(3) < 0.6)).tolist()))
+
+
+def random_tilt(rng: np.random.Generator) -> tuple[Tilt, np.ndarray]:
+    """With its Rodrigues parameters."""
+    across = int(rng.integers(3))
+    c = rng.normal(size=3) * float(rng.choice([1.0, 1e-7, 30.0, 0.0]))
+    c[across] = 0.0
+    k = 2.0 / (1.0 + float(c @ c))
+    return Tilt(across, Vec.of(c.tolist()), k, Vec.of((k * c).tolist())), c
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_tilt_is_cayleys_rotation(seed: int) -> None:
+    tilt, c = random_tilt(np.random.default_rng(seed))
+    R = np.linalg.solve(np.eye(3) - tilde(c), np.eye(3) + tilde(c))
+    close(np.array(tilt.matrix()[0].m, float), R)
+    close(np.array([list(tilt.rotate(Vec.unit(i))) for i in range(3)], float).T, R)
 
 
 def random_transform(rng: np.random.Generator) -> Transform:

@@ -21,6 +21,7 @@ from linkwise.trace.interpreter import interpret
 NEW = '''
 import numpy as np
 from linkwise.targets import Target
+from linkwise.targets.device import Device
 
 TABLE = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "divided({}, {})", "neg": "-{}", "abs": "abs({})",
@@ -57,12 +58,19 @@ class Python(Target):
     def holds(self, array):
         return isinstance(array, Tape)
 
-    def call(self, program, made, name, arrays, out=None, steps=None):
-        if "run" not in made:
-            space = {"divided": lambda a, b: a / b}
-            exec(self.source(program, None), space)
-            made["run"] = space[program.name]
-        return [Tape(row) for row in made["run"](*arrays)]
+    def device(self, arrays):
+        return Deck()
+
+class Deck(Device):
+    name, xp, target = "the deck", np, property(lambda self: TARGET)
+
+    def kernel(self, program, dtype, few_states=False):
+        space = {"divided": lambda a, b: a / b}
+        exec(self.target.source(program, dtype), space)
+        return space[program.name]
+
+    def call(self, function, arrays, out=None, threads=1):
+        return [Tape(row) for row in function.kernel(np.dtype(float), self)(*arrays)]
 
 TARGET = Python()
 '''

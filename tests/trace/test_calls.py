@@ -102,12 +102,12 @@ def test_values_cross_from_piece_to_piece():
     """Calls that wait for calls, comparisons and intermediate values used on both sides, and a call nobody needs."""
 
     def text(m, q, v, a, *_):
-        first = m.mass_product(objects(q), objects([lw.sin(x) for x in v]))
+        first = m.mass_product(objects(q), objects([lw.math.sin(x) for x in v]))
         rising = first[0] < first[1]
         second = m.mass_solve(objects(q), objects([where(rising, x, y) for x, y in zip(first, a, strict=True)]))
         m.gravity_force(objects(q))
         total = sum(stored([x * x for x in second]))
-        return [total * lw.sin(x) + where(rising, y, 2.0 * y) for x, y in zip(v, second, strict=True)]
+        return [total * lw.math.sin(x) + where(rising, y, 2.0 * y) for x, y in zip(v, second, strict=True)]
 
     plain, called, composite = both(text, SIZES, INPUTS)
     np.testing.assert_allclose(called, plain, rtol=1e-12)

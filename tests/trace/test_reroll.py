@@ -36,7 +36,7 @@ def turned(x, y, h):
     """Pieces with several results that share work."""
     out = []
     for i in range(0, N, 2):
-        s, c = lw.sin(y[i]), lw.cos(y[i])
+        s, c = lw.math.sin(y[i]), lw.math.cos(y[i])
         out += [c * x[i] - s * x[i + 1], s * x[i] + c * x[i + 1]]
     return out
 
@@ -94,7 +94,7 @@ def test_what_does_not_repeat_is_left_alone():
     def text(x):
         total = x[0]
         for k in range(300):
-            total = lw.sin(total) * (1.0 + k) + x[k % 5]
+            total = lw.math.sin(total) * (1.0 + k) + x[k % 5]
         return [("out", (1,), [total])]
 
     program = trace("chain", text, [("x", (20,))])

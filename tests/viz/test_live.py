@@ -120,7 +120,7 @@ def test_another_integrator_goes_on_after_a_failure():
     model = samples.planar_arm()
 
     def stiff(t, q, v, p):
-        return [lw.where(t > 0.09, -3e6 * (q[0] - 0.3) - 1e3 * v[0], 0.0), 0.0, 0.0]
+        return [lw.math.where(t > 0.09, -3e6 * (q[0] - 0.3) - 1e3 * v[0], 0.0), 0.0, 0.0]
 
     run = LiveRun(model, np.array([0.3, -0.2, 0.5]), control=stiff, dt=5e-3)
     run.advance(0.05)

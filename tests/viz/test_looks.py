@@ -151,3 +151,14 @@ def test_turns_are_those_of_the_matrices():
     np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1.0, atol=1e-15)
     np.testing.assert_allclose(Rotation.from_quat(found[:, [1, 2, 3, 0]]).as_matrix(), turns.as_matrix(), atol=1e-14)
     assert turns_of(np.eye(3)[None, None]).shape == (1, 1, 4)
+
+
+def test_a_rod_in_the_frame_of_its_chord():
+    """Its tube is bent like a sine between ends that stay where they are."""
+    chord = [("root", "tx"), ("root", "ty"), ("root", "tz"), ("root", "rx"), ("tip", "ty"), ("tip", "tz")]
+    rod = lw.FlexibleBody.beam(1.0, 1e5, 20.0, 9.0, 0.5, elements=8, modes=(1, 0), axial_modes=0, held=chord)
+    (tube,) = bending(rod, [], 1.0)
+    moved = tube.vertices(np.array([0.01])) - tube.solid.vertices
+    x, middle = tube.solid.vertices[:, 0], np.abs(rod.node(4).Gamma[1, 0]) * 0.01
+    bent = np.abs(moved[:, 1])
+    np.testing.assert_allclose(bent, middle * np.sin(np.pi * x), atol=2e-2 * middle)

@@ -66,7 +66,7 @@ def test_a_thousand_pandas(tab):
     """One draw call for each link and 28 bytes for each link and ghost in a picture."""
     model = lw.load(next(file for file in robot_files(".urdf") if file.name == "panda.urdf"))
     rng = np.random.default_rng(0)
-    q = np.clip(0.3 * rng.normal(size=(1000, 2, model.nq)), model.lower, model.upper)
+    q = np.clip(0.3 * rng.normal(size=(1000, 2, model.nq)), model.limits.lower, model.limits.upper)
     motion = lw.Trajectory([0.0, 1.0], q, np.zeros((1000, 2, model.nv)), model=model)
     with motion.view(port=0, open=False) as page:
         assert page.ghosts.bytes_per_picture == 28 * 1000 * len(model.bodies)

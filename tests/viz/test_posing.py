@@ -71,7 +71,7 @@ def test_a_body_reaches_what_is_near():
         point = np.array([0.0, 0.0, 0.05])
         goal = PointGoal("link6", point, target[:3, :3] @ point + target[:3, 3], target[:3, :3])
         found = settled(model, q, [goal])
-        assert ((found >= model.lower - 1e-12) & (found <= model.upper + 1e-12)).all()
+        assert ((found >= model.limits.lower - 1e-12) & (found <= model.limits.upper + 1e-12)).all()
         reached += np.abs(model.pose(found, "link6") - target).max() < 1e-6
     assert reached >= 18
 

@@ -15,13 +15,7 @@ def run(options: Namespace) -> None:
     if not output.lower().endswith((".lw.json", ".urdf", ".xml", ".mjcf")):
         raise InputError("the format of the output is not known", got=output, allowed=".lw.json, .urdf, .xml or .mjcf")
     model = load_model(options)
-    lost: list[str] = []
-    if output.endswith(".lw.json"):
-        model.save(output)
-    elif output.lower().endswith(".urdf"):
-        lost = model.to_urdf(output)
-    else:
-        lost = model.to_mjcf(output)
+    lost = model.save(output)
     if options.json:
         print_json({"output": output, "lost": lost})
         return

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.cli.arguments import load_model
-from linkwise.ensemble.results import Results, open_results
-from linkwise.ensemble.running import run_study
-from linkwise.ensemble.study_files import StudyFile, read_study
 from linkwise.errors import InputError
 from linkwise.model.model import Model
+from linkwise.studies.results import Results, open_results
+from linkwise.studies.running import run_study
+from linkwise.studies.study_files import StudyFile, read_study
 
 
 def run(options: Namespace) -> None:

@@ -17,7 +17,7 @@ from linkwise.cli.motion_files import FILES, in_order, read
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.actuators import Torque
-from linkwise.sim.drives import Actuators
+from linkwise.sim.drives import Drives
 from linkwise.sim.limits import nearest_within
 from linkwise.sim.simulate import simulate
 
@@ -98,16 +98,16 @@ def _control(model: Model, options: Namespace, q0: FloatArray) -> Any:
     return lambda t, q, v, p: constant
 
 
-def _driven(model: Model, text: str) -> Actuators:
+def _driven(model: Model, text: str) -> Drives:
     """The model's actuators under controls as they were typed."""
     if "=" not in text:
         values = numbers(text, len(model.actuators) if "," in text else 1, "--u")
-        return Actuators(model, values if "," in text else float(values[0]))
+        return Drives(model, values if "," in text else float(values[0]))
     named = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
         named[name.strip()] = float(numbers(value, 1, f"--u {name}")[0])
-    return Actuators(model, named)
+    return Drives(model, named)
 
 
 def holding(model: Model, q0: FloatArray) -> Callable[..., Any]:

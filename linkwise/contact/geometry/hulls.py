@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, require_extra
+from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
 
@@ -116,7 +117,7 @@ def with_hulls(mechanism: MechanismT, read: Callable[[Geometry], ArrayLike], mos
     def changed(shapes: Iterable[Geometry]) -> tuple[Geometry, ...]:
         return tuple(convex(shape, read(shape), most) if shape.kind == "mesh" else shape for shape in shapes)
 
-    bodies = tuple(replace(body, collisions=changed(body.collisions)) for body in mechanism.bodies)
+    bodies = Named(replace(body, collisions=changed(body.collisions)) for body in mechanism.bodies)
     return replace(mechanism, bodies=bodies, base_collisions=changed(mechanism.base_collisions))
 
 

@@ -71,7 +71,7 @@ def meetings(
         asked: whether two bodies may touch, by their names; None for the world.
         most: number of contact points for pairs with flat faces; see :func:`linkwise.contact.geometry.pairs.contacts`.
     """
-    known = {"world", *mechanism.body_names, *(frame.name for frame in mechanism.frames)}
+    known = {"world", *mechanism.bodies.names, *(frame.name for frame in mechanism.frames)}
     wanted = None if only is None else set(only)
     apart = {frozenset(pair) for pair in (*mechanism.contact_excludes, *excludes)}
     for name in (wanted or set()).union(*apart):

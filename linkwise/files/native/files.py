@@ -14,6 +14,7 @@ from linkwise.files.native.kinds import At, Document
 from linkwise.files.native.model import fields_of, record_of
 from linkwise.files.native.schema import FORMAT, MODEL, VERSION
 from linkwise.files.native.text import decoded, parse_json, written
+from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
 from linkwise.mechanism.mechanism import Mechanism
 
@@ -37,7 +38,7 @@ def save(mechanism: Mechanism, path: str | os.PathLike[str]) -> None:
             "some parts of this model cannot be stored: a file holds data, not programs",
             got="\n".join(document.refused),
             allowed="joints and closures of the library's own types, with numbers",
-            do="model.without_closure(name) for closures; add them again after loading",
+            do="model.without(name) for closures; add them again after loading",
         )
     if len(document.arrays):
         archive = target.with_name(target.name.removesuffix(SUFFIX) + ".lw.npz")
@@ -104,7 +105,7 @@ def _with_meshes_seen_from(mechanism: Mechanism, folder: Path) -> Mechanism:
     def moved(shapes: tuple[Geometry, ...]) -> tuple[Geometry, ...]:
         return tuple(replace(shape, mesh=_seen_from(folder, shape)) for shape in shapes)
 
-    bodies = tuple(replace(b, visuals=moved(b.visuals), collisions=moved(b.collisions)) for b in mechanism.bodies)
+    bodies = Named(replace(b, visuals=moved(b.visuals), collisions=moved(b.collisions)) for b in mechanism.bodies)
     visuals, collisions = moved(mechanism.base_visuals), moved(mechanism.base_collisions)
     return replace(mechanism, bodies=bodies, base_visuals=visuals, base_collisions=collisions)
 

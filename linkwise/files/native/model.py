@@ -16,7 +16,7 @@ from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
 from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.kinds import At
 from linkwise.files.native.schema import FORMAT, VERSION
-from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance
+from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named
 from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.closures.reference import Reference
@@ -79,8 +79,8 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         ],
         "closures": closures,
         "closure_solver": mechanism.closure_solver,
-        "closure_reference": mechanism.closure_reference,
-        "parameters": mechanism.parameter_names,
+        "closure_reference": mechanism._closure_reference,
+        "parameters": mechanism._parameter_names,
         "actuators": mechanism.actuators,
         "sensors": mechanism.sensors,
         "springs": mechanism.springs,
@@ -99,8 +99,8 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     tree = Mechanism(
         record["name"],
         record["gravity"],
-        placed,
-        numbered_joints,
+        Named(placed),
+        Named(numbered_joints),
         frames,
         record["base_parts"],
         tuple(replace(shape, source=source) for shape in record["base_visuals"]),
@@ -111,8 +111,8 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     whole = _equipped(closed, record, at)
     return {each.name: getattr(whole, each.name) for each in fields(whole)} | {
         "closure_solver": _solver(record["closure_solver"], at),
-        "closure_reference": _reference(closed, record["closure_reference"], at),
-        "parameter_names": _parameters(closed, record["parameters"], at),
+        "_closure_reference": _reference(closed, record["closure_reference"], at),
+        "_parameter_names": _parameters(closed, record["parameters"], at),
         "sweeps": record["sweeps"],
     }
 
@@ -242,14 +242,14 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
             here.fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
         # To the last bit: checking a pose may turn it by a rounding.
         found.append(replace(made, placement_a=a["placement"], placement_b=b["placement"]))
-    return replace(mechanism, closures=tuple(found))
+    return replace(mechanism, closures=Named(found))
 
 
 def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
     """With what drives and measures it, and its named configurations."""
     for what in ("actuators", "sensors", "springs"):
         try:
-            mechanism = getattr(mechanism, f"with_{what}")(record[what])
+            mechanism = mechanism.with_equipment(**{what: record[what]})
         except LinkwiseError as error:
             at.inside(what).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
     for name, q in record["configurations"].items():

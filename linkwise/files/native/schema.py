@@ -373,6 +373,7 @@ FLEXIBLE = Record(
         "damping": (Tensor(2), REQUIRED),
         "integrals": (INTEGRALS, REQUIRED),
         "reduction": (OrNone(REDUCTION), None),
+        "held": (Whole(), 0),
     },
     _flexible,
 )

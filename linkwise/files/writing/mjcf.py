@@ -78,7 +78,7 @@ _SENSORS = {
 
 
 def write_mjcf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
-    """Write the file; see :meth:`linkwise.Model.to_mjcf`."""
+    """Write the file; see :meth:`linkwise.Model.save`."""
     text, lost = mjcf_text(mechanism)
     write_text(path, text)
     return lost
@@ -162,8 +162,8 @@ class _Writer:
         if self.unread:
             rest = f" and {len(self.unread) - 1} more" if len(self.unread) > 1 else ""
             self.lost.add(f"meshes ({self.unread[0]}{rest}): MuJoCo reads STL, OBJ and MSH, by their paths")
-        if m.parameter_names:
-            self.lost.add(f"run-time parameters: {', '.join(m.parameter_names)}")
+        if m._parameter_names:
+            self.lost.add(f"run-time parameters: {', '.join(m._parameter_names)}")
 
     def exclude(self, link: str, other: str) -> None:
         """Links that are welded together are one body, and so are those fixed to the world."""
@@ -395,7 +395,7 @@ class _Writer:
         (joint, gear), *others = way.gears
         if not others and isinstance(each, Actuator) and len(self.steps[joint]) == 1:
             return {"joint": joint, "gear": vector(gear)}
-        every = [one for joint, _ in way.gears for one in self.mechanism.joint(joint).type.series() or ()]
+        every = [one for joint, _ in way.gears for one in self.mechanism.joints[joint].type.series() or ()]
         if any(one.ratio is None and not one.single for one in every):
             return None
         tendon = element(self.tendons, "fixed", name=self.unused("tendon", f"{each.name}/tendon"))

@@ -48,7 +48,7 @@ _USUAL_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def write_urdf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
-    """Write the file, and ``name.loops.yaml`` beside it where there are loops; see :meth:`linkwise.Model.to_urdf`."""
+    """Write the file, and ``name.loops.yaml`` beside it where there are loops; see :meth:`linkwise.Model.save`."""
     text, side, lost = urdf_text(mechanism)
     write_text(path, text)
     if side:
@@ -60,7 +60,7 @@ def write_urdf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
 
 def urdf_text(mechanism: Mechanism) -> tuple[str, str, list[str]]:
     """The file, its side file (empty if there are no loops), and what was lost."""
-    if mechanism.is_flexible or any(body.flexible is not None for body in mechanism.bodies):
+    if mechanism._is_flexible or any(body.flexible is not None for body in mechanism.bodies):
         raise ModelError("URDF has no flexible bodies", do='model.save("name.lw.json")')
     lost = Losses()
     mechanism = sayable(mechanism, "URDF", lost)
@@ -99,8 +99,8 @@ class _Writer:
                 self.lost.add(f"{what}: {', '.join(each.name for each in getattr(m, what))}")
         if m.configurations:
             self.lost.add(f"configurations: {', '.join(m.configurations)}")
-        if m.parameter_names:
-            self.lost.add(f"run-time parameters: {', '.join(m.parameter_names)}")
+        if m._parameter_names:
+            self.lost.add(f"run-time parameters: {', '.join(m._parameter_names)}")
 
     # -- links
 

@@ -32,6 +32,7 @@ def write_body(body: FlexibleBody, path: str | os.PathLike[str]) -> None:
         "format": np.array(_FORMAT),
         "boundary": np.array(body.boundary),
         "stiffening": np.array(body.stiffening),
+        "held": np.array(body.held),
         "stiffness": body.stiffness,
         "damping": body.damping,
         "node_numbers": np.array([node.number for node in nodes]),
@@ -142,6 +143,7 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
             integrals=ModalIntegrals(**integrals),
             boundary=boundary,
             stiffening=bool(arrays.get("stiffening", False)),
+            held=int(arrays.get("held", 0)),
         )
     except LinkwiseError as error:
         raise ModelFileError(f"the body is not possible: {error.what}", file=path, got=error.got) from None

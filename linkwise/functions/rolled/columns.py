@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from linkwise import targets
 from linkwise.algorithms.catalogue import Columns
 from linkwise.errors import InputError
-from linkwise.functions.call_arrays import CallBatch
 from linkwise.functions.rolled.function import ManyLinksFunction, RolledFunction
-from linkwise.memoized import once
 from linkwise.spatial.scalar import Scalar
+from linkwise.targets.batch import HostBatch
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.calls import CallingTracer
 
@@ -45,26 +45,28 @@ class ColumnsFunction(ManyLinksFunction):
             specs.append(ArraySpec(name, (size, *vector) if self._columns.rows else (*vector, size)))
         return specs
 
-    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
-        if place.name != "cuda":
-            return super()._on_device(place, arrays, out)
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single matrix."""
+        return self._columns.result
+
+    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+        if device.target.name != "cuda":
+            return super()._built(device, dtype)
         from linkwise.functions.rolled.device_columns import ColumnsProgram
-        from linkwise.targets.cuda import exchange
 
-        dtype = exchange.dtype_of(arrays)
-        made = once(self.device_programs, dtype, lambda: ColumnsProgram(self, dtype))
-        finished = exchange.call(made, self.name, arrays, out)
-        return finished[0] if self._columns.result is None else self._columns.result._make(finished)
+        return ColumnsProgram(self, dtype)
 
-    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
-        specs = self.results()
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        if device is not PROCESSOR:
+            return super()._evaluate(device, arrays, out, threads)
+        batch, specs = HostBatch(self.name, self.inputs, arrays), self.results()
         results = batch.outputs(specs, out)
         flat = [array.reshape(batch.size, *spec.shape) for (array, _), spec in zip(results, specs, strict=True)]
         for i, numbers in enumerate(zip(*batch.flat_inputs(), strict=True)):
             state = [x.reshape(shape) for x, (_, shape) in zip(numbers, self.inputs, strict=True)]
             self._one(state, [array[i] for array in flat], threads)
-        finished = batch.finish(results, out)
-        return finished[0] if self._columns.result is None else self._columns.result._make(finished)
+        return batch.finish(results)
 
     def along(self, names: tuple[str, ...]) -> ManyLinksFunction:
         """Raises InputError: columns are products along directions already, and have none of their own."""

@@ -16,7 +16,8 @@ from linkwise.functions.rolled.pairs import PairwiseForwardDynamics, step
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
+from linkwise.targets.cuda.device import CudaDevice
+from linkwise.targets.cuda.launching import DeviceProgram, Launched
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import Block
@@ -55,7 +56,7 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         function = step(name)
         block = function.program
         assert isinstance(block, Block)
-        program = once(function.device_programs, (_FLOAT64, None), lambda: device_block(block, _FLOAT64))
+        program = function.kernel(_FLOAT64, CudaDevice(arrays))
         given = [cupy().ascontiguousarray(array) for array in arrays]
         outputs = tuple(cupy().empty((len(given[0]), spec.size), _FLOAT64) for spec in block.outputs)
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))

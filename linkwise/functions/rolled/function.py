@@ -10,11 +10,13 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.errors import InputError
-from linkwise.functions.call_arrays import CallBatch, results_like
-from linkwise.functions.function import Chart, CompiledFunction, checked_threads
-from linkwise.memoized import cached_property
+from linkwise.functions.call_arrays import SymbolBatch, results_like
+from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.memoized import cached_property, once
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.program import Program
@@ -35,26 +37,9 @@ class ManyLinksFunction(CompiledFunction):
         """None: with many links the call itself does not count."""
         return
 
-    def general(self, *arrays: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Evaluate for one state or a batch."""
-        place = targets.place_of(arrays)
-        if place is not None:
-            return self._on_device(place, arrays, out)
-        batch = CallBatch(self.name, self.inputs, arrays)
-        split = checked_threads(threads)
-        if not batch.is_symbolic:
-            return self._evaluate(batch, out, split)
-        if out is not None:
-            raise InputError(f"{self.name} can fill out= with numbers only", got="symbols", do="drop the out= argument")
-        if not batch.size:
-            nothing = self._evaluate(batch, None, split)  # no state tells the shape of a result: numbers do
-            if isinstance(nothing, tuple):
-                return type(nothing)._make(array.astype(object) for array in nothing)  # type: ignore[attr-defined]
-            return nothing.astype(object)
-        tracer = _calling_tracer(batch)
-        if tracer is None:
-            return batch.each_state(self.text, self._symbolic_result)
-        return self._called(tracer, batch.one_state())
+    def _on_symbols(self, batch: SymbolBatch, out: Any) -> Any:
+        tracer = _calling_tracer(batch) if out is None else None
+        return super()._on_symbols(batch, out) if tracer is None else self._called(tracer, batch.one_state())
 
     def _called(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
         """The result on the scalars of a trace that can call programs with loops."""
@@ -73,11 +58,11 @@ class ManyLinksFunction(CompiledFunction):
         dual = [Dual(x, d, level) for x, d in zip(np.ravel(value), np.ravel(tangent), strict=True)]
         return results_like(np.shape(value), dual)
 
-    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
-        """The result where the arrays are."""
+    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+        """The kernel on a device that has loops."""
         raise InputError(
             f"{self.name} of a large mechanism runs on the CPU",
-            got="arrays on a GPU",
+            got=f"arrays on {device.name}",
             allowed="NumPy arrays",
             do='copy them to the host, or use model.with_sweeps("unrolled")',
         )
@@ -89,10 +74,6 @@ class ManyLinksFunction(CompiledFunction):
     @abstractmethod
     def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
         """The result on traced scalars and constants."""
-
-    @abstractmethod
-    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
-        """The result for a batch of numbers."""
 
 
 class RolledFunction(ManyLinksFunction):
@@ -152,34 +133,27 @@ class RolledFunction(ManyLinksFunction):
     def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
         return results_like(self.rolled_program.outputs[0].shape, tracer.call(self.rolled_program, state)[0])
 
-    def _rolled_kernel(self, dtype: np.dtype[Any], single: bool) -> Any:
-        key: Any = (dtype, single)
-        kernel = self._kernels.get(key)
-        if kernel is None:
-            from linkwise.targets.llvm.program_kernel import ProgramKernel
+    @property
+    def result_type(self) -> type[Any] | None:
+        """The kind of named tuple that is returned; None for a single array."""
+        return self._result
 
-            kernel = self._kernels[key] = ProgramKernel.build(self.rolled_program, dtype, single=single)
-        return kernel
+    def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
+        """The loops over the links, compiled; apart for few states."""
+        key = (device.name, dtype, few_states and device is PROCESSOR)
+        return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype, few_states))
 
-    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
-        if not place.loops:
-            return super()._on_device(place, arrays, out)
-        values = place.call(self.rolled_for(place), self.device_programs, self.name, arrays, out)
-        return values[0] if self._result is None else self._result._make(values)
-
-    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
-        kernel = self._rolled_kernel(batch.dtype, single=batch.size < 4)
-        results = batch.outputs(self.rolled_program.outputs, out)
-        kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
-        finished = batch.finish(results, out)
-        return finished[0] if self._result is None else self._result._make(finished)
+    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+        if not device.target.loops:
+            return super()._built(device, dtype)
+        return device.kernel(self.rolled_for(device.target), dtype, few_states)
 
     def program_for(self, target: targets.Target) -> Block | Program:
         """The program with loops where the target has them, else the unrolled one."""
         return self.rolled_for(target) if target.loops else self.program
 
 
-def _calling_tracer(batch: CallBatch) -> CallingTracer | None:
+def _calling_tracer(batch: SymbolBatch) -> CallingTracer | None:
     """The tracer of one state's scalars, if its trace can call programs with loops."""
     if batch.shape:
         return None

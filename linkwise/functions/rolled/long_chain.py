@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise import targets
 from linkwise.algorithms.catalogue import Trees
-from linkwise.functions.call_arrays import CallBatch
-from linkwise.functions.function import checked_threads
 from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, can_be_cut
 from linkwise.memoized import once
+from linkwise.targets.batch import HostBatch
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -39,26 +39,22 @@ class LongChainFunction(RolledFunction):
         self._trees = trees
         self._cut: dict[int, ParallelForwardDynamics] = {}
 
-    def _evaluate(self, batch: CallBatch, out: Any, threads: int) -> Any:
-        split = checked_threads(threads)
-        if split == 1 or batch.shape or batch.dtype != np.float64:
-            return super()._evaluate(batch, out, threads)
-        results = batch.outputs(self.rolled_program.outputs, out)
-        q, v, tau = (rows.reshape(-1) for rows in batch.flat_inputs())
-        results[0][0].reshape(-1)[:] = self._segments(split)(q, v, tau, split)
-        return batch.finish(results, out)[0]
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        if threads > 1 and device is PROCESSOR:
+            batch = HostBatch(self.name, self.inputs, arrays)
+            if not batch.shape and batch.dtype == np.float64:
+                results = batch.outputs(self.rolled_program.outputs, out)
+                q, v, tau = (rows.reshape(-1) for rows in batch.flat_inputs())
+                results[0][0].reshape(-1)[:] = self._segments(threads)(q, v, tau, threads)
+                return batch.finish(results)
+        return super()._evaluate(device, arrays, out, threads)
 
-    def _on_device(self, place: targets.Target, arrays: Sequence[Any], out: Any) -> Any:
-        if place.name != "cuda":
-            return super()._on_device(place, arrays, out)
+    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+        if device.target.name != "cuda":
+            return super()._built(device, dtype, few_states)
         from linkwise.functions.rolled.device_chain import LongChainProgram
-        from linkwise.targets.cuda import exchange
 
-        dtype = exchange.dtype_of(arrays)
-        made = once(
-            self.device_programs, dtype, lambda: LongChainProgram(self._trees.aligned, self.rolled_for(place), dtype)
-        )
-        return exchange.call(made, self.name, arrays, out)[0]
+        return LongChainProgram(self._trees.aligned, self.rolled_for(device.target), dtype)
 
     def _segments(self, threads: int) -> ParallelForwardDynamics:
         from linkwise.targets.llvm.binding import host

@@ -18,6 +18,7 @@ from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.closures.joint_function import JointFunction
 from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.mechanism.joined_bodies import no_piece
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
@@ -70,7 +71,7 @@ def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> Rel
                 f"coupling {name!r} cannot take joint {joint.name!r}",
                 got=f"{joint.type!r}, {joint.nv} freedoms",
                 allowed="joints with one freedom",
-                do="write the relation as a function with lw.JointFunction",
+                do="write the relation as a function with lw.closures.JointFunction",
             )
     nq, nv = (
         (mechanism.nq, mechanism.nv)
@@ -81,10 +82,13 @@ def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> Rel
     return RelationInstance(name, relation, indices)
 
 
-def relation_of_function(
-    name: str, fn: Callable[..., Any], equations: int | Sequence[str], joints: Sequence[str] | None
+def relation_of(
+    name: str, given: Relation | Callable[..., Any], equations: int | Sequence[str], joints: Sequence[str] | None
 ) -> Relation:
-    """What a function is a relation of, by its arguments: fn(q), fn(q, t) or fn(q, v, t)."""
+    """A relation as it is, or that of a function, by its arguments: fn(q), fn(q, t) or fn(q, v, t)."""
+    if isinstance(given, Relation) or not callable(given):  # what is neither is refused where it is fitted
+        return given
+    fn = given
     what, signatures = f"the function of constraint {name!r}", "fn(q), fn(q, t) or fn(q, v, t)"
     checked_function(fn, what, signatures)
     n = arguments_of(fn, what, (1, 2, 3), signatures)
@@ -113,6 +117,9 @@ def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any
         if body in known:  # then it is the node that is unknown
             raise
         raise UnknownNameError(f"body or frame (body_{side} of closure {name!r})", body, known) from None
+    flexible = mechanism.bodies[frame.body].flexible if frame.body >= 0 else None
+    if flexible is not None and flexible.held and not frame.node:
+        raise no_piece(f"closure {name!r}", mechanism.bodies[frame.body])
     whole = np.array(frame.placement) @ np.array(checked_placement(name, side, placement))
     return frame.body, checked_pose(whole, f"placement_{side} of closure {name!r}"), frame.node
 

@@ -21,7 +21,8 @@ class Coupling(Relation):
         offset: in the unit of the sum.
 
     Example:
-        A wheel that turns twice as far as another, the other way: ``lw.Coupling({"wheel": 1.0, "other": 2.0})``
+        A wheel that turns twice as far as another, the other way:
+        ``lw.closures.Coupling({"wheel": 1.0, "other": 2.0})``
     """
 
     joints: tuple[str, ...]

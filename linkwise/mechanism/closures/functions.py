@@ -58,8 +58,8 @@ def values_of(function: Callable[..., Any], arguments: Sequence[Any], n: int, wh
         raise InputError(
             f"{what} failed",
             got=f"{type(error).__name__}: {error}",
-            allowed="arithmetic and lw.sin, lw.cos, lw.sqrt, …, no branches on values (lw.where)",
-            do="use lw.sin, lw.cos, … instead of math functions",
+            allowed="arithmetic and lw.math.sin, lw.math.cos, lw.math.sqrt, …, no branches on values (lw.math.where)",
+            do="use lw.math.sin, lw.math.cos, … instead of math functions",
         ) from error
     if len(values) != n:
         raise InputError(f"{what} returned the wrong number of values", got=str(len(values)), allowed=str(n))

@@ -18,7 +18,7 @@ class JointFunction(Relation):
     """``fn(q) = 0`` or ``fn(q, t) = 0``.
 
     Args:
-        fn: returns a number, or a list of them; written with ``lw.sin``, … and arithmetic. Its derivatives by q must
+        fn: returns a number, or a list of them; of ``lw.math.sin``, … and arithmetic. Its derivatives by q must
             be independent where it vanishes. Arguments with defaults are left alone.
         equations: how many numbers it returns, or a name for each.
         joints: names of the joints whose coordinates, one after the other, are q; those of the whole model if not

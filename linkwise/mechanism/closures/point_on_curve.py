@@ -17,11 +17,11 @@ class PointOnCurve(Closure):
     """The origin of b stays on a curve of a, where two surfaces meet: f(x, y, z) = 0 and g(x, y, z) = 0.
 
     Args:
-        f: function of the three coordinates in frame a, written with ``lw.sin``, … and arithmetic.
+        f: function of the three coordinates in frame a, written with ``lw.math.sin``, … and arithmetic.
         g: another; where both vanish, their gradients must not be parallel.
 
     Example:
-        A bead on a parabola: ``lw.PointOnCurve(lambda x, y, z: z - x * x, lambda x, y, z: y)``
+        A bead on a parabola: ``lw.closures.PointOnCurve(lambda x, y, z: z - x * x, lambda x, y, z: y)``
     """
 
     f: Callable[[Scalar, Scalar, Scalar], Scalar]

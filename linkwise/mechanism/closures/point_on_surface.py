@@ -17,11 +17,12 @@ class PointOnSurface(Closure):
     """The origin of b stays on a surface of a: f(x, y, z) = 0.
 
     Args:
-        f: function of the three coordinates in frame a, written with ``lw.sin``, … and arithmetic; its gradient must
+        f: function of the three coordinates in frame a, made of ``lw.math.sin``, … and arithmetic; its gradient must
             not vanish on the surface. Best scaled to metres: a gradient of length one.
 
     Example:
-        The inside of a bowl of radius 2: ``lw.PointOnSurface(lambda x, y, z: (x * x + y * y + z * z) / 4 - 1)``
+        The inside of a bowl of radius 2:
+        ``lw.closures.PointOnSurface(lambda x, y, z: (x * x + y * y + z * z) / 4 - 1)``
     """
 
     f: Callable[[Scalar, Scalar, Scalar], Scalar]

@@ -23,7 +23,7 @@ class PolynomialCoupling(Relation):
         start: where x is zero.
 
     Example:
-        A follower on a cam: ``lw.PolynomialCoupling({"follower": 1.0}, {"cam": 1.0}, (0.0, 0.0, 0.05))``
+        A follower on a cam: ``lw.closures.PolynomialCoupling({"follower": 1.0}, {"cam": 1.0}, (0.0, 0.0, 0.05))``
     """
 
     joints: tuple[str, ...]

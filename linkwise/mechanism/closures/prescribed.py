@@ -17,11 +17,11 @@ class Prescribed(Relation):
 
     Args:
         joint: its name.
-        motion: function of the time t in s that returns the coordinate (rad or m); written with ``lw.sin``, … and
+        motion: function of the time t in s that returns the coordinate (rad or m); written with ``lw.math.sin``, … and
             arithmetic, twice differentiable.
 
     Example:
-        ``builder.add_coupling("drive", lw.Prescribed("crank_joint", lambda t: 2.0 * t))``
+        ``builder.add_coupling("drive", lw.closures.Prescribed("crank_joint", lambda t: 2.0 * t))``
     """
 
     joints: tuple[str, ...]

@@ -24,7 +24,8 @@ class PrescribedFrame(Closure):
     """A closure that holds not in frame a but in one that moves against a as a function of time says.
 
     A hand led along a path is ``PrescribedFrame(lw.Spherical(), path)``; led with its orientation, it is
-    ``PrescribedFrame(lw.Fixed(), pose)``; a ball on a turntable, ``PrescribedFrame(lw.Rolling(0.1), turning)``.
+    ``PrescribedFrame(lw.Fixed(), pose)``; a ball on a turntable,
+    ``PrescribedFrame(lw.closures.Rolling(0.1), turning)``.
 
     Args:
         joint: the joint type that says what stays free, or a closure.
@@ -79,7 +80,7 @@ class PrescribedFrame(Closure):
                 "the motion of PrescribedFrame failed, or is not a place",
                 got=f"{type(error).__name__}: {error}",
                 allowed="a function of t that returns (x, y, z) or 4x4 nested lists",
-                do="use lw.sin, lw.cos, … instead of math functions",
+                do="use lw.math.sin, lw.math.cos, … instead of math functions",
             ) from error
 
     def _flat(self, t: Scalar) -> list[Scalar]:

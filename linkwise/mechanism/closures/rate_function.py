@@ -19,7 +19,7 @@ class RateFunction(Relation):
     """``fn(q, v) = 0`` or ``fn(q, v, t) = 0``: a nonholonomic constraint, linear in v or not.
 
     Args:
-        fn: returns a number, or a list of them; written with ``lw.sin``, … and arithmetic. Its derivatives by v must
+        fn: returns a number, or a list of them; of ``lw.math.sin``, … and arithmetic. Its derivatives by v must
             be independent where it vanishes. Arguments with defaults are left alone.
         equations: how many numbers it returns, or a name for each.
         joints: names of the joints whose coordinates, one after the other, are q and whose rates are v; those of the

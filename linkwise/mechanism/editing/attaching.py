@@ -8,7 +8,7 @@ from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, Pose, product
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector
 from linkwise.mechanism.editing.renaming import renamed
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
@@ -90,7 +90,7 @@ def with_payload(
         return replace(changed, base_parts=(*changed.base_parts, part))
     bodies = list(changed.bodies)
     bodies[place.body] = replace(bodies[place.body], parts=(*bodies[place.body].parts, part))
-    return replace(changed, bodies=tuple(bodies))
+    return replace(changed, bodies=Named(bodies))
 
 
 def with_frame(mechanism: MechanismT, name: str, at: str, placement: Any, node: Any) -> MechanismT:

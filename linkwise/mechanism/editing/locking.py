@@ -173,7 +173,7 @@ def _without(name: str, relation: Any, values: Mapping[str, tuple[float, ...]]) 
         raise ModelError(
             f"the constraint {name!r} is a function of joints that would be locked",
             got=type(relation).__name__,
-            do=f"take it away first: model.without_closure({name!r})",
+            do=f"take it away first: model.without({name!r})",
         )
     terms = dict(zip(relation.joints, relation.coefficients, strict=True))
     offset = relation.offset - sum(c * values[joint][0] for joint, c in terms.items() if joint in values)

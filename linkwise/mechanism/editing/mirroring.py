@@ -62,10 +62,10 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     pieces.base_collisions = [_shape(shape, s) for shape in pieces.base_collisions]
     pieces.closures = [(_closed(each, s), a, b) for each, a, b in pieces.closures]
     for name, relation in pieces.relations:
-        if relation.joints is None or any(mechanism.joint(j).nv > 1 for j in relation.joints):
+        if relation.joints is None or any(mechanism.joints[j].nv > 1 for j in relation.joints):
             raise ModelError(
                 f"the constraint {name!r} is a function of coordinates that change in a mirror",
-                do=f"take it away first: model.without_closure({name!r})",
+                do=f"take it away first: model.without({name!r})",
             )
     pieces.actuators = [replace(each, transmission=_way(each.transmission, mechanism, s)) for each in pieces.actuators]
     pieces.springs = [replace(each, transmission=_way(each.transmission, mechanism, s)) for each in pieces.springs]
@@ -165,7 +165,7 @@ def _closed(instance: closures.ClosureInstance, s: Signs) -> closures.ClosureIns
         raise ModelError(
             f"closure {instance.name!r} has no mirror image that could be found: it holds a function",
             got=closure.kind,
-            do=f"take it away first: model.without_closure({instance.name!r})",
+            do=f"take it away first: model.without({instance.name!r})",
         )
     else:
         given = {name: getattr(closure, name) for name in _CLOSURES[type(closure)]}
@@ -185,7 +185,7 @@ _CLOSURES: dict[type, tuple[str, ...]] = {
 def _way(way: Any, mechanism: Mechanism, s: Signs) -> Any:
     """A transmission in the mirror: gears as the rates, moments and forces as such."""
     if isinstance(way, JointTransmission):
-        signs = [(j, np.multiply(gear, _v_signs(mechanism.joint(j).type, s)).tolist()) for j, gear in way.gears]
+        signs = [(j, np.multiply(gear, _v_signs(mechanism.joints[j].type, s)).tolist()) for j, gear in way.gears]
         return JointTransmission(signs)
     if isinstance(way, PathTransmission):
         return way  # lengths are the same in a mirror

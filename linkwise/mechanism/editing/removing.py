@@ -35,7 +35,7 @@ def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
         if relation.joints is None:
             raise ModelError(
                 f"the constraint {name!r} is a function of all coordinates, and some would be gone",
-                do=f"take it away first: model.without_closure({name!r})",
+                do=f"take it away first: model.without({name!r})",
             )
     pieces.relations = [
         (n, relation) for n, relation in pieces.relations if not set(relation.joints or ()) & joints_gone

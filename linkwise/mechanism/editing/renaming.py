@@ -39,11 +39,11 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
         key: {_coordinate(name, new): q for name, q in coordinates.items()}
         for key, coordinates in pieces.configurations.items()
     }
-    parameters = tuple(_parameter(name, new) for name in mechanism.parameter_names)
-    result = together(replace(mechanism, parameter_names=parameters), pieces)
-    if mechanism.closure_reference is None:
+    parameters = tuple(_parameter(name, new) for name in mechanism._parameter_names)
+    result = together(replace(mechanism, _parameter_names=parameters), pieces)
+    if mechanism._closure_reference is None:
         return result
-    return replace(result, closure_reference=mechanism.closure_reference, closure_solver=mechanism.closure_solver)
+    return replace(result, _closure_reference=mechanism._closure_reference, closure_solver=mechanism.closure_solver)
 
 
 def _table(names: Mapping[str, str] | Callable[[str], str], known: Iterable[str]) -> dict[str, str]:

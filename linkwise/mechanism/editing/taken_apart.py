@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from linkwise.errors import LinkwiseError, ModelError
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Part
+from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named, Part
 from linkwise.mechanism.closures.attach import relation_between
 from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
@@ -61,7 +61,7 @@ def apart(mechanism: Mechanism) -> Pieces:
 
     closed = [each for each in mechanism.closures if isinstance(each, ClosureInstance)]
     related = [each for each in mechanism.closures if isinstance(each, RelationInstance)]
-    own = mechanism.independent
+    own = mechanism._independent
     return Pieces(
         [(b, name(b.parent), j) for b, j in zip(mechanism.bodies, mechanism.joints, strict=True)],
         [(frame, name(frame.body)) for frame in mechanism.frames],
@@ -91,17 +91,17 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
     )
     tree = replace(
         mechanism,
-        bodies=bodies,
-        joints=joints,
+        bodies=Named(bodies),
+        joints=Named(joints),
         frames=tuple(replace(frame, body=number[on]) for frame, on in pieces.frames),
         base_parts=tuple(pieces.base_parts),
         base_visuals=tuple(pieces.base_visuals),
         base_collisions=tuple(pieces.base_collisions),
         contact_excludes=tuple(pieces.contact_excludes),
-        closures=(),
-        closure_reference=None,
-        closure_solver="auto" if mechanism.closure_reference is not None else mechanism.closure_solver,
-        parameter_names=(),
+        closures=Named(),
+        _closure_reference=None,
+        closure_solver="auto" if mechanism._closure_reference is not None else mechanism.closure_solver,
+        _parameter_names=(),
         actuators=(),
         sensors=(),
         springs=(),
@@ -112,17 +112,19 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         each.name: replace(each, body_a=number[a], body_b=number[b]) for each, a, b in pieces.closures
     }
     closed |= {name: relation_between(tree, name, relation) for name, relation in pieces.relations}
-    whole = replace(tree, closures=tuple(closed[name] for name in pieces.order if name in closed))
-    whole = whole.with_actuators(pieces.actuators).with_springs(pieces.springs)
+    whole = replace(tree, closures=Named(closed[name] for name in pieces.order if name in closed))
+    whole = whole.with_equipment(actuators=pieces.actuators, springs=pieces.springs)
     driven = {actuator.name for actuator in pieces.actuators}
     moving = {joint.name for joint in whole.joints}
     kept = {"joint": moving, "actuator": driven}
-    whole = whole.with_sensors(s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,)))
-    present = {joint.name for joint in whole.independent}
+    whole = whole.with_equipment(
+        sensors=[s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,))]
+    )
+    present = {joint.name for joint in whole._independent}
     for key, coordinates in pieces.configurations.items():
         whole = whole.with_configuration(key, {j: q for j, q in coordinates.items() if j in present})
-    names = mechanism.parameter_names
-    return replace(whole, parameter_names=tuple(name for name in names if _is_parameter(whole, name)))
+    names = mechanism._parameter_names
+    return replace(whole, _parameter_names=tuple(name for name in names if _is_parameter(whole, name)))
 
 
 def on_joints(relation: Relation, names: Mapping[str, str]) -> Relation:

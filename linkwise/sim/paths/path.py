@@ -169,7 +169,7 @@ def path(
         raise InputError("points are not configurations", got=f"shape {q.shape}", allowed=f"(n, {model.nq}), finite")
     if limits not in ("respect", "ignore"):
         raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
-    fastest = _limit("velocity", model.velocity_limit if velocity is None else velocity, model.nv)
+    fastest = _limit("velocity", model.limits.velocity if velocity is None else velocity, model.nv)
     strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
     if limits == "respect":
         _check_inside(model, q, "a point of the path")
@@ -237,7 +237,7 @@ def _through(
 
 def _spline(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Path:
     plain = []
-    for joint in model.independent:
+    for joint in model._independent:
         if not joint.type.quasi_velocities:
             plain += list(zip(range(model.nv)[joint.v_slice], range(model.nq)[joint.q_slice], strict=True))
     v = timing.knot_velocities(knots, q, deltas, plain, model.nv)
@@ -297,13 +297,13 @@ def _limit(name: str, value: ArrayLike, size: int) -> Array:
 
 
 def _check_inside(model: Model, q: Array, what: str) -> None:
-    beyond = np.maximum(model.lower - q, q - model.upper)
+    beyond = np.maximum(model.limits.lower - q, q - model.limits.upper)
     if beyond.max(initial=0.0) > 1e-9:
         row, column = np.unravel_index(int(beyond.argmax()), beyond.shape)
-        name = next(j.name for j in model.independent if column in range(model.nq)[j.q_slice])
+        name = next(j.name for j in model._independent if column in range(model.nq)[j.q_slice])
         raise InputError(
             f"{what} is beyond the limits of joint {name!r}",
             got=f"{q[row, column]:.4g}",
-            allowed=f"{model.lower[column]:.4g} … {model.upper[column]:.4g}",
+            allowed=f"{model.limits.lower[column]:.4g} … {model.limits.upper[column]:.4g}",
             do='choose other points, or pass limits="ignore"',
         )

@@ -63,7 +63,7 @@ class ProgramWriter:
         if not all(_compilable(code) for code in (program, *program.codes)):
             raise InputError(
                 f"{program.name} calls a Python function, which cannot be written in C",
-                do="write it so that it can be traced: lw.where instead of `if`, lw.sin instead of math.sin",
+                do="write it so that it can be traced: lw.math.where instead of `if`, lw.math.sin instead of math.sin",
             )
         self.program, self.bits = program, bits
         self.real = "double" if bits == 64 else "float"

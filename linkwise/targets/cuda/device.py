@@ -1,4 +1,4 @@
-"""A GPU as the home of a run: CuPy's arrays inside, the caller's library at its door."""
+"""A GPU as a device: CuPy's arrays inside, the caller's library at its door."""
 
 from __future__ import annotations
 
@@ -9,26 +9,36 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
-from linkwise.targets.cuda.launching import DeviceProgram
-from linkwise.targets.cuda.libraries import library_of
+from linkwise.memoized import cached_property
+from linkwise.targets.cuda import exchange
+from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
+from linkwise.targets.cuda.libraries import ArrayLibrary, library_of
 from linkwise.targets.cuda.runtime import cupy
-from linkwise.targets.cuda.target import on_device
-from linkwise.targets.home import Home, Runner
+from linkwise.targets.cuda.source import straight
+from linkwise.targets.cuda.target import TARGET, on_device
+from linkwise.targets.device import Callee, Device
+from linkwise.targets.steps import Repetition
+from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 # What a large card is known to do, and what a single thread does: operations take so long.
 _TOGETHER, _ALONE = 1e-13, 3e-9
 
 
-class Device(Home):
+class CudaDevice(Device):
     """The GPU that some arrays are on; results are of the library of the first of them, on its stream."""
 
     name = "the GPU"
+    target = TARGET
 
     def __init__(self, arrays: Sequence[Any]) -> None:
-        there = [array for array in arrays if on_device(array)]
         self.xp = cupy()
-        self.library = library_of(there[0])
+        self._arrays: Sequence[Any] = arrays  # until a run asks where they are; a call looks at each by itself
+
+    @cached_property
+    def _where(self) -> tuple[ArrayLibrary, int]:
+        """The caller's library, and the number of the device."""
+        there, self._arrays = [array for array in self._arrays if on_device(array)], ()
         devices = {int(library_of(array).view(array).device.id) for array in there}
         if len(devices) > 1:
             raise InputError(
@@ -37,18 +47,28 @@ class Device(Home):
                 allowed="one device for all",
                 do="move them to one device first",
             )
-        (self.number,) = devices
+        return library_of(there[0]), devices.pop()
 
-    def runner(self, routine: Program, dtype: np.dtype[Any], single_states: bool) -> Runner:
-        """One state a thread, however few."""
-        if not routine.is_compilable:
+    def kernel(self, program: Block | Program, dtype: np.dtype[Any], few_states: bool = False) -> Launched[Any]:
+        """One state a thread, however few; of a repetition, all steps of a state."""
+        if isinstance(program, Repetition):
+            # The number of steps is an argument of the kernel, so one kernel serves every number.
+            return device_block(straight(program), dtype, program)
+        if isinstance(program, Block):
+            return device_block(program, dtype)
+        if not program.is_compilable:
             raise InputError(
                 "a function that runs in Python cannot be called from a GPU",
-                allowed="functions that can be traced: lw.where instead of `if`, lw.sin instead of math.sin",
+                allowed="functions that can be traced: lw.math.where instead of `if`, lw.math.sin instead of math.sin",
                 do="rewrite it; or lw.Sampled(model, control, rate, python=True), which asks Python between the steps; "
                 "or pass NumPy arrays",
             )
-        return DeviceProgram(routine, dtype)
+        return DeviceProgram(program, dtype)
+
+    def call(self, function: Callee, arrays: Sequence[Any], out: Any = None, threads: int = 1) -> list[Any]:
+        """Evaluate on the device and the stream of the arrays."""
+        kernel = function.kernel(exchange.dtype_of(arrays), self)
+        return exchange.call(kernel, function.name, arrays, out, function.repeats and function.repeats[0])
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A new array, or an error that says how large it would be."""
@@ -88,14 +108,15 @@ class Device(Home):
 
     def as_callers_library(self, array: Any) -> Any:
         """Array of the caller's library, without a copy, but for libraries whose arrays have no gaps."""
-        return self.library.from_cupy(array)
+        return self._where[0].from_cupy(array)
 
     def owns(self, array: Any) -> bool:
         """Whether an array is CuPy's, and here."""
-        return isinstance(array, self.xp.ndarray) and int(array.device.id) == self.number
+        return isinstance(array, self.xp.ndarray) and int(array.device.id) == self._where[1]
 
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Context on the device, and on the stream the caller works on."""
-        with self.xp.cuda.Device(self.number), self.library.stream(self.number):
+        library, number = self._where
+        with self.xp.cuda.Device(number), library.stream(number):
             yield

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.targets.batch import Shape, check_number, check_shape, check_steps, common_axes, given_outputs
 from linkwise.targets.cuda.launching import Launched
 from linkwise.targets.cuda.libraries import ArrayLibrary, library_of
 from linkwise.targets.cuda.runtime import cupy
@@ -17,8 +18,6 @@ from linkwise.targets.cuda.target import on_device
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import ArraySpec
-
-Shape = tuple[int, ...]
 
 
 def call(
@@ -91,12 +90,8 @@ class DeviceBatch:
         self.sequences = set(rollout.sequences) if rollout else set()
         self.recorded: Shape = (steps or 0,) if rollout and rollout.record else ()
         self.steps: Shape = (steps or 0,)
-        if len(arrays) != len(specs):
-            raise InputError(
-                f"{name} takes {len(specs)} arrays",
-                got=f"{len(arrays)}",
-                allowed=", ".join(f"{s.name} {_core(s.shape)}" for s in specs),
-            )
+        self.inputs = [(spec.name, spec.shape) for spec in specs]
+        check_number(name, self.inputs, arrays)
         self.library: ArrayLibrary = library_of(next(a for a in arrays if on_device(a)))
         self.dtype = dtype_of(arrays)
         self.views = [self._view(k, spec, array) for k, (spec, array) in enumerate(zip(specs, arrays, strict=True))]
@@ -109,7 +104,7 @@ class DeviceBatch:
                 do="move them to one device first",
             )
         self.device = next(iter(devices.values()))
-        self.shape = self._common_shape()
+        self.shape = common_axes(name, self.inputs, [self._leading(k, view) for k, view in enumerate(self.views)])
         self.count = math.prod(self.shape)
 
     def _view(self, k: int, spec: ArraySpec, array: Any) -> Any:
@@ -131,31 +126,10 @@ class DeviceBatch:
                     allowed=f"arrays on the device; on the host only one value for all states, {spec.shape}",
                     do="move it there (cupy.asarray, tensor.cuda()), or the others to the host",
                 )
-        if k in self.sequences and (view.ndim <= len(spec.shape) or view.shape[:1] != self.steps):
-            raise InputError(
-                f"{spec.name} of {self.name} does not have one row for each step",
-                got=str(tuple(view.shape)),
-                allowed=f"({self.steps[0]}, ..., {', '.join(map(str, spec.shape))}): the steps first, then the batch",
-            )
-        if view.ndim < len(spec.shape) or view.shape[view.ndim - len(spec.shape) :] != spec.shape:
-            raise InputError(
-                f"{spec.name} has the wrong shape for {self.name}",
-                got=str(tuple(view.shape)),
-                allowed=_core(spec.shape),
-                do="the last axes are the state's, any axes before them are a batch",
-            )
+        if k in self.sequences:
+            check_steps(self.name, spec.name, spec.shape, view.shape, self.steps[0])
+        check_shape(self.name, spec.name, spec.shape, view.shape)
         return view
-
-    def _common_shape(self) -> Shape:
-        leading = [self._leading(k, view) for k, view in enumerate(self.views)]
-        try:
-            return np.broadcast_shapes(*leading)
-        except ValueError:
-            raise InputError(
-                f"the batches of {self.name}'s arguments do not fit together",
-                got=", ".join(f"{s.name} {b}" for s, b in zip(self.specs, leading, strict=True)),
-                allowed="equal leading axes, or 1 or none where one value serves all",
-            ) from None
 
     def _leading(self, k: int, view: Any) -> Shape:
         """The batch axes of an argument."""
@@ -204,11 +178,7 @@ class DeviceBatch:
 
     def results(self, specs: Sequence[ArraySpec], out: Any, by_columns: bool) -> list[Result]:
         """Arrays to fill, one for each output: the caller's, or a new one of the caller's library."""
-        given = [None] * len(specs) if out is None else list(out) if isinstance(out, tuple) else [out]
-        if len(given) != len(specs):
-            raise InputError(
-                f"out of {self.name} has the wrong length", got=str(len(given)), allowed=f"{len(specs)} arrays"
-            )
+        given = given_outputs(self.name, len(specs), out)
         return [self._result(spec, target, by_columns) for spec, target in zip(specs, given, strict=True)]
 
     def _result(self, spec: ArraySpec, target: Any, by_columns: bool) -> Result:
@@ -314,10 +284,6 @@ def _same(inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
                 if not same:
                     return False
     return True
-
-
-def _core(shape: Shape) -> str:
-    return "(...)" if not shape else f"(..., {', '.join(map(str, shape))})"
 
 
 def _usual_call(program: Launched[Any], arrays: Sequence[Any]) -> list[Any] | None:

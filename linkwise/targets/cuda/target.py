@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.targets import Target
-from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
-    from linkwise.targets.home import Home
-    from linkwise.targets.steps import Repetition
+    from linkwise.targets.device import Device
 
 _CUDA, _MANAGED = 2, 13  # DLPack's numbers for memory of CUDA devices
 
@@ -77,35 +75,11 @@ class Cuda(Target):
         """Whether an array, of whatever library, is on a CUDA device."""
         return on_device(array)
 
-    def call(
-        self,
-        program: Block | Program,
-        made: dict[Any, Any],
-        name: str,
-        arrays: Sequence[Any],
-        out: Any = None,
-        steps: tuple[int, Repetition] | None = None,
-    ) -> list[Any]:
-        """Evaluate on the device and the stream of the arrays."""
-        from linkwise.targets.cuda import exchange
-        from linkwise.targets.cuda.launching import DeviceProgram, device_block
-        from linkwise.targets.cuda.source import straight
-
-        # The number of steps is an argument of the kernel, so one kernel serves every number.
-        count, routine = steps or (None, None)
-        key = (exchange.dtype_of(arrays), routine and routine.rollout)
-        if key not in made:
-            if isinstance(program, Program) and routine is None:
-                made[key] = DeviceProgram(program, key[0])
-            else:
-                made[key] = device_block(straight(name, program), key[0], routine)
-        return exchange.call(made[key], name, arrays, out, count)
-
-    def home(self, arrays: Sequence[Any]) -> Home:
+    def device(self, arrays: Sequence[Any]) -> Device:
         """The device of the arrays, and the library and the stream of the first that is on one."""
-        from linkwise.targets.cuda.device import Device
+        from linkwise.targets.cuda.device import CudaDevice
 
-        return Device(arrays)
+        return CudaDevice(arrays)
 
 
 TARGET = Cuda()

@@ -55,6 +55,12 @@ def entry_module(program: Block, machine: Machine, result: Result, *, one_state:
     return f"; {program.name}, one state\n" + module_text(made, others)
 
 
+def names_module(arrays: int, machine: Machine) -> str:
+    """The module's text of a function that takes so many arrays and a name, and finds by it what to call."""
+    others = [*(f"@{name} = external global i8" for name in ("lw_str", "lw_out", "lw_threads")), attributes(machine)]
+    return "; by name\n" + module_text([_ByName().write(arrays)], [*others, *_WEIGHTS])
+
+
 def signature_of(program: Block) -> str:
     """Signature that a function for batches alone depends on."""
     return repr([[array.shape for array in arrays] for arrays in (program.inputs, program.outputs)])
@@ -79,16 +85,83 @@ def _dims(program: Block) -> str:
     return "\n".join(lines)
 
 
-class _BuiltinWriter:
-    """Writes the function that Python calls."""
+class _Caller:
+    """Writes a function that Python calls, and that may leave for ``slow``."""
 
-    def __init__(self, program: Block, result: Result) -> None:
-        self.inputs, self.outputs, self.result = program.inputs, program.outputs, result
-        self.descr, self.item = "@lw_float64", "8"  # the precision of the arrays, and bytes of a number
+    def __init__(self) -> None:
         self.f = FunctionText(f"define ptr @{ENTRY}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) #0")
 
+    def _require(self, holds: str) -> None:
+        """Leave for ``slow`` unless this holds."""
+        further = self.f.name()[1:]
+        self.f.do(f"br i1 {holds}, label %{further}, label %slow, !prof !0")
+        self.f.label(further)
+
+    def _field(self, thing: str, kind: str, offset: int, align: int) -> str:
+        return self.f.load(kind, self.f.address("i8", thing, offset), align)
+
+    def _keyword(self, k: str) -> tuple[str, str, str]:
+        """The value of a keyword, and whether it is ``out`` or ``threads``; leaves for any other."""
+        f = self.f
+        name = f.load("ptr", f.address("i8", f.address("ptr", "%kwnames", k), layouts.ITEMS), 8)
+        value = f.load("ptr", f.address("ptr", "%args", f.emit(f"add i64 %nargs, {k}")), 8)
+        is_out, is_threads = (f.emit(f"icmp eq ptr {name}, @{word}") for word in ("lw_out", "lw_threads"))
+        self._require(f.emit(f"or i1 {is_out}, {is_threads}"))
+        return value, is_out, is_threads
+
+    def _slow(self) -> FunctionText:
+        f = self.f
+        f.label("slow")
+        slow = [("ptr", _bound(f, SLOW)), ("ptr", "%args"), ("i64", "%nargs"), ("ptr", "%kwnames")]
+        f.do(f"ret ptr {f.call('ptr', 'PyObject_Vectorcall', slow)}")
+        return f
+
+
+class _ByName(_Caller):
+    """Writes the function of arrays and of a name behind them, by which it finds its callee in a dict."""
+
+    def write(self, arrays: int) -> FunctionText:
+        """The callee gets the arrays, ``out`` and ``threads``."""
+        f = self.f
+        f.label("entry")
+        f.do(f"%passed = alloca [{arrays + 2} x ptr], align 8")
+        self._require(f.emit(f"icmp eq i64 %nargs, {arrays + 1}"))
+        name = f.load("ptr", f.address("ptr", "%args", arrays), 8)
+        self._require(f.emit(f"icmp eq ptr {self._field(name, 'ptr', layouts.TYPE, 8)}, @lw_str"))
+        for k in range(arrays):
+            f.store("ptr", f.load("ptr", f.address("ptr", "%args", k), 8), f.address("ptr", "%passed", k), 8)
+        f.do(f"br i1 {f.emit('icmp eq ptr %kwnames, null')}, label %plain, label %named, !prof !0")
+        f.label("named")
+        size = self._field("%kwnames", "i64", layouts.SIZE, 8)
+        f.do(f"br i1 {f.emit(f'icmp sle i64 {size}, 2')}, label %few, label %slow")
+        f.label("few")
+        f.do("br label %keyword")
+        f.label("keyword")
+        f.do("%k = phi i64 [ 0, %few ], [ %following, %accepted ]")
+        value, _, _ = self._keyword("%k")
+        f.store("ptr", value, f.address("ptr", "%passed", f.emit(f"add i64 %k, {arrays}")), 8)
+        f.do("br label %accepted")
+        f.label("accepted")
+        f.do("%following = add i64 %k, 1")
+        f.do(f"br i1 {f.emit(f'icmp slt i64 %following, {size}')}, label %keyword, label %plain")
+        f.label("plain")
+        callee = f.call("ptr", "PyDict_GetItem", [("ptr", _bound(f, CALLEE)), ("ptr", name)])
+        self._require(f.emit(f"icmp ne ptr {callee}, null"))
+        call = [("ptr", callee), ("ptr", "%passed"), ("i64", str(arrays)), ("ptr", "%kwnames")]
+        f.do(f"ret ptr {f.call('ptr', 'PyObject_Vectorcall', call)}")
+        return self._slow()
+
+
+class _BuiltinWriter(_Caller):
+    """Writes the function of a program's inputs."""
+
+    def __init__(self, program: Block, result: Result) -> None:
+        super().__init__()
+        self.inputs, self.outputs, self.result = program.inputs, program.outputs, result
+        self.descr, self.item = "@lw_float64", "8"  # the precision of the arrays, and bytes of a number
+
     def write(self, frame_bytes: int | None) -> FunctionText:
-        """Function with a frame for the body of one state, or, without one, for batches alone."""
+        """FunctionText with a frame for the body of one state, or, without one, for batches alone."""
         f = self.f
         f.label("entry")
         # Places on the stack are taken here, once for all ways through.
@@ -122,10 +195,7 @@ class _BuiltinWriter:
             self._batch(arguments, one=True)
             f.label("many")
             self._batch(arguments)
-        f.label("slow")
-        slow = [("ptr", _bound(f, SLOW)), ("ptr", "%args"), ("i64", "%nargs"), ("ptr", "%kwnames")]
-        f.do(f"ret ptr {f.call('ptr', 'PyObject_Vectorcall', slow)}")
-        return f
+        return self._slow()
 
     def _keywords(self) -> None:
         """``out`` (null if not given) and ``threads`` (one if not given) to their places; leaves for any other."""
@@ -138,10 +208,7 @@ class _BuiltinWriter:
         f.do("br label %keyword")
         f.label("keyword")
         f.do("%k = phi i64 [ 0, %named ], [ %following, %accepted ]")
-        name = f.load("ptr", f.address("i8", f.address("ptr", "%kwnames", "%k"), layouts.ITEMS), 8)
-        value = f.load("ptr", f.address("ptr", "%args", f.emit("add i64 %nargs, %k")), 8)
-        is_out, is_threads = (f.emit(f"icmp eq ptr {name}, @{word}") for word in ("lw_out", "lw_threads"))
-        self._require(f.emit(f"or i1 {is_out}, {is_threads}"))
+        value, is_out, _ = self._keyword("%k")
         f.do(f"br i1 {f.emit(f'icmp eq ptr {value}, @lw_none')}, label %accepted, label %given")
         f.label("given")
         f.do(f"br i1 {is_out}, label %out, label %threads")
@@ -159,15 +226,6 @@ class _BuiltinWriter:
         f.do("%following = add i64 %k, 1")
         f.do(f"br i1 {f.emit(f'icmp slt i64 %following, {size}')}, label %keyword, label %plain")
         f.label("plain")
-
-    def _require(self, holds: str) -> None:
-        """Leave for ``slow`` unless this holds."""
-        further = self.f.name()[1:]
-        self.f.do(f"br i1 {holds}, label %{further}, label %slow, !prof !0")
-        self.f.label(further)
-
-    def _field(self, thing: str, kind: str, offset: int, align: int) -> str:
-        return self.f.load(kind, self.f.address("i8", thing, offset), align)
 
     def _data(self, argument: str, array: ArraySpec, count: str | None = None, flags: int = 0) -> str:
         """One argument's data pointer; leaves for ``slow`` unless it is the plain array we know.

@@ -321,11 +321,21 @@ class Crew:
         self._board = ctypes.create_string_buffer(_BOARD_BYTES + 64)
         start = ctypes.addressof(self._board)
         self._at = start + -start % 64
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library[_PREPARE])(self._at)
+        self._prepare = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library[_PREPARE])
         self._serve = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library[_SERVE])
         self._call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(self._library[_RUN])
-        self._guard = threading.Lock()
         self._members = ctypes.c_int64.from_address(self._at + 8 * MEMBERS)
+        self.begin()
+
+    def begin(self) -> None:
+        """Clear the board: no job, no threads.
+
+        So too in a forked process, which has none of its parent's threads. The board and the code stay where they are,
+        since builtin functions know their addresses; they find no members there, and ask for new ones.
+        """
+        ctypes.memset(self._at, 0, _BOARD_BYTES)
+        self._prepare(self._at)
+        self._guard = threading.Lock()
 
     @property
     def places(self) -> tuple[int, int]:
@@ -364,5 +374,10 @@ def crew() -> Crew | None:
     return found
 
 
+def _begin_in_child() -> None:
+    for one in _crews.values():
+        one.begin()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_crews.clear)  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=_begin_in_child)

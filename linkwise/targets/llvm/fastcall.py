@@ -119,12 +119,15 @@ def make_function(
     name: str,
     signature: str,
     doc: str,
-    make_result: Callable[..., Any] | None,
+    make_result: Callable[..., Any] | dict[str, Callable[..., Any]] | None,
     imports: Mapping[str, int],
     slot: BatchSlot,
 ) -> Callable[..., Any]:
-    """Load an object made from the text of ``entry_module`` and wrap its entry as a builtin function."""
-    kind = None if make_result is None else _named_tuple(make_result)
+    """Load an object made from the text of ``entry_module`` and wrap its entry as a builtin function.
+
+    ``make_result``: for one from ``names_module``, its table.
+    """
+    kind = _named_tuple(make_result) if callable(make_result) else None
     library = jit.load(obj, (ENTRY,), {**imports, **layouts.addresses()})
     text = f"{name}{signature}\n--\n\n{doc}"
     method = _MethodDef(name.encode(), library[ENTRY], _FASTCALL_KEYWORDS, text.encode())

@@ -224,3 +224,19 @@ def builtin_function(
     obj = cache.get(cache_key(what, kind, "float64", machine), make)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"
     return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports(), slot or fastcall.BatchSlot())
+
+
+def function_by_name(
+    table: dict[str, Callable[..., Any]], arrays: int, slow: Callable[..., Any], name: str, signature: str, doc: str
+) -> Callable[..., Any] | None:
+    """A builtin function of so many arrays and a name, which calls what the table has under the name.
+
+    That gets the arrays, ``out`` and ``threads``; calls of any other form, and names not in the table, go to ``slow``.
+    None where this interpreter does not allow it.
+    """
+    if binding.checked_builds() or not fastcall.available():
+        return None
+    machine = binding.host()
+    key = cache_key(f"{arrays} arrays", f"by name, {fastcall.identity()}", "float64", machine)
+    obj = cache.get(key, lambda: bytes(jit.compile_text(builtin.names_module(arrays, machine), machine)))
+    return fastcall.make_function(obj, slow, name, signature, doc, table, {}, fastcall.BatchSlot())

@@ -33,6 +33,7 @@ _NEW_FROM_DESCR, _RETURN = 94, 76
 
 _PYTHON = (
     "PyObject_Vectorcall",
+    "PyDict_GetItem",
     "PyTuple_New",
     "PyTuple_SetItem",
     "Py_IncRef",
@@ -146,7 +147,9 @@ def addresses() -> dict[str, int]:
     found["lw_ndarray"] = id(np.ndarray)
     for name in ("float64", "float32"):
         found[f"lw_{name}"] = id(np.dtype(name))  # a singleton of NumPy, never freed
-    found.update({"lw_int": id(int), "lw_none": id(None), "lw_out": id(_OUT), "lw_threads": id(_THREADS)})
+    found.update(
+        {"lw_int": id(int), "lw_str": id(str), "lw_none": id(None), "lw_out": id(_OUT), "lw_threads": id(_THREADS)}
+    )
     return found
 
 

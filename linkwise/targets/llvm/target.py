@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from linkwise.targets import Target
 from linkwise.trace.program import Program
-
-if TYPE_CHECKING:
-    from linkwise.trace.program import Program
 
 
 class LLVM(Target):
@@ -30,10 +27,6 @@ class LLVM(Target):
         if isinstance(program, Program):
             return program_module(program, machine, bits, machine.lanes(dtype))
         return source.batch_module(program, machine, bits).text
-
-    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
-        """The module of a loop over time, as many states at a time as a vector has lanes."""
-        return self.source(routine, dtype)
 
     def available(self) -> bool:
         """Always: llvmlite comes with every installation."""

@@ -76,16 +76,19 @@ def test_a_file_brings_its_floor_its_bits_and_its_excluded_pairs(robot, tmp_path
     assert [shape.kind for shape in robot.base_collisions] == ["plane", "box"]
     excluded = {frozenset(pair) for pair in robot.contact_excludes}
     assert excluded == {frozenset(("arm", "lower")), frozenset(("ball", "upper"))}
-    assert [(s.contype, s.conaffinity) for s in robot.body("base").collisions] == [(1, 1), (2, 1)]
-    assert {s.kind for s in robot.body("lower").collisions} == {"ellipsoid", "cylinder"}
+    assert [(s.contype, s.conaffinity) for s in robot.bodies["base"].collisions] == [(1, 1), (2, 1)]
+    assert {s.kind for s in robot.bodies["lower"].collisions} == {"ellipsoid", "cylinder"}
     robot.save(tmp_path / "robot.lw.json")
     again = lw.load(tmp_path / "robot.lw.json")
     assert links(meetings(again)) == links(meetings(robot))
     assert again.base_collisions == robot.base_collisions
     written = tmp_path / "written.xml"
-    assert any("alone do not touch: here 'foot' is one body" in loss for loss in robot.to_mjcf(written))
+    assert any("alone do not touch: here 'foot' is one body" in loss for loss in robot.save(written))
     again, before = (Counter((p.a.body, p.b.body) for p in meetings(m)) for m in (lw.load(written), robot))
-    foot, arm = robot.body("lower").index, robot.body("arm").index  # the foot is part of what does not touch the arm
+    foot, arm = (
+        robot.bodies["lower"].index,
+        robot.bodies["arm"].index,
+    )
     assert before - again == Counter([(foot, arm)])
     assert not again - before
 
@@ -127,7 +130,7 @@ def test_height_fields(tmp_path):
 def test_sdf_planes_ellipsoids_and_bit_masks(tmp_path):
     path = tmp_path / "world.sdf"
     path.write_text(SDF)
-    with pytest.warns(lw.ModelWarning):
+    with pytest.warns(lw.errors.ModelWarning):
         world = lw.load(path)
     shapes = {s.kind: s for s in (*world.base_collisions, *(s for body in world.bodies for s in body.collisions))}
     np.testing.assert_allclose(np.array(shapes["plane"].placement)[:3, 2], (0, 1, 0), atol=1e-15)

@@ -58,29 +58,40 @@ def everything() -> lw.Model:
     for k, closing in enumerate(
         [
             lw.Fixed(), lw.Revolute((1, 2, 3)), lw.Prismatic((0, 3, 1)), lw.Helical(0.3, (0, 1, 1)),
-            lw.Cylindrical((1, 2, 0)), lw.Universal(), lw.Planar((1, 1, 1)), lw.Spherical(), lw.PointOnPlane((1, 2, 3)),
-            lw.Distance(1 / 3), lw.Rolling(0.1, (1, 2, 2)), lw.Rolling(0.2),
+            lw.Cylindrical((1, 2, 0)), lw.Universal(), lw.Planar((1, 1, 1)), lw.Spherical(),
+            lw.closures.PointOnPlane((1, 2, 3)),
+            lw.closures.Distance(1 / 3), lw.closures.Rolling(0.1, (1, 2, 2)), lw.closures.Rolling(0.2),
         ]
     ):  # fmt: skip
         b.add_closure(f"c{k}", "b3", place, "load", place, joint=closing)
     b.add_closure("tip", "world", None, "beam", place, joint=lw.Spherical(), node_b="tip")
-    b.add_coupling("gear", lw.Coupling({"b0_joint": 1.0, "b8_joint": -1 / 3}, 0.1))
+    b.add_coupling("gear", lw.closures.Coupling({"b0_joint": 1.0, "b8_joint": -1 / 3}, 0.1))
     b.add_actuator(
-        lw.Actuator("motor", lw.JointTransmission({"b0_joint": 2.0, "b1_joint": -1 / 3}), force_range=(-1, 2))
-    )
-    filtered = lw.Activation("filter", 0.1, (-math.inf, 2.0))
-    b.add_actuator(
-        lw.Actuator(
-            "jet", lw.FrameTransmission("tool", (0, 0, 0, 1 / 3, 0, 0)), (1, 2, 3), (3, 2, 1), activation=filtered
+        lw.equipment.Actuator(
+            "motor", lw.equipment.JointTransmission({"b0_joint": 2.0, "b1_joint": -1 / 3}), force_range=(-1, 2)
         )
     )
-    b.add_sensor(lw.Sensor("gyro", "gyroscope", "tool", noise=0.1))
-    b.add_sensor(lw.Sensor("where", "frame_position", "tool", "b3", cutoff=2.0))
-    b.add_sensor(lw.Sensor("push", "actuator_force", "motor"))
-    b.add_spring(lw.Spring("band", lw.JointTransmission({"b0_joint": 1.0}), 10.0, 0.1, (-0.1, 0.2)))
+    filtered = lw.equipment.Activation("filter", 0.1, (-math.inf, 2.0))
+    b.add_actuator(
+        lw.equipment.Actuator(
+            "jet",
+            lw.equipment.FrameTransmission("tool", (0, 0, 0, 1 / 3, 0, 0)),
+            (1, 2, 3),
+            (3, 2, 1),
+            activation=filtered,
+        )
+    )
+    b.add_sensor(lw.equipment.Sensor("gyro", "gyroscope", "tool", noise=0.1))
+    b.add_sensor(lw.equipment.Sensor("where", "frame_position", "tool", "b3", cutoff=2.0))
+    b.add_sensor(lw.equipment.Sensor("push", "actuator_force", "motor"))
+    b.add_spring(lw.equipment.Spring("band", lw.equipment.JointTransmission({"b0_joint": 1.0}), 10.0, 0.1, (-0.1, 0.2)))
     b.add_configuration("home", {"b0_joint": 1 / 3})
-    b.add_actuator(lw.Actuator("rope", lw.PathTransmission(((("tool", "b3"), 1.0), (("b3", "mark", "w0"), 0.5)))))
-    b.add_coupling("cam", lw.PolynomialCoupling({"b1_joint": 1.0}, {"b8_joint": 2.0}, (0.1, 0.2, 1 / 3), 0.1))
+    b.add_actuator(
+        lw.equipment.Actuator(
+            "rope", lw.equipment.PathTransmission(((("tool", "b3"), 1.0), (("b3", "mark", "w0"), 0.5)))
+        )
+    )
+    b.add_coupling("cam", lw.closures.PolynomialCoupling({"b1_joint": 1.0}, {"b8_joint": 2.0}, (0.1, 0.2, 1 / 3), 0.1))
     model = b.build().with_parameters(["b0.mass", "beam.stiffness", "gravity"]).with_sweeps("unrolled")
     return model.with_closure_solver("kkt")
 
@@ -138,7 +149,7 @@ def test_the_reference_of_a_solver_comes_back(tmp_path: Path) -> None:
     assert same(model, lw.load(tmp_path / "m.lw.json"))
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 def test_every_robot_comes_back(tmp_path: Path) -> None:
     """All files of example-robot-data; equal data to the last bit, hence the same programs."""
     read = 0
@@ -154,7 +165,7 @@ def test_every_robot_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 @pytest.mark.parametrize("file", robot_files() + robot_files(".sdf"), ids=lambda file: file.name)
 def test_every_robot_moves_the_same(file: Path, tmp_path: Path) -> None:
     try:
@@ -174,15 +185,15 @@ def test_every_robot_moves_the_same(file: Path, tmp_path: Path) -> None:
 
 def test_programs_are_refused_with_their_names(tmp_path: Path) -> None:
     def turn(q: Any) -> Any:
-        c, s = lw.cos(q[0]), lw.sin(q[0])
+        c, s = lw.math.cos(q[0]), lw.math.sin(q[0])
         return [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
 
     b = lw.ModelBuilder("own")
     b.add_body("a", joint=lw.CustomJoint(turn, 1), mass=1.0, com=(0.1, 0, 0))
     b.add_body("b", "a", joint=lw.Revolute(), mass=1.0, com=(0.1, 0, 0))
-    b.add_coupling("drive", lw.Prescribed("b_joint", lambda t: t))
-    b.add_closure("rod", "b", None, "world", None, joint=lw.Distance(lambda t: 1 + t))
-    b.add_constraint("bound", lambda q: q[0])
+    b.add_coupling("drive", lw.closures.Prescribed("b_joint", lambda t: t))
+    b.add_closure("rod", "b", None, "world", None, joint=lw.closures.Distance(lambda t: 1 + t))
+    b.add_coupling("bound", lambda q: q[0])
     with pytest.raises(lw.ModelError, match="cannot be stored") as caught:
         b.build().save(tmp_path / "own.lw.json")
     assert all(name in str(caught.value) for name in ("a_joint", "drive", "rod", "bound"))
@@ -205,13 +216,13 @@ def test_every_field_is_stored() -> None:
         (ModalIntegrals, schema.INTEGRALS.fields),
         (Reduction, schema.REDUCTION.fields),
         (Mechanism, schema.MODEL.fields),
-        (lw.Actuator, schema.ACTUATOR.fields),
-        (lw.Activation, schema.ACTIVATION.fields),
-        (lw.Sensor, schema.SENSOR.fields),
-        (lw.Spring, schema.SPRING.fields),
+        (lw.equipment.Actuator, schema.ACTUATOR.fields),
+        (lw.equipment.Activation, schema.ACTIVATION.fields),
+        (lw.equipment.Sensor, schema.SENSOR.fields),
+        (lw.equipment.Spring, schema.SPRING.fields),
     ):
         names = {each.name for each in fields(kind)} - derived - {"type", "joints"}
-        assert {{"parameter_names": "parameters"}.get(name, name) for name in names} <= set(stored), kind
+        assert {{"_parameter_names": "parameters"}.get(name, name).lstrip("_") for name in names} <= set(stored), kind
     functions = {"JointFunction", "RateFunction", "Prescribed", "PrescribedFrame", "PointOnCurve", "PointOnSurface"}
     abstract = {
         "Closure",
@@ -283,7 +294,7 @@ def test_what_is_wrong_is_named(plain: Any, tmp_path: Path, path: str, new: Any,
     inner[key] = new
     file = tmp_path / "e.lw.json"
     file.write_text(json.dumps(plain, indent=1))
-    with pytest.raises(lw.ModelFileError, match=says) as caught:
+    with pytest.raises(lw.errors.ModelFileError, match=says) as caught:
         lw.load(file)
     assert caught.value.file == str(file) and caught.value.line and "$" in str(caught.value)
 
@@ -301,7 +312,7 @@ def test_what_is_wrong_is_named(plain: Any, tmp_path: Path, path: str, new: Any,
     ],
 )
 def test_texts_that_are_none(text: str, says: str) -> None:
-    with pytest.raises(lw.ModelFileError, match=says) as caught:
+    with pytest.raises(lw.errors.ModelFileError, match=says) as caught:
         lw.loads(text)
     assert caught.value.line
 
@@ -330,7 +341,7 @@ def test_an_archive_that_lies_about_its_size(tmp_path: Path, plain: Any) -> None
     (tmp_path / "e.lw.npz").write_bytes(stream.getvalue())
     plain["arrays"]["sha256"] = hashlib.sha256(stream.getvalue()).hexdigest()
     (tmp_path / "e.lw.json").write_text(json.dumps(plain))
-    with pytest.raises(lw.ModelFileError, match="plain"):
+    with pytest.raises(lw.errors.ModelFileError, match="plain"):
         lw.load(tmp_path / "e.lw.json")
 
 
@@ -353,14 +364,14 @@ def test_meshes_are_found_from_the_new_place(tmp_path: Path) -> None:
     )
     model = lw.load(tmp_path / "robot" / "r.urdf", floating=True)
     model.save(tmp_path / "saved" / "r.lw.json")
-    with pytest.raises(lw.ModelFileError, match="leads out"):
+    with pytest.raises(lw.errors.ModelFileError, match="leads out"):
         mesh_file(lw.load(tmp_path / "saved" / "r.lw.json").bodies[0].visuals[0])
     again = lw.load(tmp_path / "saved" / "r.lw.json", search=[tmp_path / "robot"])
     assert mesh_file(again.bodies[0].visuals[0]) == tmp_path / "robot" / "m.stl"
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 def test_every_mjcf_comes_back(tmp_path: Path) -> None:
     """The models of the installed packages; meshes aside, which are named as seen from the new folder."""
     pytest.importorskip("mujoco")

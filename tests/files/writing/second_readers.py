@@ -51,25 +51,26 @@ def _driven(model: lw.Model, rng: Rng) -> lw.Model:
         return [(a, b), (-math.inf, b), (a, math.inf)][rng.integers(3)]
 
     names = [joint.name for joint in model.joints if joint.nq == joint.nv and type(joint.type) is not lw.Planar]
-    gears = {name: rng.normal(size=model.joint(name).nv).tolist() for name in names}
-    ways: list[Any] = [lw.JointTransmission({name: gear}) for name, gear in gears.items()]
-    ways += [lw.JointTransmission({joint.name: rng.normal(size=3).tolist()})
+    gears = {name: rng.normal(size=model.joints[name].nv).tolist() for name in names}
+    ways: list[Any] = [lw.equipment.JointTransmission({name: gear}) for name, gear in gears.items()]
+    ways += [lw.equipment.JointTransmission({joint.name: rng.normal(size=3).tolist()})
              for joint in model.joints if type(joint.type) is lw.Spherical]  # fmt: skip
-    ways += [lw.JointTransmission(gears)] if len(gears) > 1 else []
-    ways.append(lw.FrameTransmission("tool", tuple(rng.normal(size=6).tolist())))
-    through = lw.PathTransmission(((("tool", model.bodies[0].name), float(rng.uniform(0.5, 2.0))),))
+    ways += [lw.equipment.JointTransmission(gears)] if len(gears) > 1 else []
+    ways.append(lw.equipment.FrameTransmission("tool", tuple(rng.normal(size=6).tolist())))
+    through = lw.equipment.PathTransmission(((("tool", model.bodies[0].name), float(rng.uniform(0.5, 2.0))),))
     ways += [through] * (len(model.bodies) > 1)
     drives = [
-        lw.Actuator(f"drive{k}", way, gain=tuple(rng.normal(size=3).tolist()), bias=tuple(rng.normal(size=3).tolist()),
+        lw.equipment.Actuator(f"drive{k}", way, gain=tuple(rng.normal(size=3).tolist()),
+            bias=tuple(rng.normal(size=3).tolist()),
                     control_range=pair(-2, 2), force_range=pair(-9, 9))
         for k, way in enumerate(ways) if rng.random() < 0.5
     ]  # fmt: skip
-    alike = [way for way in ways if not isinstance(way, lw.FrameTransmission)]
+    alike = [way for way in ways if not isinstance(way, lw.equipment.FrameTransmission)]
     springs = [
-        lw.Spring(f"drive{k}", way, float(rng.uniform(1, 9)), float(rng.uniform(0, 1)), pair(-1, 1))
+        lw.equipment.Spring(f"drive{k}", way, float(rng.uniform(1, 9)), float(rng.uniform(0, 1)), pair(-1, 1))
         for k, way in enumerate(alike) if rng.random() < 0.3
     ]  # fmt: skip
-    return model.with_actuators(drives).with_springs(springs)
+    return model.with_equipment(actuators=drives).with_equipment(springs=springs)
 
 
 def _equipped(joint: Any, rng: Rng) -> Any:
@@ -191,10 +192,10 @@ def _drive_problem(model: lw.Model, m: Any, q: Any, v: Any, them: Theirs, lost: 
     outside = motion.body_forces(0.0, q, v, (), ())
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     if model.actuators:
-        drives = lw.Actuators(model, u)
-        tau += np.clip(np.array(drives.force(0.0, q, v, (), ()), float), -model.effort_limit, model.effort_limit)
+        drives = lw.Drives(model, u)
+        tau += np.clip(np.array(drives.force(0.0, q, v, (), ()), float), -model.limits.effort, model.limits.effort)
         for body, wrench in (drives.wrench(0.0, q, v, (), ()) or {}).items():
-            f_ext[model.body(body).index] += np.array(wrench, float)
+            f_ext[model.bodies[body].index] += np.array(wrench, float)
     ours = them.T @ Eager(model).forward_dynamics(q, v, tau, f_ext=f_ext)
     error = relative_error(data.qacc, ours)
     return "" if error < 1e-8 else f"the acceleration with drives and springs is off by {error:.1e}"
@@ -357,13 +358,13 @@ def _read_again(model: lw.Model, text: str) -> str:
     import warnings
 
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
-        warnings.simplefilter("ignore", lw.ModelWarning)
+        warnings.simplefilter("ignore", lw.errors.ModelWarning)
         path = Path(folder) / "m.urdf"
         path.write_text(text, encoding="utf-8")
         again = lw.load(path, allow_unphysical=True)
     for joint in model.joints:
         if type(joint.type) in (lw.Revolute, lw.Prismatic):
-            ours, theirs = joint.limits or (lw.JointLimits(),), again.joint(joint.name).limits or (lw.JointLimits(),)
+            ours, theirs = joint.limits or (lw.JointLimits(),), again.joints[joint.name].limits or (lw.JointLimits(),)
             if ours != theirs:
                 return f"joint {joint.name!r} has the limits {ours}, and {theirs} when read again"
     return ""

@@ -50,7 +50,7 @@ def test_balls(seed: int) -> None:
     compare(random_tree(seed, 4, ("revolute", "spherical"), armature=0.0), seed)
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 @pytest.mark.parametrize("name", ["panda.urdf", "go1.urdf", "h1.urdf"])
 def test_robots(name: str) -> None:
     files = [file for file in robot_files() if file.name == name]
@@ -69,17 +69,23 @@ def test_equipment_and_losses(tmp_path: Path) -> None:
     b.add_body("c", "a", joint=lw.Prismatic((1, 0, 0)), mass=1.0, inertia=np.eye(3))
     b.add_body("d", "a", joint=lw.Helical(0.1), mass=1.0, inertia=np.eye(3))
     b.add_frame("tool", "c", lw.transform((0, 0, 1)))
-    b.add_actuator(lw.Actuator("servo", lw.JointTransmission({"a_joint": 50.0}), bias=(0, -3, -1), force_range=(-1, 1)))
-    b.add_actuator(lw.Actuator("both", lw.JointTransmission({"a_joint": 1.0, "c_joint": -2.0})))
-    b.add_actuator(lw.Actuator("jet", lw.FrameTransmission("tool", (0, 0, 0, 1, 0, 0))))
-    b.add_spring(lw.Spring("band", lw.JointTransmission({"a_joint": 1.0, "c_joint": 1.0}), 5.0, 0.1))
-    b.add_sensor(lw.Sensor("gyro", "gyroscope", "tool"))
-    b.add_sensor(lw.Sensor("where", "frame_position", "tool", "a"))
+    b.add_actuator(
+        lw.equipment.Actuator(
+            "servo", lw.equipment.JointTransmission({"a_joint": 50.0}), bias=(0, -3, -1), force_range=(-1, 1)
+        )
+    )
+    b.add_actuator(lw.equipment.Actuator("both", lw.equipment.JointTransmission({"a_joint": 1.0, "c_joint": -2.0})))
+    b.add_actuator(lw.equipment.Actuator("jet", lw.equipment.FrameTransmission("tool", (0, 0, 0, 1, 0, 0))))
+    b.add_spring(
+        lw.equipment.Spring("band", lw.equipment.JointTransmission({"a_joint": 1.0, "c_joint": 1.0}), 5.0, 0.1)
+    )
+    b.add_sensor(lw.equipment.Sensor("gyro", "gyroscope", "tool"))
+    b.add_sensor(lw.equipment.Sensor("where", "frame_position", "tool", "a"))
     b.add_closure("ball", "c", None, "world", lw.transform((0, 0, 1)), joint=lw.Spherical())
     b.add_closure("hinge", "c", None, "world", joint=lw.Revolute())
-    b.add_coupling("gear", lw.Coupling.gear("a_joint", "c_joint", 2.0))
+    b.add_coupling("gear", lw.closures.Coupling.gear("a_joint", "c_joint", 2.0))
     model = b.build()
-    lost = model.to_mjcf(tmp_path / "m.xml")
+    lost = model.save(tmp_path / "m.xml")
     assert any("screw" in each for each in lost) and any("softly" in each for each in lost)
     theirs = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     assert (theirs.nu, theirs.nsensor, theirs.neq, theirs.ntendon) == (3, 2, 5, 2)
@@ -88,7 +94,7 @@ def test_equipment_and_losses(tmp_path: Path) -> None:
     assert joint.stiffness[0] == 4.0 and joint.range.tolist() == [-1, 2]
     assert theirs.actuator("servo").biasprm[:3].tolist() == [0, -3, -1]
     with pytest.raises(lw.ModelError, match="flexible"):
-        samples.flexible_arm().to_mjcf(tmp_path / "m.xml")
+        samples.flexible_arm().save(tmp_path / "m.xml")
 
 
 def test_free_bodies_and_planes_are_written() -> None:

@@ -39,9 +39,9 @@ def test_a_ball_keeps_its_coordinates(tmp_path: Path) -> None:
     b = lw.ModelBuilder("m")
     frame = lw.transform((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     b.add_body("a", joint=lw.Spherical(), joint_frame=frame, mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
-    b.add_actuator(lw.Actuator("torque", lw.JointTransmission({"a_joint": (1.0, 2.0, 3.0)})))
+    b.add_actuator(lw.equipment.Actuator("torque", lw.equipment.JointTransmission({"a_joint": (1.0, 2.0, 3.0)})))
     model = b.build()
-    assert model.to_mjcf(tmp_path / "m.xml") == []
+    assert model.save(tmp_path / "m.xml") == []
     mujoco = pytest.importorskip("mujoco")
     m = mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml"))
     data = mujoco.MjData(m)
@@ -59,12 +59,12 @@ def test_a_slide_without_limits_comes_back_without(tmp_path: Path) -> None:
     b.add_body("a", joint=lw.Prismatic(), mass=1.0, inertia=np.eye(3))
     b.add_body("c", joint=lw.Prismatic(), mass=1.0, inertia=np.eye(3), limits=lw.JointLimits(upper=2.0, effort=5.0))
     model = b.build()
-    model.to_urdf(tmp_path / "m.urdf")
-    model.to_mjcf(tmp_path / "m.xml")
+    model.save(tmp_path / "m.urdf")
+    model.save(tmp_path / "m.xml")
     for name in ("m.urdf", "m.xml"):
         again = lw.load(tmp_path / name)
-        assert again.lower.tolist() == [-math.inf] * 2 and again.upper.tolist() == [math.inf, 2.0]
-        assert again.effort_limit.tolist() == [math.inf, 5.0] and np.isinf(again.velocity_limit).all()
+        assert again.limits.lower.tolist() == [-math.inf] * 2 and again.limits.upper.tolist() == [math.inf, 2.0]
+        assert again.limits.effort.tolist() == [math.inf, 5.0] and np.isinf(again.limits.velocity).all()
         assert np.abs(again.random_configuration(0)).max() < 100.0
 
 
@@ -80,9 +80,9 @@ def test_names_that_are_taken_or_need_care() -> None:
     b.add_body("b", "a<&>", joint=lw.Spherical(), joint_name="ball", joint_frame=turned, **rod)
     b.add_frame("pin/a", "b", lw.transform((0, 0, 1)))
     b.add_closure("pin", "b", lw.transform((1, 0, 0)), "world", joint=lw.Spherical())
-    both = lw.JointTransmission({"u": (1.0, 2.0), "u/2": 3.0})
-    b.add_actuator(lw.Actuator("x", both))
-    b.add_spring(lw.Spring("x", both, 2.0, rest=(-1.0, -1.0)))
+    both = lw.equipment.JointTransmission({"u": (1.0, 2.0), "u/2": 3.0})
+    b.add_actuator(lw.equipment.Actuator("x", both))
+    b.add_spring(lw.equipment.Spring("x", both, 2.0, rest=(-1.0, -1.0)))
     model = b.build()
     text, _ = mjcf_text(model)
     m = mujoco.MjModel.from_xml_string(text)
@@ -97,7 +97,7 @@ def test_names_that_are_taken_or_need_care() -> None:
     pin = pytest.importorskip("pinocchio")
     from linkwise.files.writing.urdf import urdf_text
 
-    assert pin.buildModelFromXML(urdf_text(model.without_closure("pin"))[0]).nv == model.nv
+    assert pin.buildModelFromXML(urdf_text(model.without("pin"))[0]).nv == model.nv
 
 
 def test_what_mujoco_cannot_have_is_said() -> None:
@@ -112,8 +112,8 @@ def test_what_mujoco_cannot_have_is_said() -> None:
     b.add_body("flat", "world", joint=lw.Planar(), mass=1.0, inertia=np.eye(3), damping=(1.0, 2.0, 3.0),
                friction=(0.0, 1.0, 1.0))  # fmt: skip
     b.add_body("late", "light", joint=lw.Revolute(), mass=1.0, inertia=np.eye(3))
-    b.add_spring(lw.Spring("twist", lw.JointTransmission({"ball_joint": (1.0, 0.0, 0.0)}), 1.0))
-    b.add_actuator(lw.Actuator("push", lw.JointTransmission({"flat_joint": (0.0, 1.0, 0.0)})))
+    b.add_spring(lw.equipment.Spring("twist", lw.equipment.JointTransmission({"ball_joint": (1.0, 0.0, 0.0)}), 1.0))
+    b.add_actuator(lw.equipment.Actuator("push", lw.equipment.JointTransmission({"flat_joint": (0.0, 1.0, 0.0)})))
     text, lost = mjcf_text(b.build())
     m = mujoco.MjModel.from_xml_string(text)
     np.testing.assert_allclose(m.body("plate").inertia[::-1], (1, 2, 3), rtol=1e-11)

@@ -17,12 +17,12 @@ EXACT = ("revolute", "prismatic", "helical", "cylindrical", "universal", "planar
 
 
 def written(model: lw.Model, folder: Path) -> tuple[lw.Model, list[str]]:
-    lost = model.to_urdf(folder / "m.urdf")
+    lost = model.save(folder / "m.urdf")
     side = folder / "m.loops.yaml"
     return lw.load(folder / "m.urdf", gravity=model.gravity, loops=side if side.exists() else None), lost
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 @pytest.mark.parametrize("seed", range(6))
 def test_random_trees_come_back(seed: int, tmp_path: Path) -> None:
     model = random_tree(seed, 7, (*EXACT, "fixed"), mimic=0.3, armature=0.0)
@@ -48,14 +48,14 @@ def order(model: lw.Model, again: lw.Model) -> tuple[list[int], list[int]]:
         if joint.mimic is None:
             name, _, k = joint.name.rpartition("_")
             own = joint.name in [each.name for each in model.joints]
-            source = model.joint(joint.name if own else name)
+            source = model.joints[joint.name if own else name]
             skip = 0 if own else int(k) - 1
             to_q += list(range(source.q_slice.start + skip, source.q_slice.start + skip + joint.nq))
             to_v += list(range(source.v_slice.start + skip, source.v_slice.start + skip + joint.nv))
     return to_q, to_v
 
 
-@pytest.mark.filterwarnings("ignore::linkwise.ModelWarning")
+@pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
 def test_every_robot_comes_back(tmp_path: Path) -> None:
     """The files of example-robot-data: what we write of them is the same mechanism to rounding."""
     for file in robot_files() + robot_files(".sdf"):
@@ -65,21 +65,21 @@ def test_every_robot_comes_back(tmp_path: Path) -> None:
             continue
         if "cassie" in file.name:
             continue  # ball joints: written as three turns
-        model.to_urdf(tmp_path / "m.urdf")
+        model.save(tmp_path / "m.urdf")
         again = lw.load(tmp_path / "m.urdf", allow_unphysical=True)
         assert [joint.name for joint in again.joints] == [joint.name for joint in model.joints], file.name
         for a, b in zip(model.bodies, again.bodies, strict=True):
             np.testing.assert_allclose(b.placement, a.placement, atol=1e-12, err_msg=file.name)
             assert b.mass == pytest.approx(a.mass, rel=1e-14)
             assert len(b.visuals) == len(a.visuals)
-        np.testing.assert_array_equal(again.lower, model.lower)
-        np.testing.assert_array_equal(again.damping, model.damping)
+        np.testing.assert_array_equal(again.limits.lower, model.limits.lower)
+        np.testing.assert_array_equal(again.joint_constants.damping, model.joint_constants.damping)
 
 
 def test_pinocchio_reads_the_same(tmp_path: Path) -> None:
     pin = pytest.importorskip("pinocchio")
-    model = samples.stanford_arm().with_armature(0.0)
-    model.to_urdf(tmp_path / "m.urdf")
+    model = samples.stanford_arm().with_joint_constants(armature=0.0)
+    model.save(tmp_path / "m.urdf")
     theirs = pin.buildModelFromUrdf(str(tmp_path / "m.urdf"))
     data = theirs.createData()
     rng = np.random.default_rng(0)
@@ -106,13 +106,13 @@ def test_what_is_lost_is_listed(tmp_path: Path) -> None:
     b = lw.ModelBuilder("m", gravity=(0, 0, -1))
     b.add_body("a", joint=lw.Revolute(), mass=1.0, com=(1, 0, 0), armature=0.1, stiffness=2.0)
     b.add_body("c", "a", joint=lw.Spherical(), mass=1.0, inertia=np.eye(3))
-    b.add_actuator(lw.Actuator("motor", lw.JointTransmission({"a_joint": 1.0})))
+    b.add_actuator(lw.equipment.Actuator("motor", lw.equipment.JointTransmission({"a_joint": 1.0})))
     b.add_configuration("home", {"a_joint": 1.0})
-    b.add_closure("rod", "c", None, "world", joint=lw.Distance(1.0))
-    lost = b.build().with_parameters(["a.mass"]).to_urdf(tmp_path / "m.urdf")
+    b.add_closure("rod", "c", None, "world", joint=lw.closures.Distance(1.0))
+    lost = b.build().with_parameters(["a.mass"]).save(tmp_path / "m.urdf")
     text = "\n".join(lost)
     assert all(
         word in text for word in ("gravity", "armature", "spring", "motor", "home", "rod", "a.mass", "three turns")
     )
     with pytest.raises(lw.ModelError, match="flexible"):
-        samples.flexible_arm().to_urdf(tmp_path / "m.urdf")
+        samples.flexible_arm().save(tmp_path / "m.urdf")

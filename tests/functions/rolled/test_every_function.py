@@ -31,8 +31,8 @@ def _compare(model: lw.Model, name: str, rng: np.random.Generator, optional: tup
     static = {"body": model.bodies[-1].name} if _takes_body(name) else {}
     arrays = _inputs(model, name, rng, states)
     arrays += [rng.normal(size=(states, *INPUTS[n].shape(model))) for n in optional]
-    if model.parameter_names:
-        p = model.nominal_parameters
+    if model.parameters.names:
+        p = model.parameters.nominal
         arrays.append(p * rng.uniform(0.9, 1.1, (states, len(p))))
     function = model.with_sweeps("rolled").function(name, *optional, **static)
     assert isinstance(function, ManyLinksFunction)

@@ -41,7 +41,7 @@ def _state(model: lw.Model, q: Array, count: int) -> tuple[Array, Array, Array]:
     rng = np.random.default_rng(0)
     v, tau = rng.normal(size=(2, count, model.nv))
     q = np.broadcast_to(q, (count, model.nq))
-    return q, np.array([_written_out(model).project_velocity(*one) for one in zip(q, v, strict=True)]), tau
+    return q, np.array([_written_out(model).constraints.project_velocity(*one) for one in zip(q, v, strict=True)]), tau
 
 
 def _tasks(program: Program) -> list[For]:
@@ -76,7 +76,7 @@ def test_the_same_numbers_as_written_out(closures: int, joint: Any) -> None:
     (interpreted,) = interpret(program, [x.tolist() for x in one])
     _near(np.array(interpreted), expected, 1e-10)
     _near(model.constraint_forces(*one), written_out.constraint_forces(*one), 1e-8)
-    _near(model.constraint_jacobian(q[3]), written_out.constraint_jacobian(q[3]), 1e-12)
+    _near(model.constraints.jacobian(q[3]), written_out.constraints.jacobian(q[3]), 1e-12)
 
 
 def test_changes_through_the_loops() -> None:
@@ -99,7 +99,7 @@ def test_changes_through_the_loops() -> None:
 def test_couplings_and_joints_that_follow() -> None:
     model, q = ladder(26, 6)
     for k in range(4):
-        model = model.with_coupling(f"g{k}", lw.Coupling({f"l{4 * k}_joint": 1.0, f"l{4 * k + 1}_joint": 0.5}))
+        model = model.with_coupling(f"g{k}", lw.closures.Coupling({f"l{4 * k}_joint": 1.0, f"l{4 * k + 1}_joint": 0.5}))
     q, v, tau = _state(model, q, 2)
     one = q[1], v[1], tau[1]
     _near(model.forward_dynamics(*one), _written_out(model).forward_dynamics(*one), 1e-9)
@@ -120,6 +120,6 @@ def test_few_unknowns_are_written_out() -> None:
 
 
 def test_which_models_roll() -> None:
-    assert ladder(80, 10)[0].with_sweeps("auto").rolls
-    assert not ladder(40, 10)[0].with_sweeps("auto").rolls
-    assert not samples.four_bar(40).rolls, "each closure is felt by a few bodies only"
+    assert ladder(80, 10)[0].with_sweeps("auto")._rolls
+    assert not ladder(40, 10)[0].with_sweeps("auto")._rolls
+    assert not samples.four_bar(40)._rolls, "each closure is felt by a few bodies only"

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise import targets
 from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
+from linkwise.functions import function as functions
 from linkwise.functions.rolled.finish import inward_slots, outward_slots
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.targets.cuda.target import TARGET
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.verifier import verify
@@ -142,8 +143,8 @@ def _chain(n: int, rng: np.random.Generator) -> lw.Model:
 def test_a_long_chain_rolls_by_itself_and_its_code_does_not_grow() -> None:
     rng = np.random.default_rng(2)
     short, long = _chain(70, rng), _chain(700, rng)
-    assert short.rolls
-    assert not _chain(10, rng).rolls
+    assert short._rolls
+    assert not _chain(10, rng)._rolls
     programs = [m.function("forward_dynamics").rolled_program for m in (short, long)]  # type: ignore[attr-defined]
     assert programs[0].operations == programs[1].operations
     assert programs[0].fingerprint == programs[1].fingerprint
@@ -188,12 +189,12 @@ def test_a_place_without_loops_is_refused_with_a_way_out(monkeypatch: pytest.Mon
         name = "elsewhere"
         loops = False
 
-    class OnDevice:
-        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f8", "data": (0, False), "version": 3}  # noqa: RUF012
+    class There(type(PROCESSOR)):  # type: ignore[misc]
+        name, target = "a device without loops", Elsewhere()
 
-    monkeypatch.setattr(targets, "place_of", lambda arrays: Elsewhere())
+    monkeypatch.setattr(functions, "device_of", lambda arrays: There())
     chain = _chain(4, np.random.default_rng(5)).with_sweeps("rolled")
     for name in ("mass_matrix", "gravity_force"):
         with pytest.raises(lw.InputError, match="runs on the CPU") as caught:
-            getattr(chain, name)(OnDevice())
+            getattr(chain, name)(np.zeros(4))
         assert "with_sweeps" in str(caught.value)

@@ -64,7 +64,7 @@ def test_the_straightest_way_of_a_ball_joint() -> None:
 
 
 def test_a_spline_of_hinges_is_the_clamped_cubic(panda: lw.Model) -> None:
-    points = 0.5 * panda.random_configuration(2, size=5) + 0.25 * (panda.lower + panda.upper)
+    points = 0.5 * panda.random_configuration(2, size=5) + 0.25 * (panda.limits.lower + panda.limits.upper)
     times = np.array([0.0, 1.0, 1.5, 3.0, 4.0]) * 3
     way = lw.path(panda, points, kind="spline", times=times)
     t = np.linspace(0, 12, 57)
@@ -77,8 +77,9 @@ def test_a_spline_of_hinges_is_the_clamped_cubic(panda: lw.Model) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_fast_as_the_limits_allow(panda: lw.Model, kind: str) -> None:
-    points = panda.lower + (panda.upper - panda.lower) * np.random.default_rng(3).uniform(0.3, 0.7, (4, 7))
-    fast, strong = panda.velocity_limit, np.full(7, 5.0)
+    low, high = panda.limits.lower, panda.limits.upper
+    points = low + (high - low) * np.random.default_rng(3).uniform(0.3, 0.7, (4, 7))
+    fast, strong = panda.limits.velocity, np.full(7, 5.0)
     way = lw.path(panda, points, kind=kind, acceleration=strong)
     _, v, vdot = way(np.linspace(0.0, way.duration, 20_001))
     use = max((np.abs(v) / fast).max(), (np.abs(vdot) / strong).max())
@@ -161,9 +162,9 @@ def test_points_that_cannot_be(panda: lw.Model) -> None:
         lw.path(panda, [[0.0]], 1.0)
     with pytest.raises(InputError, match="panda_joint4"):
         lw.path(panda, np.zeros((2, 7)), 1.0)
-    inside = 0.5 * (panda.lower + panda.upper)
+    inside = 0.5 * (panda.limits.lower + panda.limits.upper)
     top = inside.copy()
-    top[0] = panda.upper[0]
+    top[0] = panda.limits.upper[0]
     with pytest.raises(InputError, match="spline between"):
         lw.path(panda, [inside, top, top - 0.01, inside], kind="spline", duration=60.0)
     assert (

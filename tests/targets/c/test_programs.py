@@ -110,7 +110,7 @@ def four_bar(**options: Any) -> lw.Simulation:
 
 
 def damped(t: Any, q: Any, v: Any, p: Any) -> Any:
-    return p * lw.sin(3.0 * t) - 0.5 * v
+    return p * lw.math.sin(3.0 * t) - 0.5 * v
 
 
 def sampled() -> Any:
@@ -264,7 +264,7 @@ def test_many_steps_of_a_function(tmp_path: Path) -> None:
 
 
 def summed(m: Any, x: Any) -> Any:
-    return lw.loop(3, lambda i, s: lw.loop(4, lambda j, t: 0.5 * t + lw.cos(t * x) + i * j, s + i), x)
+    return lw.loop(3, lambda i, s: lw.loop(4, lambda j, t: 0.5 * t + lw.math.cos(t * x) + i * j, s + i), x)
 
 
 def root(m: Any, x: Any) -> Any:

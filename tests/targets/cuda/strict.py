@@ -42,7 +42,7 @@ class DeviceArray:
     def __getattr__(self, name: str) -> Any:
         if name in ("shape", "dtype", "ndim", "size", "strides", "nbytes", "flags"):
             return getattr(self.inner, name)
-        if name in ("reshape", "astype", "copy", "all", "any", "max", "min"):
+        if name in ("reshape", "astype", "copy", "all", "any", "max", "min", "sum"):
             method = getattr(self.inner, name)
             return lambda *args, **kwargs: DeviceArray(method(*args, **kwargs), self.device_id)
         raise AttributeError(name)
@@ -60,6 +60,26 @@ class DeviceArray:
         if isinstance(value, np.ndarray) and value.ndim:
             raise TypeError("Unsupported type <class 'numpy.ndarray'>")
         self.inner[_index(index)] = value.inner if isinstance(value, DeviceArray) else value
+
+
+def _operator(name: str) -> Any:
+    def applied(self: DeviceArray, *others: Any) -> DeviceArray:
+        return DeviceArray(getattr(self.inner, name)(*map(_inner, others)), self.device_id)
+
+    return applied
+
+
+for _name in ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "matmul", "pow", "neg", "and", "gt"]:
+    setattr(DeviceArray, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def _inner(value: Any) -> Any:
+    """An operand or an argument, which must not be an array of the host."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_inner, value))
+    return value.inner if isinstance(value, DeviceArray) else value
 
 
 def _index(index: Any) -> Any:
@@ -106,8 +126,26 @@ def _cupy(fakes: Fakes) -> Any:
     empty = fake.empty
     fake.empty = lambda shape, dtype=float: made(np.asarray(empty(shape, dtype)))
     fake.zeros = lambda shape, dtype=float: made(np.zeros(shape, dtype))
-    fake.isfinite = lambda a: made(np.isfinite(a.inner))
-    fake.broadcast_to = lambda a, shape: made(np.broadcast_to(a.inner, shape))
+
+    def of_numpy(function: Any) -> Any:
+        def there(*arguments: Any, **options: Any) -> Any:
+            found = function(*map(_inner, arguments), **options)
+            return tuple(map(made, found)) if isinstance(found, tuple) else made(found)
+
+        return there
+
+    def solve(a: Any, b: Any) -> Any:
+        if a.shape[:-1] != b.shape[:-1]:  # CuPy's broadcasts nothing
+            raise ValueError("a must have (..., M, M) shape and b must have (..., M) or (..., M, K)")
+        return np.linalg.solve(a, b)
+
+    names = ("isfinite", "broadcast_to", "swapaxes", "eye", "full", "zeros_like", "where", "sqrt", "maximum")
+    for name in (*names, "concatenate", "einsum"):
+        setattr(fake, name, of_numpy(getattr(np, name)))
+    fake.nan = np.nan
+    fake.linalg = types.SimpleNamespace(
+        cholesky=of_numpy(np.linalg.cholesky), svd=of_numpy(np.linalg.svd), solve=of_numpy(solve)
+    )
     fake.ascontiguousarray = lambda a, dtype=None: made(np.ascontiguousarray(a.inner, dtype))
     fakes.torch.empty = lambda shape, dtype, device: Tensor(np.empty(shape, dtype.rpartition(".")[2]))
     fakes.torch.from_dlpack = lambda a: Tensor(a.inner, a.device_id)

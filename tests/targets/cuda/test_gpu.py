@@ -357,7 +357,7 @@ def test_simulate_with_events_and_a_bad_state(method: str) -> None:
         lw.Event(lambda t, q, v, p: q[0] - 0.3, 1, terminal=True, name="end"),
     ]
     options = {"duration": 0.4, "limits": "ignore", **({"dt": 0.005} if method == "rk4" else {"rtol": 1e-9})}
-    with pytest.warns(lw.IntegrationWarning, match="state 17 of the batch"):
+    with pytest.warns(lw.errors.IntegrationWarning, match="state 17 of the batch"):
         _, there = here_and_there(model, q, v, method=method, events=events, **options)
     assert {e.name for e in there.events} == {"bounce", "end"}
     assert there.status[17] == "failed"

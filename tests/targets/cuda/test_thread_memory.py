@@ -16,7 +16,7 @@ from linkwise.targets.cuda.launching import distances, kernel_writer
 from linkwise.targets.cuda.source import rollout_kernel
 from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
-from linkwise.targets.processor import HostedProgram
+from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.steps import Rollout, repeated
 from linkwise.trace.program import Buffer, Call, Copy, Host, Program, Read, Record, Seek, columns
 from linkwise.trace.tiles import TILE, TiledSystem
@@ -124,7 +124,7 @@ def test_long_programs_are_functions(tmp_path: Path, monkeypatch: pytest.MonkeyP
     n = 12
 
     def text(x: Any, y: Any) -> dict[str, Any]:
-        waves = [lw.sin(a + b) for a, b in zip(x, y, strict=True)]
+        waves = [lw.math.sin(a + b) for a, b in zip(x, y, strict=True)]
         return {"z": [sum(waves[j] * waves[(j + k) % n] for j in range(n)) for k in range(n)]}
 
     twice = program("twice", text, {"x": n, "y": n})

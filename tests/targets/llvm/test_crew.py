@@ -9,6 +9,8 @@ import pytest
 
 from linkwise.targets.llvm import crew as native
 from linkwise.targets.llvm import kernel as kernels
+from linkwise.targets.llvm import layouts
+from linkwise.targets.llvm.fastcall import BatchSlot
 from linkwise.targets.llvm.kernel import BatchKernel
 from tests.targets.programs import interpret, mixture
 
@@ -81,6 +83,32 @@ def test_after_a_fork():
     if child == 0:
         same = all(np.array_equal(g, e) for g, e in zip(run(kernel, inputs, 3), expected, strict=True))
         os._exit(0 if same else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
+def test_a_builtin_function_after_a_fork():
+    """It has been told where the crew is; in the child it finds one there, without members, and again with them."""
+    kernel, inputs, asked = BatchKernel.build(mixture()), batch(100), []
+    slot = BatchSlot()
+    kernel.offer(slot)
+
+    def slow(*arrays, threads):
+        asked.append(threads)
+        flat = [x.reshape(len(x), -1) for x in arrays]
+        return [y.reshape(len(y), *a.shape) for y, a in zip(run(kernel, flat, threads), mixture().outputs, strict=True)]
+
+    function = kernels.builtin_function(mixture(), slow, "mixture", slot=slot, one_state=False)
+    given = [x.reshape(len(x), *a.shape) for x, a in zip(inputs, mixture().inputs, strict=True)]
+    expected = function(*given, threads=3)
+    function(*given, threads=3)
+    assert asked == [3]
+    child = os.fork()
+    if child == 0:
+        answers = [function(*given, threads=3) for _ in range(2)]
+        right = all(np.array_equal(g, e) for got in answers for g, e in zip(got, expected, strict=True))
+        os._exit(0 if right and asked == [3, 3] and native.crew().jobs_posted == 2 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.inputs import STATES, Inputs
-from linkwise.ensemble.measures import Measured, Threshold, crossing, measure_fields
-from linkwise.ensemble.outcomes import CHANNELS
-from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.mechanism.parameters import check_names
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.motion import objects
+from linkwise.studies.inputs import STATES, Inputs
+from linkwise.studies.measures import Measured, Threshold, crossing, measure_fields
+from linkwise.studies.outcomes import CHANNELS
+from linkwise.studies.study import Study
 
 
 class HoldControl(Element):
@@ -56,7 +56,7 @@ class HoldControl(Element):
         tau = [a * e - b * w for a, e, b, w in zip(kp, error, kd, v, strict=True)]
         if not self.gravity:
             return tau
-        own = len(model.nominal_parameters)
+        own = len(model.parameters.nominal)
         weight = model.gravity_force(objects(list(q)), **({"p": objects(list(p)[:own])} if own else {}))
         return [a + b for a, b in zip(tau, np.asarray(weight).reshape(-1), strict=True)]
 
@@ -210,7 +210,7 @@ def _with_parameters(model: Model, inputs: Mapping[str, Any]) -> Model:
     """Inputs that are named like constants of the model vary them."""
     known = {parameter.name for parameter in model.parameters}
     names = [name for name in inputs if name == "gravity" or ("." in name and name not in known)]
-    return model.with_parameters([*model.parameter_names, *check_names(model, names)]) if names else model
+    return model.with_parameters([*model._parameter_names, *check_names(model, names)]) if names else model
 
 
 def _inside(source: Path, given: Any, what: str, here: bool = True) -> str:

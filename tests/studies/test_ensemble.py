@@ -9,12 +9,12 @@ import scipy.stats as st
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.ensemble.designs import Seeds, make_design
-from linkwise.ensemble.fingerprint import fingerprint
-from linkwise.ensemble.running import run_study
-from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError
-from tests.ensemble import studies
+from linkwise.studies.designs import Seeds, make_design
+from linkwise.studies.fingerprint import fingerprint
+from linkwise.studies.running import run_study
+from linkwise.studies.study import Study
+from tests.studies import studies
 
 # SciPy has had two kinds of distributions since 1.15; before, the older one stands in for the newer.
 NEWER = hasattr(st, "Uniform")
@@ -136,7 +136,7 @@ def test_inputs_of_every_kind(arm):
 
 
 def test_a_grid_of_values(arm):
-    inputs = lw.ensemble.grid({"kp": [10.0, 20.0], "q0": [[0.1, 0, 0], [0.2, 0, 0], [0.3, 0, 0]]})
+    inputs = lw.studies.grid({"kp": [10.0, 20.0], "q0": [[0.1, 0, 0], [0.2, 0, 0], [0.3, 0, 0]]})
     control = lambda t, q, v, p: [-p[0] * a for a in q]  # noqa: E731
     results = lw.ensemble(arm, inputs, control=control, duration=0.1)
     assert results.members == 6
@@ -244,7 +244,7 @@ def test_rollouts_of_a_step(arm, device):
             pytest.skip("there is no CUDA device")
     push = st.uniform(-1.0, 2.0)
     inputs = {"q0": st.norm(0.5, 0.1), "push": push}
-    run = lw.ensemble.Rollouts(euler, 100, device=device)
+    run = lw.studies.Rollouts(euler, 100, device=device)
     results = lw.ensemble(arm, inputs, 100, seed=1, run=run, batch=40)
     plain = lw.simulate(
         arm, results["q0"], p=results["push"][:, None], control=lambda t, q, v, p: [p[0], 0.0, 0.0], duration=0.1,
@@ -280,10 +280,11 @@ def test_fingerprints(arm):
     assert len(hashes) == 20
 
 
-def test_the_package_is_the_function():
+def test_the_package_does_not_hide_the_function():
     import inspect
 
-    import linkwise.ensemble
+    import linkwise.studies
 
-    assert lw.ensemble is linkwise.ensemble
+    assert inspect.isfunction(lw.ensemble)
+    assert lw.studies is linkwise.studies
     assert "client" in inspect.signature(lw.ensemble).parameters

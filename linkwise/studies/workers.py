@@ -1,7 +1,7 @@
 """Workers that run members: this process, a pool of processes, a Dask cluster. All take tasks and give blocks back.
 
 A place that loses a process while it was at work says so; whoever drives it decides what to do (see
-:mod:`linkwise.ensemble.driving`).
+:mod:`linkwise.studies.driving`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from linkwise.ensemble.member_blocks import MemberBlock, Task, run_task
-from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, require_extra
+from linkwise.studies.member_blocks import MemberBlock, Task, run_task
+from linkwise.studies.study import Study
 
 _PATIENCE = 20.0  # s without a scheduler
 _ASK_EVERY = 2.0  # s between questions how many workers there are

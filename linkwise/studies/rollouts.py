@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwise import targets
-from linkwise.ensemble.study import Batch
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.many_steps import rollout
 from linkwise.model.memory import Memory
+from linkwise.studies.study import Batch
 
 
 class Rollouts:
@@ -51,7 +51,7 @@ class Rollouts:
             for rows in (
                 batch.q0,
                 np.zeros((n, model.nv)) if v0 is None else v0,
-                np.tile(model.nominal_parameters, (n, 1)) if p is None else p,
+                np.tile(model.parameters.nominal, (n, 1)) if p is None else p,
             )
         ]
         run = rollout(self._compiled(batch, given[2].shape[1]), self.steps)

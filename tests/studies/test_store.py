@@ -15,7 +15,7 @@ import scipy.stats as st
 
 import linkwise as lw
 from linkwise import samples
-from tests.ensemble import studies
+from tests.studies import studies
 
 pytest.importorskip("zarr")
 
@@ -39,7 +39,7 @@ def folder(tmp_path):
 
 
 def test_what_is_stored_is_what_was_computed(folder, reference):
-    results = lw.ensemble.open(folder)
+    results = lw.studies.open(folder)
     assert studies.same_bits(results, reference)
     assert results.moments("q").mean.tobytes() == reference.moments("q").mean.tobytes()
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -48,14 +48,14 @@ def test_what_is_stored_is_what_was_computed(folder, reference):
     assert manifest["model"]["hash"] == reference.manifest["model"]["hash"]
     assert manifest["machine"]
     assert {"duration", "method", "dt"} <= set(manifest["settings"])
-    assert lw.ensemble.open(folder, reference.study).check(17)
+    assert lw.studies.open(folder, reference.study).check(17)
     with pytest.raises(lw.LinkwiseError, match="needs the study"):
         results.replay(3)
 
 
 def test_xarray_and_parquet(folder, reference, tmp_path):
     pytest.importorskip("xarray")
-    data = lw.ensemble.open(folder).to_xarray()
+    data = lw.studies.open(folder).to_xarray()
     assert data["q_final"].dims[0] == "member"
     assert np.array_equal(data["q_final"].values, reference["q_final"])
     assert np.array_equal(reference.to_xarray()["speed"].values, reference["speed"])
@@ -69,10 +69,10 @@ def test_a_store_is_never_overwritten(folder):
     with pytest.raises(lw.InputError, match="nothing is overwritten"):
         lw.ensemble(**arguments(), store=folder)
     for change, what in (({"duration": 0.06}, "study"), ({"members": 41}, "members"), ({"seed": 4}, "study")):
-        with pytest.raises(lw.ensemble.StoreError, match=f"another study: the {what} differs"):
+        with pytest.raises(lw.studies.StoreError, match=f"another study: the {what} differs"):
             lw.ensemble(**(arguments() | change), store=folder, resume=True)
     heavier = samples.planar_arm().with_gravity((0, 0, -9.8))
-    with pytest.raises(lw.ensemble.StoreError, match="the model differs"):
+    with pytest.raises(lw.studies.StoreError, match="the model differs"):
         lw.ensemble(**(arguments() | {"model": heavier}), store=folder, resume=True)
 
 
@@ -83,10 +83,10 @@ def test_a_resumed_run_repeats_nothing(tmp_path, reference):
 
     with pytest.raises(StopIteration):
         lw.ensemble(**arguments(), store=tmp_path / "s", progress=stop)
-    before = lw.ensemble.open(tmp_path / "s")
+    before = lw.studies.open(tmp_path / "s")
     assert not before.is_complete
     assert before.counts["not run"] == 16
-    with pytest.raises(lw.ensemble.StoreError, match="has not been run"):
+    with pytest.raises(lw.studies.StoreError, match="has not been run"):
         before["speed"]
     kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "s/records").iterdir()}
     after = lw.ensemble(**arguments(), store=tmp_path / "s", resume=True)
@@ -97,7 +97,7 @@ def test_a_resumed_run_repeats_nothing(tmp_path, reference):
 def test_a_run_that_is_killed_resumes(tmp_path):
     """SIGKILL in the middle of writing; blocks are as small as they get, so that it hits some."""
     code = (
-        "import sys, linkwise as lw; sys.path.insert(0, sys.argv[1]); from tests.ensemble.test_store import arguments; "
+        "import sys, linkwise as lw; sys.path.insert(0, sys.argv[1]); from tests.studies.test_store import arguments; "
         "lw.ensemble(**arguments(members=1600), store=sys.argv[2])"
     )
     root = str(Path(__file__).parents[2])
@@ -108,9 +108,9 @@ def test_a_run_that_is_killed_resumes(tmp_path):
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    finished = lw.ensemble.open(store).store.finished()
+    finished = lw.studies.open(store).store.finished()
     assert 20 <= len(finished) < 200
-    assert lw.ensemble.open(store).store.damaged() == {}  # what counts as done is whole
+    assert lw.studies.open(store).store.damaged() == {}  # what counts as done is whole
     after = lw.ensemble(**arguments(members=1600), store=store, resume=True)
     assert studies.same_bits(after, lw.ensemble(**arguments(members=1600)))
 
@@ -145,16 +145,16 @@ DAMAGE = {
 @pytest.mark.parametrize("what", DAMAGE)
 def test_nothing_damaged_is_read(folder, reference, what):
     DAMAGE[what](folder)
-    results = lw.ensemble.open(folder)
-    with pytest.raises(lw.ensemble.StoreError, match="block 2") as caught:
+    results = lw.studies.open(folder)
+    with pytest.raises(lw.studies.StoreError, match="block 2") as caught:
         results["speed"]
     assert caught.value.blocks == (2,)
     assert np.array_equal(results.read("speed", 0, 16), reference["speed"][:16])  # the others are good
     assert list(results.store.damaged()) == [2]
     pytest.importorskip("xarray")
-    with pytest.raises(lw.ensemble.StoreError, match="damaged"):
+    with pytest.raises(lw.studies.StoreError, match="damaged"):
         results.to_xarray()
-    with pytest.warns(lw.ensemble.StoreWarning, match="block 2 is run again"):
+    with pytest.warns(lw.studies.StoreWarning, match="block 2 is run again"):
         mended = lw.ensemble(**arguments(), store=folder, resume=True)
     assert studies.same_bits(mended, reference)
 
@@ -163,14 +163,14 @@ def test_a_damaged_manifest_is_said(folder):
     path = folder / "manifest.json"
     content = path.read_text()
     path.write_text(content.replace('"members": 40', '"members": 32'))
-    with pytest.raises(lw.ensemble.StoreError, match="checksum is wrong"):
-        lw.ensemble.open(folder)
+    with pytest.raises(lw.studies.StoreError, match="checksum is wrong"):
+        lw.studies.open(folder)
     path.write_text(content[:100])
-    with pytest.raises(lw.ensemble.StoreError, match="manifest cannot be read"):
-        lw.ensemble.open(folder)
+    with pytest.raises(lw.studies.StoreError, match="manifest cannot be read"):
+        lw.studies.open(folder)
     path.unlink()
     with pytest.raises(lw.InputError, match="not the store of an ensemble"):
-        lw.ensemble.open(folder)
+        lw.studies.open(folder)
 
 
 def test_data_of_another_format_is_refused(folder):
@@ -182,8 +182,8 @@ def test_data_of_another_format_is_refused(folder):
     shutil.rmtree(folder / "data.zarr")
     group = zarr.create_group(folder / "data.zarr", zarr_format=2)
     group.create_array("speed", shape=(40,), chunks=(8,), dtype="f8")
-    with pytest.raises(lw.ensemble.StoreError, match="cannot be opened"):
-        lw.ensemble.open(folder)
+    with pytest.raises(lw.studies.StoreError, match="cannot be opened"):
+        lw.studies.open(folder)
 
 
 # A full disk.
@@ -201,9 +201,9 @@ def small_disk(tmp_path):
 
 def test_a_full_disk_is_said_and_nothing_is_lost(small_disk):
     big = arguments(members=400, batch=20, keep=["final", "q", "v"], output_times=np.linspace(0.0, 0.05, 51))
-    with pytest.raises(lw.ensemble.StoreError, match=r"could not be written: the disk is full[\s\S]*blocks are safe"):
+    with pytest.raises(lw.studies.StoreError, match=r"could not be written: the disk is full[\s\S]*blocks are safe"):
         lw.ensemble(**big, store=small_disk / "s")
-    partial = lw.ensemble.open(small_disk / "s")
+    partial = lw.studies.open(small_disk / "s")
     done = partial.store.finished()
     assert 0 < len(done) < 20
     assert partial.store.damaged() == {}
@@ -218,9 +218,9 @@ def test_a_limit_on_files_is_said(tmp_path):
     usual = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, before[1]))
     try:
-        with pytest.raises(lw.ensemble.StoreError, match="the disk is full"):
+        with pytest.raises(lw.studies.StoreError, match="the disk is full"):
             lw.ensemble(**arguments(members=400, batch=200), store=tmp_path / "s")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, usual)
-    assert lw.ensemble.open(tmp_path / "s").store.finished() == []
+    assert lw.studies.open(tmp_path / "s").store.finished() == []

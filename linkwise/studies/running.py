@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.driving import Members, drive, missing
-from linkwise.ensemble.fingerprint import this_machine, versions
-from linkwise.ensemble.member_blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
-from linkwise.ensemble.outcomes import ERROR, STATUS
-from linkwise.ensemble.results import Results
-from linkwise.ensemble.store import AnyStore, MemoryStore, Store, StoreError
-from linkwise.ensemble.study import Run, Study, is_count
-from linkwise.ensemble.workers import Dask, Pool, ThisProcess, WorkerError, Workers, refuse_inside_import
 from linkwise.errors import InputError
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
+from linkwise.studies.driving import Members, drive, missing
+from linkwise.studies.fingerprint import this_machine, versions
+from linkwise.studies.member_blocks import SECONDS_HERE, SECONDS_THERE, Template, pilot
+from linkwise.studies.outcomes import ERROR, STATUS
+from linkwise.studies.results import Results
+from linkwise.studies.store import AnyStore, MemoryStore, Store, StoreError
+from linkwise.studies.study import Run, Study, is_count
+from linkwise.studies.workers import Dask, Pool, ThisProcess, WorkerError, Workers, refuse_inside_import
 
 
 class StoreWarning(UserWarning):

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.ensemble.fingerprint import digest
-from linkwise.ensemble.member_blocks import MemberBlock, Template
-from linkwise.ensemble.outcomes import STATUS
 from linkwise.errors import InputError, LinkwiseError, require_extra
+from linkwise.studies.fingerprint import digest
+from linkwise.studies.member_blocks import MemberBlock, Template
+from linkwise.studies.outcomes import STATUS
 
 FORMAT = "linkwise ensemble 1"
 
@@ -77,7 +77,7 @@ class MemoryStore(BlockStore):
         return sorted(self._records)
 
     def record(self, number: int) -> dict[str, Any]:
-        """See :meth:`linkwise.ensemble.store.Store.record`."""
+        """See :meth:`linkwise.studies.store.Store.record`."""
         return self._records[number]
 
     def write(self, block: MemberBlock, inputs: Mapping[str, Array]) -> None:
@@ -95,7 +95,7 @@ class MemoryStore(BlockStore):
         }
 
     def read_block(self, name: str, number: int) -> Array:
-        """See :meth:`linkwise.ensemble.store.Store.read_block`."""
+        """See :meth:`linkwise.studies.store.Store.read_block`."""
         start, stop = self.bounds(number)
         array = self._arrays[name]
         return np.asarray(array[number] if self.manifest["arrays"][name] == "moment" else array[start:stop])

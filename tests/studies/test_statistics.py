@@ -6,8 +6,8 @@ import scipy.stats as st
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.ensemble.statistics import rate
 from linkwise.errors import InputError
+from linkwise.studies.statistics import rate
 
 
 @pytest.mark.parametrize(("count", "members"), [(0, 10), (3, 10), (10, 10), (17, 4000)])
@@ -39,7 +39,7 @@ def push(t, q, v, p):
     """The piece that t lies in; the last one from its start on."""
     force = p[0]
     for k in range(1, PIECES):
-        force = lw.where(t >= k * DURATION / PIECES, p[k], force)
+        force = lw.math.where(t >= k * DURATION / PIECES, p[k], force)
     return [force - STIFFNESS * q[0] - DAMPING * v[0]]
 
 

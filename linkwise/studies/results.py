@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.ensemble.member_blocks import Task, run_task
-from linkwise.ensemble.outcomes import FAILED, MOMENTS, STATUS, merged, moments_of
-from linkwise.ensemble.statistics import Rate, SobolIndices, rate, sobol_indices
-from linkwise.ensemble.store import AnyStore, Store, StoreError
-from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.sim.trajectory import Trajectory
+from linkwise.studies.member_blocks import Task, run_task
+from linkwise.studies.outcomes import FAILED, MOMENTS, STATUS, merged, moments_of
+from linkwise.studies.statistics import Rate, SobolIndices, rate, sobol_indices
+from linkwise.studies.store import AnyStore, Store, StoreError
+from linkwise.studies.study import Study
 
 _GROUP = 1024  # members whose moments are computed together
 
@@ -314,9 +314,9 @@ class Results:
 
         Args:
             path: of the page, one file.
-            options: see :func:`linkwise.ensemble.report.write_report`: ``worst``, ``smallest``, ``count``.
+            options: see :func:`linkwise.studies.report.write_report`: ``worst``, ``smallest``, ``count``.
         """
-        from linkwise.ensemble.report import write_report
+        from linkwise.studies.report import write_report
 
         return write_report(self, Path(path), **options)
 

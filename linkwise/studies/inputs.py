@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.ensemble.designs import DRAWN_TOGETHER, Design, Seeds
 from linkwise.errors import InputError
 from linkwise.model.model import Model
+from linkwise.studies.designs import DRAWN_TOGETHER, Design, Seeds
 
 STATES = ("q0", "v0", "x0")
 _SPECS = (
@@ -109,7 +109,7 @@ class Inputs:
 
     def __init__(self, model: Model, given: Mapping[str, Any], members: int, sizes: Mapping[str, int]) -> None:
         self.own = {parameter.name: parameter.slice for parameter in model.parameters}
-        self.nominal = model.nominal_parameters
+        self.nominal = model.parameters.nominal
         known = {"q0": model.nq, "v0": model.nv} | {name: s.stop - s.start for name, s in self.own.items()}
         if "p" in given:
             clash = [name for name in given if name not in (*STATES, "p")]

@@ -9,7 +9,7 @@ import scipy.stats as st
 import linkwise as lw
 from linkwise import samples
 from linkwise.errors import InputError
-from tests.ensemble import studies
+from tests.studies import studies
 
 
 @pytest.fixture(scope="module")
@@ -65,4 +65,4 @@ def test_an_unfinished_ensemble_has_no_report(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         lw.ensemble(samples.planar_arm(), {}, 20, duration=0.1, batch=4, store=tmp_path / "s", progress=stop)
     with pytest.raises(InputError, match="not finished"):
-        lw.ensemble.open(tmp_path / "s").report(tmp_path / "page.html")
+        lw.studies.open(tmp_path / "s").report(tmp_path / "page.html")

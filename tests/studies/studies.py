@@ -9,7 +9,7 @@ from bench.robots import ROBOTS
 def panda():
     robot = ROBOTS["panda"]
     model = lw.load(robot.path, locked=list(robot.locked))
-    return model.with_damping(0.0).with_friction(0.0).with_parameters(["panda_link7.mass"])
+    return model.with_joint_constants(damping=0.0, friction=0.0).with_parameters(["panda_link7.mass"])
 
 
 def pull(t, q, v, p):

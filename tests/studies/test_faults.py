@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.ensemble.driving import Members, drive, missing
-from linkwise.ensemble.member_blocks import pilot
-from linkwise.ensemble.results import Results
-from linkwise.ensemble.running import manifest_of
-from linkwise.ensemble.store import MemoryStore
-from linkwise.ensemble.study import Study
-from linkwise.ensemble.workers import ThisProcess
-from tests.ensemble import studies
+from linkwise.studies.driving import Members, drive, missing
+from linkwise.studies.member_blocks import pilot
+from linkwise.studies.results import Results
+from linkwise.studies.running import manifest_of
+from linkwise.studies.store import MemoryStore
+from linkwise.studies.study import Study
+from linkwise.studies.workers import ThisProcess
+from tests.studies import studies
 
 pytest.importorskip("distributed")
-from tests.ensemble.cluster import Cluster, Killer
+from tests.studies.cluster import Cluster, Killer
 
 
 def run_with_faults(folder, arguments, workers, kills, scheduler_at):
@@ -26,12 +26,12 @@ def run_with_faults(folder, arguments, workers, kills, scheduler_at):
     died = 0
     with Cluster(folder / "first", workers) as cluster:
         killer = Killer(cluster, kills, seed=1, scheduler_at=scheduler_at)
-        with pytest.raises(lw.ensemble.ClusterError, match=r"scheduler cannot be reached[\s\S]*resume=True"):
+        with pytest.raises(lw.studies.ClusterError, match=r"scheduler cannot be reached[\s\S]*resume=True"):
             lw.ensemble(**arguments, store=folder / "store", client=cluster.address, progress=killer)
         assert killer.scheduler_killed
         died += killer.kills
     left = killer.moments[killer.kills :]
-    stored = len(lw.ensemble.open(folder / "store").store.finished())
+    stored = len(lw.studies.open(folder / "store").store.finished())
     with Cluster(folder / "second", workers) as cluster:
         killer = Killer(cluster, 0, seed=2)
         killer.moments = left

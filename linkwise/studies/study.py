@@ -10,10 +10,6 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.ensemble.designs import NAMES, Design, Seeds, make_design
-from linkwise.ensemble.fingerprint import fingerprint, model_fingerprint
-from linkwise.ensemble.inputs import Inputs
-from linkwise.ensemble.outcomes import Keep, as_keep
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
@@ -23,6 +19,10 @@ from linkwise.sim.events import as_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
+from linkwise.studies.designs import NAMES, Design, Seeds, make_design
+from linkwise.studies.fingerprint import fingerprint, model_fingerprint
+from linkwise.studies.inputs import Inputs
+from linkwise.studies.outcomes import Keep, as_keep
 
 Run = Callable[["Batch"], Any]
 
@@ -151,7 +151,7 @@ class Study:
     def _formulas(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Controls, forces and events with the formulas that they have now: the same wherever and whenever they run."""
         p = self.inputs.parameters({part.name: np.zeros((1, part.size)) for part in self.inputs.parts}, 1)
-        given = self.model, len(self.model.nominal_parameters) if p is None else p.shape[-1]
+        given = self.model, len(self.model.parameters.nominal) if p is None else p.shape[-1]
         found: dict[str, Any] = {}
         for name, parts in (
             ("control", as_elements(settings.get("control"))),

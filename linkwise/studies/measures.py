@@ -54,7 +54,7 @@ class Measured:
         if self.over_time not in _TIMES:
             raise UnknownNameError("way to look over time", self.over_time, _TIMES)
         if self.joint is not None:
-            self.model.joint(self.joint)
+            self.model.joints[self.joint]
 
     def __call__(self, trajectory: Trajectory) -> Array:
         """One number for each member (n)."""
@@ -74,7 +74,7 @@ class Measured:
         if self.channel == "energy":
             return values
         if self.joint is not None:
-            joint = self.model.joint(self.joint)
+            joint = self.model.joints[self.joint]
             values = values[..., joint.q_slice if self.channel == "q" else joint.v_slice]
         return np.asarray((np.abs(values) if self.absolute else values).max(axis=-1))
 
@@ -125,7 +125,7 @@ def crossing(model: Model, name: str, spec: Any) -> Event:
     known = ("joint", "reaches", "of", "terminal", "direction")
     if not isinstance(spec, Mapping) or not {"joint", "reaches"} <= set(spec) or set(spec) - set(known):
         raise InputError(f"the event {name!r} cannot be read", got=str(spec), allowed=f"{', '.join(known)}")
-    joint = model.joint(str(spec["joint"]))
+    joint = model.joints[str(spec["joint"])]
     rate = spec.get("of", "q") == "v"
     place = (joint.v_slice if rate else joint.q_slice).start
     function = CoordinateMeasure(place, rate, float(spec["reaches"]))

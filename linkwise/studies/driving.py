@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.ensemble.member_blocks import MemberBlock, Task, Template, joined
-from linkwise.ensemble.outcomes import DIED
-from linkwise.ensemble.store import AnyStore
-from linkwise.ensemble.study import Study
-from linkwise.ensemble.workers import Workers
 from linkwise.sim.progress import Progress
+from linkwise.studies.member_blocks import MemberBlock, Task, Template, joined
+from linkwise.studies.outcomes import DIED
+from linkwise.studies.store import AnyStore
+from linkwise.studies.study import Study
+from linkwise.studies.workers import Workers
 
 _ATTEMPTS = 2  # deaths of a process before its task is cut in half
 _UNWRITTEN = 3  # blocks that wait for the disk

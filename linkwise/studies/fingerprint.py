@@ -202,7 +202,7 @@ def this_gpu() -> str:
 def versions() -> dict[str, Any]:
     """Versions of linkwise, by number and by content, and of the packages that results depend on."""
     from linkwise import __version__
-    from linkwise.ensemble.fingerprint import code_fingerprint
+    from linkwise.studies.fingerprint import code_fingerprint
 
     found = {"linkwise": __version__, "linkwise code": code_fingerprint(), "python": platform.python_version()}
     for package in ("numpy", "scipy", "llvmlite"):

@@ -12,8 +12,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.ensemble import running
-from linkwise.ensemble.workers import ThisProcess
+from linkwise.studies import running
+from linkwise.studies.workers import ThisProcess
 
 psutil = pytest.importorskip("psutil")
 
@@ -93,7 +93,7 @@ def test_where_nobody_survives_there_are_no_results(monkeypatch, tmp_path):
     monkeypatch.setattr(running, "Pool", lambda study, workers: Fatal(study, 1))
     given = {"inputs": {"x": np.arange(6.0)}, "run": lambda batch: {"y": batch.inputs["x"][:, 0]}, "batch": 3}
     for where in ({}, {"store": tmp_path / "store"}):
-        with pytest.raises(lw.ensemble.WorkerError, match=r"no member[\s\S]*6 died; member 0: the process that ran it"):
+        with pytest.raises(lw.studies.WorkerError, match=r"no member[\s\S]*6 died; member 0: the process that ran it"):
             lw.ensemble(samples.planar_arm(), **given, workers=2, **where)
 
 
@@ -104,4 +104,4 @@ def never(trajectory):
 def test_a_search_without_a_cost_is_an_error():
     found = {"method": "rk4", "dt": 0.01, "duration": 0.05, "strategy": "random", "rounds": 2, "population": 3}
     with pytest.raises(lw.errors.InputError, match="no candidate of the search has a cost"):
-        lw.ensemble.search(samples.planar_arm(), {"gain": (0.0, 1.0)}, never, **found)
+        lw.studies.search(samples.planar_arm(), {"gain": (0.0, 1.0)}, never, **found)

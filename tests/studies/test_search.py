@@ -29,7 +29,7 @@ SETTINGS = {"control": push, "duration": 1.0, "method": "rk4", "dt": 0.1}
 def test_the_force_that_gets_there(strategy, close):
     """Mean cost over gusts of mean m: the best force is 2 - m, and the least cost the gusts' variance / 4."""
     gusts = np.random.default_rng(0).normal(0.3, 0.5, 20)
-    found = lw.ensemble.search(
+    found = lw.studies.search(
         slider(), {"force": (-5.0, 5.0)}, miss, {"gust": gusts}, 20, strategy=strategy, rounds=15, population=12,
         seed=1, threads=1, **SETTINGS,
     )  # fmt: skip
@@ -37,7 +37,7 @@ def test_the_force_that_gets_there(strategy, close):
     assert abs(found.cost - gusts.var() / 4) < close
     assert found.evaluations == 15 * 12 * 20
     assert found.history == sorted(found.history, reverse=True)
-    again = lw.ensemble.search(
+    again = lw.studies.search(
         slider(), {"force": (-5.0, 5.0)}, miss, {"gust": gusts}, 20, strategy=strategy, rounds=3, population=12,
         seed=1, threads=1, **SETTINGS,
     )  # fmt: skip
@@ -49,7 +49,7 @@ def test_candidates_that_fail_are_the_worst():
         q = trajectory.q[:, -1, 0]
         return np.where(q > 1.0, np.nan, (q - 2.0) ** 2)
 
-    found = lw.ensemble.search(
+    found = lw.studies.search(
         slider(),
         {"force": (-5.0, 5.0)},
         cost,
@@ -65,11 +65,11 @@ def test_candidates_that_fail_are_the_worst():
 
 def test_what_is_wrong_is_said():
     with pytest.raises(InputError, match="no room"):
-        lw.ensemble.search(slider(), {"force": (1.0, 1.0)}, miss)
+        lw.studies.search(slider(), {"force": (1.0, 1.0)}, miss)
     with pytest.raises(UnknownNameError, match="strategy"):
-        lw.ensemble.search(slider(), {"force": (0.0, 1.0), "gust": (0.0, 1.0)}, miss, strategy="cmaes", **SETTINGS)
+        lw.studies.search(slider(), {"force": (0.0, 1.0), "gust": (0.0, 1.0)}, miss, strategy="cmaes", **SETTINGS)
     with pytest.raises(InputError, match="in the bounds"):
-        lw.ensemble.search(slider(), {"force": (0.0, 1.0), "gust": (0.0, 1.0)}, miss, start=[2.0, 0.0], **SETTINGS)
+        lw.studies.search(slider(), {"force": (0.0, 1.0), "gust": (0.0, 1.0)}, miss, start=[2.0, 0.0], **SETTINGS)
 
 
 def test_downhill_along_exact_gradients():
@@ -86,7 +86,7 @@ def test_downhill_along_exact_gradients():
         return (error * error).sum()
 
     cost = lw.compile(misfit, model, {"masses": "p", "q": "q", "v": "v", "vdot": "v", "measured": "v"})
-    found = lw.ensemble.descend(cost, rng.uniform(0.1, 5.0, (2, 3)), (q, v, vdot, measured), bounds=(1e-3, 1e2))
+    found = lw.studies.descend(cost, rng.uniform(0.1, 5.0, (2, 3)), (q, v, vdot, measured), bounds=(1e-3, 1e2))
     # Links are uniform rods, yet their inertias are not parameters: τ = A m + b.
     base = model.inverse_dynamics(q, v, vdot, p=np.zeros(3))
     A = np.stack([model.inverse_dynamics(q, v, vdot, p=e) - base for e in np.eye(3)], axis=-1).reshape(-1, 3)

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.ensemble.designs import Seeds
-from linkwise.ensemble.outcomes import FAILED
-from linkwise.ensemble.running import run_study
-from linkwise.ensemble.study import Study
 from linkwise.errors import InputError, UnknownNameError, require_extra
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
+from linkwise.studies.designs import Seeds
+from linkwise.studies.outcomes import FAILED
+from linkwise.studies.running import run_study
+from linkwise.studies.study import Study
 
 Together = Literal["mean", "worst"]
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.ensemble.fingerprint import this_gpu, this_machine
-from linkwise.ensemble.outcomes import DONE, ERROR, EVENT, FAILED, MAX_STEPS, MOMENTS, ZENO, merged
-from linkwise.ensemble.study import Batch, Study
 from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
+from linkwise.studies.fingerprint import this_gpu, this_machine
+from linkwise.studies.outcomes import DONE, ERROR, EVENT, FAILED, MAX_STEPS, MOMENTS, ZENO, merged
+from linkwise.studies.study import Batch, Study
 
 _CODES = {"done": DONE, "event": EVENT, "failed": FAILED, "max_steps": MAX_STEPS, "zeno": ZENO}
 _PILOT = 8  # members that are run first, to learn shapes and times

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.ensemble.fingerprint import digest
-from linkwise.ensemble.outcomes import FAILED
-from linkwise.ensemble.results import Results
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.papers.figures import bar_figure, histogram_figure, scatter_figure
 from linkwise.papers.report_page import ReportPage
 from linkwise.sim.trajectory import Trajectory
+from linkwise.studies.fingerprint import digest
+from linkwise.studies.outcomes import FAILED
+from linkwise.studies.results import Results
 
 _FRAMES = 48
 _SIZE = 240.0
