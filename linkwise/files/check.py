@@ -221,7 +221,7 @@ def _limits(model: Model) -> Iterator[Problem]:
 def _meshes(model: Model) -> Iterator[Problem]:
     seen = set()
     shapes = [shape for body in model.bodies for shape in (*body.visuals, *body.collisions)]
-    for shape in (*shapes, *model.base_visuals, *model.base_collisions):
+    for shape in (*shapes, *model.base_visuals, *model._base_collisions):
         if shape.mesh is None or shape.mesh in seen:
             continue
         seen.add(shape.mesh)

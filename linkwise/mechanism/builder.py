@@ -377,8 +377,8 @@ class Builder:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         with paused(len(self._entries)):
             tree = joined(self._entries.values(), self._frames, allow_massless)
-            tree |= {"name": self.name, "gravity": self.gravity, "contact_excludes": tuple(self._contact_excludes)}
-            tree["base_collisions"] = (*self._world_collisions, *tree["base_collisions"])
+            tree |= {"name": self.name, "gravity": self.gravity, "_contact_excludes": tuple(self._contact_excludes)}
+            tree["_base_collisions"] = (*self._world_collisions, *tree["_base_collisions"])
             return tree | self._equipped(self._closed(Mechanism(**tree)))
 
     def build(self) -> Mechanism:

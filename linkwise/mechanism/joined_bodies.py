@@ -68,7 +68,7 @@ def joined(
         "frames": tuple(frames),
         "base_parts": tuple(base_parts),
         "base_visuals": tuple(base_visuals),
-        "base_collisions": tuple(base_collisions),
+        "_base_collisions": tuple(base_collisions),
     }
 
 

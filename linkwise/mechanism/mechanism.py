@@ -48,9 +48,9 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Configurations with a name: a read-only mapping of names to q (nq)."""
     _contact_scene: ContactScene | None = None
     """What may touch, if anything: see :meth:`with_contacts`."""
-    base_collisions: tuple[Geometry, ...] = ()
+    _base_collisions: tuple[Geometry, ...] = ()
     """Shapes for contact that are fixed to the world: the ground, and links that are welded to it."""
-    contact_excludes: tuple[tuple[str, str], ...] = ()
+    _contact_excludes: tuple[tuple[str, str], ...] = ()
     """Pairs of links, by name, whose shapes do not touch; either order."""
 
     def __post_init__(self) -> None:

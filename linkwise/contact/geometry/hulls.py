@@ -118,7 +118,7 @@ def with_hulls(mechanism: MechanismT, read: Callable[[Geometry], ArrayLike], mos
         return tuple(convex(shape, read(shape), most) if shape.kind == "mesh" else shape for shape in shapes)
 
     bodies = Named(replace(body, collisions=changed(body.collisions)) for body in mechanism.bodies)
-    return replace(mechanism, bodies=bodies, base_collisions=changed(mechanism.base_collisions))
+    return replace(mechanism, bodies=bodies, _base_collisions=changed(mechanism._base_collisions))
 
 
 def _hull(points: FloatArray) -> Any:

@@ -59,10 +59,10 @@ def meetings(
 
     Not tested are shapes of one body, shapes of a body and the one that its joint is on (but the world), shapes whose
     bits do not fit (see :class:`~linkwise.mechanism.description.Geometry`), and shapes of links that the mechanism's
-    ``contact_excludes`` name.
+    ``_contact_excludes`` name.
 
     Args:
-        mechanism: its bodies' ``collisions`` and its ``base_collisions`` are taken.
+        mechanism: its bodies' ``collisions`` and its ``_base_collisions`` are taken.
         ground: more shapes that are fixed to the world.
         only: names of links or of the bodies they are part of; of each two shapes one must belong to one of them. All,
             if not given.
@@ -73,7 +73,7 @@ def meetings(
     """
     known = {"world", *mechanism.bodies.names, *(frame.name for frame in mechanism.frames)}
     wanted = None if only is None else set(only)
-    apart = {frozenset(pair) for pair in (*mechanism.contact_excludes, *excludes)}
+    apart = {frozenset(pair) for pair in (*mechanism._contact_excludes, *excludes)}
     for name in (wanted or set()).union(*apart):
         if name not in known:
             raise UnknownNameError("link", name, sorted(known))
@@ -99,7 +99,7 @@ def meetings(
 def _outlines(mechanism: Mechanism, ground: Sequence[Geometry]) -> Iterator[Outline]:
     for body in mechanism.bodies:
         yield from (Outline(body.index, shape) for shape in body.collisions)
-    yield from (Outline(-1, shape) for shape in (*mechanism.base_collisions, *ground))
+    yield from (Outline(-1, shape) for shape in (*mechanism._base_collisions, *ground))
 
 
 def _names(mechanism: Mechanism, outline: Outline) -> set[str]:

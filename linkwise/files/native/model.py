@@ -7,6 +7,7 @@ of the one that was written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -20,8 +21,10 @@ from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Nam
 from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
+from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 
@@ -71,8 +74,9 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "bodies": bodies,
         "base_parts": mechanism.base_parts,
         "base_visuals": mechanism.base_visuals,
-        "base_collisions": mechanism.base_collisions,
-        "contact_excludes": mechanism.contact_excludes,
+        "base_collisions": mechanism._base_collisions,
+        "contact_excludes": mechanism._contact_excludes,
+        "contact_scene": _scene(mechanism._contact_scene),
         "frames": [
             {"name": each.name, "body": name(each.body), "placement": each.placement, "node": each.node}
             for each in mechanism.frames
@@ -87,6 +91,33 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "configurations": dict(mechanism.configurations),
         "sweeps": getattr(mechanism, "sweeps", "auto"),
     }
+
+
+def _scene(scene: ContactScene | None) -> dict[str, Any] | None:
+    """What may touch what, for a file."""
+    if scene is None:
+        return None
+
+    def plain(material: Material | None) -> dict[str, Any] | None:
+        if material is None:
+            return None
+        stiffness = None if material.is_rigid else material.stiffness
+        return {**vars(material), "friction": material.coefficients, "stiffness": stiffness}
+
+    grounds = [{**vars(ground), "material": plain(ground.material)} for ground in scene.grounds]
+    materials = [(name, plain(own)) for name, own in scene.materials]
+    return {**vars(scene), "grounds": grounds, "material": plain(scene.material), "materials": materials}
+
+
+def _checked_scene(scene: ContactScene | None, names: Sequence[str], at: At) -> ContactScene | None:
+    """What may touch what, if it names bodies of the model."""
+    if scene is None:
+        return None
+    given = [*(scene.only or ()), *(name for name, _ in scene.materials)]
+    for name in (*given, *(name for pair in (*(scene.between or ()), *scene.exclude) for name in pair)):
+        if name not in names:
+            at.inside("contact_scene").fail("there is no body of this name", got=repr(name), allowed=", ".join(names))
+    return scene
 
 
 def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str, Any]:
@@ -104,8 +135,9 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
         frames,
         record["base_parts"],
         tuple(replace(shape, source=source) for shape in record["base_visuals"]),
-        base_collisions=tuple(replace(shape, source=source) for shape in record["base_collisions"]),
-        contact_excludes=tuple(record["contact_excludes"]),
+        _base_collisions=tuple(replace(shape, source=source) for shape in record["base_collisions"]),
+        _contact_excludes=tuple(record["contact_excludes"]),
+        _contact_scene=_checked_scene(record["contact_scene"], [body.name for body in placed], at),
     )
     closed = _closed(tree, record["closures"], at)
     whole = _equipped(closed, record, at)

@@ -47,8 +47,10 @@ from linkwise.mechanism.actuation import (
     Spring,
 )
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
+from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.description import Kind as ShapeKind
+from linkwise.mechanism.materials import Material
 
 __all__ = ["FORMAT", "MODEL", "VERSION"]
 
@@ -508,6 +510,66 @@ REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independe
 
 ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
 
+
+def _material(friction: tuple[float, float], stiffness: float | None, **given: Any) -> Material:
+    mu = friction[0] if friction[0] == friction[1] else friction
+    return Material(mu, stiffness=math.inf if stiffness is None else stiffness, **given)
+
+
+MATERIAL = Record(
+    {
+        "friction": (Numbers(2), REQUIRED),
+        "torsion": (Number(0.0), 0.0),
+        "rolling": (Number(0.0), 0.0),
+        "restitution": (Number(0.0), 0.0),
+        "threshold": (Number(0.0), 0.01),
+        "impact": (Text(("newton", "poisson")), "newton"),
+        "stiffness": (OrNone(Number(0.0)), None),
+        "damping": (Number(0.0), 0.0),
+        "law": (Text(("linear", "hunt_crossley")), "linear"),
+        "direction": (Numbers(3), (1.0, 0.0, 0.0)),
+        "name": (Text(), ""),
+    },
+    _material,
+)
+
+GROUND = Record(
+    {
+        "placement": (Pose(), IDENTITY),
+        "material": (OrNone(MATERIAL), None),
+        "velocity": (Numbers(3), (0.0, 0.0, 0.0)),
+        "spin": (Numbers(3), (0.0, 0.0, 0.0)),
+        "shape": (GEOMETRY, REQUIRED),
+        "name": (Text(), "ground"),
+    },
+    Ground,
+)
+
+_USUAL = ContactRules()
+CONTACT_RULES = Record(
+    {
+        "solver": (Text(("auto", "dual", "primal")), _USUAL.solver),
+        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "newton", "passes")},
+        **{name: (Number(0.0), getattr(_USUAL, name)) for name in ("tolerance", "recovery", "friction_speed")},
+        **{name: (Flag(), getattr(_USUAL, name)) for name in ("joint_limits", "joint_friction")},
+    },
+    ContactRules,
+)
+
+_TWO_NAMES = _Outcome(Text(), Text())
+CONTACT_SCENE = Record(
+    {
+        "grounds": (ListOf(GROUND), _NONE),
+        "material": (MATERIAL, REQUIRED),
+        "materials": (ListOf(_Outcome(Text(), MATERIAL)), _NONE),
+        "only": (OrNone(ListOf(Text())), None),
+        "between": (OrNone(ListOf(_TWO_NAMES)), None),
+        "exclude": (ListOf(_TWO_NAMES), _NONE),
+        "rules": (CONTACT_RULES, REQUIRED),
+    },
+    ContactScene,
+)
+
 MODEL = Record(
     {
         "format": (Text((FORMAT,)), REQUIRED),
@@ -520,6 +582,7 @@ MODEL = Record(
         "base_visuals": (ListOf(GEOMETRY), _NONE),
         "base_collisions": (ListOf(GEOMETRY), _NONE),
         "contact_excludes": (ListOf(_Outcome(Text(), Text())), _NONE),
+        "contact_scene": (OrNone(CONTACT_SCENE), None),
         "frames": (ListOf(FRAME), _NONE),
         "closures": (ListOf(_Closing()), _NONE),
         "closure_solver": (Text(), "auto"),

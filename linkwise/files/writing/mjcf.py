@@ -133,7 +133,7 @@ class _Writer:
 
     def write(self) -> None:
         m = self.mechanism
-        self.shapes(self.world, m.base_visuals, m.base_collisions)
+        self.shapes(self.world, m.base_visuals, m._base_collisions)
         for body, joint in zip(m.bodies, m.joints, strict=True):
             self.body(body, joint)
         for frame in m.frames:
@@ -149,7 +149,7 @@ class _Writer:
             self.spring(spring)
         for sensor in m.sensors:
             self.sensor(sensor)
-        for a, b in m.contact_excludes:
+        for a, b in m._contact_excludes:
             self.exclude(a, b)
         self.keyframes()
         if depth_first(m) != list(range(len(m.bodies))):

@@ -84,8 +84,8 @@ class _Writer:
     def write(self) -> None:
         m = self.mechanism
         element(self.root, "link", name="world")
-        self.welded("world", m.base_parts, m.base_visuals, m.base_collisions, -1)
-        if m.contact_excludes:
+        self.welded("world", m.base_parts, m.base_visuals, m._base_collisions, -1)
+        if m._contact_excludes:
             self.lost.add("which links do not touch: that is said in an SRDF file")
         for body, joint in zip(m.bodies, m.joints, strict=True):
             parent = "world" if body.parent < 0 else m.bodies[body.parent].name

@@ -74,8 +74,8 @@ def apart(mechanism: Mechanism) -> Pieces:
         list(mechanism.sensors),
         list(mechanism.springs),
         {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
-        list(mechanism.base_collisions),
-        list(mechanism.contact_excludes),
+        list(mechanism._base_collisions),
+        list(mechanism._contact_excludes),
     )
 
 
@@ -96,8 +96,8 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         frames=tuple(replace(frame, body=number[on]) for frame, on in pieces.frames),
         base_parts=tuple(pieces.base_parts),
         base_visuals=tuple(pieces.base_visuals),
-        base_collisions=tuple(pieces.base_collisions),
-        contact_excludes=tuple(pieces.contact_excludes),
+        _base_collisions=tuple(pieces.base_collisions),
+        _contact_excludes=tuple(pieces.contact_excludes),
         closures=Named(),
         _closure_reference=None,
         closure_solver="auto" if mechanism._closure_reference is not None else mechanism.closure_solver,

@@ -73,15 +73,15 @@ def test_the_pairs_are_those_of_mujoco(robot):
 
 
 def test_a_file_brings_its_floor_its_bits_and_its_excluded_pairs(robot, tmp_path):
-    assert [shape.kind for shape in robot.base_collisions] == ["plane", "box"]
-    excluded = {frozenset(pair) for pair in robot.contact_excludes}
+    assert [shape.kind for shape in robot._base_collisions] == ["plane", "box"]
+    excluded = {frozenset(pair) for pair in robot._contact_excludes}
     assert excluded == {frozenset(("arm", "lower")), frozenset(("ball", "upper"))}
     assert [(s.contype, s.conaffinity) for s in robot.bodies["base"].collisions] == [(1, 1), (2, 1)]
     assert {s.kind for s in robot.bodies["lower"].collisions} == {"ellipsoid", "cylinder"}
     robot.save(tmp_path / "robot.lw.json")
     again = lw.load(tmp_path / "robot.lw.json")
     assert links(meetings(again)) == links(meetings(robot))
-    assert again.base_collisions == robot.base_collisions
+    assert again._base_collisions == robot._base_collisions
     written = tmp_path / "written.xml"
     assert any("alone do not touch: here 'foot' is one body" in loss for loss in robot.save(written))
     again, before = (Counter((p.a.body, p.b.body) for p in meetings(m)) for m in (lw.load(written), robot))
@@ -104,11 +104,11 @@ def test_only_some_links_and_more_excludes(robot):
 
 
 def test_edits_keep_shapes_and_pairs(robot):
-    everything = sum(len(body.collisions) for body in robot.bodies) + len(robot.base_collisions)
+    everything = sum(len(body.collisions) for body in robot.bodies) + len(robot._base_collisions)
     locked = robot.locked([joint.name for joint in robot.joints[1:]])
-    assert sum(len(body.collisions) for body in locked.bodies) + len(locked.base_collisions) == everything
-    assert any("hand" in pair for pair in robot.renamed({"arm": "hand"}).contact_excludes)
-    seen = robot.mirrored("xy").base_collisions[0]
+    assert sum(len(body.collisions) for body in locked.bodies) + len(locked._base_collisions) == everything
+    assert any("hand" in pair for pair in robot.renamed({"arm": "hand"})._contact_excludes)
+    seen = robot.mirrored("xy")._base_collisions[0]
     np.testing.assert_allclose(np.array(seen.placement)[:3, 2], (0, 0, -1))
     assert np.linalg.det(np.array(seen.placement)[:3, :3]) == pytest.approx(1.0)
 
@@ -121,7 +121,7 @@ def test_height_fields(tmp_path):
     </worldbody></mujoco>'''
     path = tmp_path / "field.xml"
     path.write_text(text)
-    (field,) = lw.load(path).base_collisions
+    (field,) = lw.load(path)._base_collisions
     assert field.size == (2.0, 4.0)
     m = mujoco.MjModel.from_xml_string(text)
     np.testing.assert_allclose(np.array(field.heights), 0.5 * m.hfield_data.reshape(2, 3))
@@ -132,7 +132,7 @@ def test_sdf_planes_ellipsoids_and_bit_masks(tmp_path):
     path.write_text(SDF)
     with pytest.warns(lw.errors.ModelWarning):
         world = lw.load(path)
-    shapes = {s.kind: s for s in (*world.base_collisions, *(s for body in world.bodies for s in body.collisions))}
+    shapes = {s.kind: s for s in (*world._base_collisions, *(s for body in world.bodies for s in body.collisions))}
     np.testing.assert_allclose(np.array(shapes["plane"].placement)[:3, 2], (0, 1, 0), atol=1e-15)
     assert shapes["ellipsoid"].size == (0.1, 0.2, 0.3)
     assert (shapes["ellipsoid"].contype, shapes["ellipsoid"].conaffinity) == (2, 2)
