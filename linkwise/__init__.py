@@ -67,7 +67,10 @@ if TYPE_CHECKING:
         Rolling,
     )
     from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+    from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
+    from linkwise.mechanism.muscles import HillMuscle, Muscle
     from linkwise.mechanism.placement import transform
+    from linkwise.mechanism.wrapping import Wrap
     from linkwise.model.model import Model, ModelBuilder
     from linkwise.sim.actuators import (
         PD,
@@ -132,7 +135,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "Closure", "RelativePose", "Distance", "PointOnCurve", "PointOnPlane", "PointOnSurface", "PrescribedFrame",
     "Rolling", "Relation", "Coupling", "PolynomialCoupling", "JointFunction", "Prescribed", "RateFunction",
     # what drives and measures a model, as files describe it
-    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "PathTransmission", "Spring", "Sensor",
+    "Actuator", "Activation", "JointTransmission", "FrameTransmission", "PathTransmission", "Wrap", "Spring", "Sensor",
+    "Muscle", "HillMuscle", "GravityCompensation", "FluidBox", "FluidEllipsoid",
     # goals of inverse kinematics
     "Reach", "Aim", "Balance", "Reached",
     # deformable bodies
@@ -181,6 +185,9 @@ _MODULES = {
         "PolynomialCoupling", "Prescribed", "PrescribedFrame", "RateFunction", "Relation", "RelativePose", "Rolling",
     ),
     "linkwise.mechanism.description": ("Geometry", "JointLimits", "Mimic"),
+    "linkwise.mechanism.fields": ("FluidBox", "FluidEllipsoid", "GravityCompensation"),
+    "linkwise.mechanism.muscles": ("HillMuscle", "Muscle"),
+    "linkwise.mechanism.wrapping": ("Wrap",),
     "linkwise.joints.check": ("check_joint",),
     "linkwise.joints": (
         "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute",

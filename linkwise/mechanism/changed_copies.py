@@ -14,7 +14,8 @@ from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
-from linkwise.mechanism.equipment import fitted_drives, fitted_sensors
+from linkwise.mechanism.equipment import fitted_drives, fitted_fields, fitted_sensors
+from linkwise.mechanism.fields import Field
 
 if TYPE_CHECKING:
     from linkwise.mechanism.mechanism import Mechanism
@@ -77,15 +78,26 @@ class ChangedCopies:
         chosen = fitted_drives(self._mechanism, actuators, "actuator")
         left = {actuator.name for actuator in chosen}
         sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
-        return replace(self, actuators=chosen, sensors=fitted_sensors(self._mechanism, sensors, chosen))
+        return replace(self, actuators=chosen, sensors=fitted_sensors(self._mechanism, sensors, chosen, self.springs))
 
     def with_sensors(self, sensors: Iterable[Sensor]) -> Self:
         """A copy with these sensors and no others."""
-        return replace(self, sensors=fitted_sensors(self._mechanism, sensors, self.actuators))
+        return replace(self, sensors=fitted_sensors(self._mechanism, sensors, self.actuators, self.springs))
 
     def with_springs(self, springs: Iterable[Spring]) -> Self:
-        """A copy with these springs across joints and no others; those of the joints stay."""
-        return replace(self, springs=fitted_drives(self._mechanism, springs, "spring"))
+        """A copy with these springs across joints and no others; those of the joints stay.
+
+        Sensors of springs that are gone, are gone with them.
+        """
+        chosen = fitted_drives(self._mechanism, springs, "spring")
+        left = {spring.name for spring in chosen}
+        sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "spring" or s.target in left]
+        fitted = fitted_sensors(self._mechanism, sensors, self.actuators, chosen)
+        return replace(self, springs=chosen, sensors=fitted)
+
+    def with_fields(self, fields: Iterable[Field]) -> Self:
+        """A copy with these fields, of gravity compensation and of a fluid, and no others."""
+        return replace(self, fields=fitted_fields(self._mechanism, fields))
 
     def with_closure(
         self,
@@ -147,6 +159,7 @@ class ChangedCopies:
         base_parts: Any
         actuators: Any
         sensors: Any
+        springs: Any
         closures: Any
         configurations: Any
         parameter_names: Any

@@ -14,7 +14,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.files.native import schema
+from linkwise.files.native import equipment_schema, schema
 from linkwise.files.native.text import line_of
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.integrals import ModalIntegrals
@@ -205,10 +205,16 @@ def test_every_field_is_stored() -> None:
         (ModalIntegrals, schema.INTEGRALS.fields),
         (Reduction, schema.REDUCTION.fields),
         (Mechanism, schema.MODEL.fields),
-        (lw.Actuator, schema.ACTUATOR.fields),
-        (lw.Activation, schema.ACTIVATION.fields),
-        (lw.Sensor, schema.SENSOR.fields),
-        (lw.Spring, schema.SPRING.fields),
+        (lw.Actuator, equipment_schema.ACTUATOR.fields),
+        (lw.Activation, equipment_schema.ACTIVATION.fields),
+        (lw.Sensor, equipment_schema.SENSOR.fields),
+        (lw.Spring, equipment_schema.SPRING.fields),
+        (lw.Muscle, equipment_schema.MUSCLE.records["muscle"].fields),
+        (lw.HillMuscle, equipment_schema.MUSCLE.records["hill"].fields),
+        (lw.Wrap, equipment_schema.Stop.wrap.fields),
+        (lw.GravityCompensation, equipment_schema.FIELD.records["gravity_compensation"].fields),
+        (lw.FluidBox, equipment_schema.FIELD.records["fluid_box"].fields),
+        (lw.FluidEllipsoid, equipment_schema.FIELD.records["fluid_ellipsoid"].fields),
     ):
         names = {each.name for each in fields(kind)} - derived - {"type", "joints"}
         assert {{"parameter_names": "parameters"}.get(name, name) for name in names} <= set(stored), kind
