@@ -161,6 +161,8 @@ class HillMuscle:
         for what in ("optimal_length", "v_max", "passive_strain", "least", "start"):
             if not getattr(self, what) > 0.0:
                 raise InputError(f"the {what} of a muscle is not positive", got=getattr(self, what), allowed="> 0")
+        if self.tendon_stiffness is not None and not self.slack_length > 0.0:
+            raise InputError("a tendon that stretches has a length", got=self.slack_length, allowed="slack_length > 0")
         if not 0.0 <= self.pennation < 0.5 * math.pi:
             raise InputError("a fibre cannot stand so", got=f"{self.pennation} rad", allowed="0 <= pennation < π/2")
 
