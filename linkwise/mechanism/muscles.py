@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.spatial.scalar import Scalar, exp, log, sinh, sqrt, where
+from linkwise.spatial.scalar import Scalar, exp, log, sinh, sqrt, where, within
 
 __all__ = ["HillMuscle", "Muscle"]
 
@@ -189,12 +189,12 @@ class HillMuscle:
         return -self.force * law * cosine
 
     def rate(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Sequence[Scalar]) -> list[Scalar]:
-        """How the fibre's length changes, 1/s: so fast that fibre and tendon pull alike."""
+        """How the fibre's length changes, 1/s: so fast that fibre and tendon pull alike, but no faster than v_max."""
         if self.tendon_stiffness is None:
             return []
         a = where(a > self.least, a, self.least)
         at_speed = (self._tendon(l, x[0]) / self._cosine(x[0]) - self._passive(x[0])) / (a * active_at_length(x[0]))
-        return [self.v_max * speed_of(at_speed)]
+        return [self.v_max * speed_of(within(at_speed, active_at_speed(-1.0), active_at_speed(1.0)))]
 
     def _fibre(self, l: Scalar) -> tuple[Scalar, Scalar]:
         """Its length by the optimal one, and cos α, behind a stiff tendon."""

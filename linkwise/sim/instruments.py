@@ -265,19 +265,15 @@ def _drive_forces(run: _Run, numbers: Sequence[int]) -> Array:
 
 
 def _on_tendon(run: _Run, sensor: Sensor) -> Array:
-    """The force that drives exert along a tendon: of those that act along all of its way, by their gear."""
+    """The sum of the forces of the drives that act along all of a tendon's way, as in MuJoCo before their gears."""
     way = run.model.springs[sensor.target].transmission
     if run.drives is None:
         raise InputError(
             f"the sensor {sensor.name!r} reads the force of drives, which depends on their control",
             do="lw.Sensors(drives=actuators) with the lw.Actuators of the run",
         )
-    found = np.zeros((*run.q.shape[:-1], 1))
-    for k, actuator in enumerate(run.drives.actuators):
-        gear = ratio(actuator.transmission, way)
-        if gear is not None:
-            found = found + gear * _drive_forces(run, [k])
-    return found
+    drives = enumerate(run.drives.actuators)
+    return _drive_forces(run, [k for k, actuator in drives if ratio(actuator.transmission, way) is not None])
 
 
 def _times(A: Array, x: Array) -> Array:
