@@ -140,6 +140,8 @@ Transmission = JointTransmission | FrameTransmission | PathTransmission
 
 def ratio(one: Transmission, other: Transmission) -> float | None:
     """How many times the length of one is that of the other; None where they do not run the same way."""
+    x: dict[Any, float]
+    y: dict[Any, float]
     if isinstance(one, JointTransmission) and isinstance(other, JointTransmission):
         x, y = ({(joint, k): g for joint, gear in way.gears for k, g in enumerate(gear)} for way in (one, other))
     elif isinstance(one, PathTransmission) and isinstance(other, PathTransmission):

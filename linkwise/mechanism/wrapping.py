@@ -65,18 +65,18 @@ class Wrap:
     def touch(self, a: Point, b: Point, side: Point | None = None) -> Touch:
         """Where the way from a to b touches; all points (3) in the axes of the shape."""
         ex, ey = _plane_through(a, b) if self.shape == "sphere" else ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-        flat = [(_dot(point, ex), _dot(point, ey)) for point in (a, b)]
+        one, two = ((_dot(point, ex), _dot(point, ey)) for point in (a, b))
         if side is None:
-            found = _around(*flat, None, self.radius)
+            found = _around(one, two, None, self.radius)
         else:
             towards = _unit([_dot(side, ex), _dot(side, ey)])
             inside = _dot(side, side) < self.radius**2
-            around, within = _around(*flat, towards, self.radius), _within(*flat, self.radius)
+            around, within = _around(one, two, towards, self.radius), _within(one, two, self.radius)
             found = _chosen(inside, within, around)
         touches, arc, (ax, ay), (bx, by) = found
         first, last = ([x * u + y * w for u, w in zip(ex, ey, strict=True)] for x, y in ((ax, ay), (bx, by)))
         if self.shape == "cylinder":
-            before, after = _distance((ax, ay), flat[0]), _distance((bx, by), flat[1])
+            before, after = _distance((ax, ay), one), _distance((bx, by), two)
             slope = (b[2] - a[2]) / _positive(before + arc + after)
             first[2], last[2] = a[2] + slope * before, a[2] + slope * (before + arc)
             arc = arc * sqrt(1.0 + slope * slope)
