@@ -157,12 +157,12 @@ class PolynomialWritten:
     file: str | None = None
 
 
-Equipment = TypeVar("Equipment", Actuator, Sensor, Spring)
+Equipment = TypeVar("Equipment", bound=Actuator | Sensor | Spring | Field)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written(Generic[Equipment]):
-    """An actuator, a sensor or a spring, and where it stands in the file."""
+    """An actuator, a sensor, a spring or a field, and where it stands in the file."""
 
     what: Equipment
     line: int

@@ -140,18 +140,20 @@ Transmission = JointTransmission | FrameTransmission | PathTransmission
 
 def ratio(one: Transmission, other: Transmission) -> float | None:
     """How many times the length of one is that of the other; None where they do not run the same way."""
-    x: dict[Any, float]
-    y: dict[Any, float]
-    if isinstance(one, JointTransmission) and isinstance(other, JointTransmission):
-        x, y = ({(joint, k): g for joint, gear in way.gears for k, g in enumerate(gear)} for way in (one, other))
-    elif isinstance(one, PathTransmission) and isinstance(other, PathTransmission):
-        x, y = ({(stops, k): factor for k, (stops, factor) in enumerate(way.paths)} for way in (one, other))
-    else:
-        return None
+    x, y = _factors(one), _factors(other)
     found = next((x[place] / number for place, number in y.items() if number and place in x), None)
-    if found is None or x.keys() != y.keys():
+    if type(one) is not type(other) or found is None or x.keys() != y.keys():
         return None
     return found if all(math.isclose(x[place], found * y[place], rel_tol=1e-12) for place in x) else None
+
+
+def _factors(way: Transmission) -> dict[Any, float]:
+    """The factor of each part of a length in it."""
+    if isinstance(way, JointTransmission):
+        return {(joint, k): g for joint, gear in way.gears for k, g in enumerate(gear)}
+    if isinstance(way, PathTransmission):
+        return {(stops, k): factor for k, (stops, factor) in enumerate(way.paths)}
+    return {}
 
 
 ACTIVATIONS = ("integrator", "filter", "muscle")

@@ -142,7 +142,7 @@ class HillMuscle:
         >>> import linkwise as lw
         >>> soleus = lw.HillMuscle(force=3549.0, optimal_length=0.05, slack_length=0.25, pennation=0.436)
         >>> round(soleus.pull(1.0, 0.25 + 0.05 * 0.906, 0.0), 0)  # N
-        -3227.0
+        -3222.0
     """
 
     force: float
