@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_refused(add: Any, message: str) -> None:
         (lambda: lw.Actuator("m", "a"), "no transmission"),  # type: ignore[arg-type]
         (lambda: lw.Actuator("m", lw.JointTransmission({"a": 1}), gain=(1, 2)), "wrong length"),  # type: ignore[arg-type]
         (lambda: lw.Actuator("m", lw.JointTransmission({"a": 1}), force_range=(1, -1)), "no room"),
-        (lambda: lw.Activation("muscle"), "integrator"),  # type: ignore[arg-type]
+        (lambda: lw.Activation("thyristor"), "integrator"),  # type: ignore[arg-type]
         (lambda: lw.Activation("filter", 0.0), "time constant"),
         (lambda: lw.Sensor("s", "nose", "hull"), "no kind of sensor"),
         (lambda: lw.Sensor("s", "gyroscope"), "fixed to nothing"),
