@@ -442,6 +442,21 @@ def test_options_of_the_file_count() -> None:
     assert "a group that is switched off" in left_out(caught)
 
 
+def test_meshes_are_found_beside_the_file_that_names_them(tmp_path: Any) -> None:
+    for folder in ("assets/parts", "assets/geometry"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "assets" / "geometry" / "t.stl").write_bytes(_tetrahedron())
+    part = '<mujocoinclude><mesh name="t" file="../geometry/t.stl"/></mujocoinclude>'
+    (tmp_path / "assets" / "parts" / "meshes.xml").write_text(part)
+    main = tmp_path / "m.xml"
+    main.write_text(
+        '<mujoco><asset><include file="assets/parts/meshes.xml"/></asset>'
+        '<worldbody><body><joint/><geom type="mesh" mesh="t"/></body></worldbody></mujoco>'
+    )
+    theirs = mujoco.MjModel.from_xml_path(str(main))
+    assert lw.load(main).bodies[0].mass == pytest.approx(float(theirs.body_mass[1]), rel=1e-12)
+
+
 def test_files_are_read_from_the_given_folders_only(tmp_path: Any) -> None:
     stl = _tetrahedron()
     (tmp_path / "main" / "parts").mkdir(parents=True)
