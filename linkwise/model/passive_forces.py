@@ -25,7 +25,7 @@ from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import Methods
 from linkwise.model.memory import Memory
-from linkwise.model.transmissions import Places, add_pulled, add_wrench, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import MovingFrames, add_pulled, add_wrench, joint_forces, length, speed, wrenches
 from linkwise.spatial.scalar import Scalar, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
@@ -114,7 +114,7 @@ class PassiveForces:
                     friction[i] = friction[i] - tanh(v[i] * (m / self.friction_speed)) * (f * m)
         for stiffness, rate, i, stretch in self._stretched(q):
             springs[i] = springs[i] - stretch * (stiffness * rate)
-        places = Places(self.model, q, v, p)
+        places = MovingFrames(self.model, q, v, p)
         for spring in self.model.springs:
             if isinstance(spring.transmission, JointTransmission):
                 for cause, pull in self._pulls(spring, places):
@@ -124,7 +124,7 @@ class PassiveForces:
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
         """For each cause and the name of a body, [moment, force] (6) at its origin and in its axes."""
         found: dict[str, dict[str, list[Scalar]]] = {}
-        places = Places(self.model, q, v, p)
+        places = MovingFrames(self.model, q, v, p)
         for spring in self.model.springs:
             if self._acts(spring) and not isinstance(spring.transmission, JointTransmission):
                 felt = wrenches(places, spring.transmission)
@@ -156,7 +156,7 @@ class PassiveForces:
         total: Scalar = 0.0
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
-        places = Places(self.model, q, None, p)
+        places = MovingFrames(self.model, q, None, p)
         for spring in self.model.springs if self.springs else ():
             if spring.stiffness:
                 d = self._stretch(spring, places)
@@ -177,7 +177,7 @@ class PassiveForces:
                     x = q[joint.q_slice.start + i]
                     yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
 
-    def _pulls(self, spring: Spring, places: Places) -> Iterator[tuple[str, Scalar]]:
+    def _pulls(self, spring: Spring, places: MovingFrames) -> Iterator[tuple[str, Scalar]]:
         """The forces along its transmission of a spring across joints, by cause."""
         if self.springs and spring.stiffness:
             yield "springs", self._stretch(spring, places) * (-spring.stiffness)
@@ -186,7 +186,7 @@ class PassiveForces:
         if self.friction and spring.friction:
             yield "friction", tanh(speed(places, spring.transmission) / self.friction_speed) * (-spring.friction)
 
-    def _stretch(self, spring: Spring, places: Places) -> Scalar:
+    def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
         """How far beyond its slack."""
         l = length(places, spring.transmission)
         low, high = spring.rest

@@ -30,7 +30,7 @@ class Stretch(NamedTuple):
     pulls: dict[str, Any]
 
 
-class Places:
+class MovingFrames:
     """Where frames are in one state and how they move, each found once.
 
     Args:
@@ -137,7 +137,7 @@ class Places:
         return list(X[:3, :3].T @ (self.pose(around.side)[:3, 3] - X[:3, 3]))
 
 
-def length(places: Places, transmission: Transmission) -> Scalar:
+def length(places: MovingFrames, transmission: Transmission) -> Scalar:
     """Σ g·q; of a ball joint, g · log q; of a tendon through space, the length of its way."""
     if isinstance(transmission, PathTransmission):
         return places.stretch(transmission).length
@@ -154,7 +154,7 @@ def length(places: Places, transmission: Transmission) -> Scalar:
     return total
 
 
-def speed(places: Places, transmission: Transmission) -> Scalar:
+def speed(places: MovingFrames, transmission: Transmission) -> Scalar:
     """l̇."""
     total: Scalar = 0.0
     if isinstance(transmission, JointTransmission):
@@ -186,7 +186,7 @@ def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: l
                 tau[i] = tau[i] + force * (g * m)
 
 
-def wrenches(places: Places, transmission: Transmission) -> dict[str, list[Scalar]]:
+def wrenches(places: MovingFrames, transmission: Transmission) -> dict[str, list[Scalar]]:
     """For f = 1, what each body feels: [moment, force] (6) at its origin, in its frame."""
     found: dict[str, list[Scalar]] = {}
     if isinstance(transmission, FrameTransmission):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Activation, Actuator, Transmission
 from linkwise.model.model import Model
-from linkwise.model.transmissions import Places, add_pulled, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import MovingFrames, add_pulled, joint_forces, length, speed, wrenches
 from linkwise.sim.elements import Element, Scalar, Vector
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
@@ -103,9 +103,9 @@ class Actuators(Element):
 
     def forces(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """F of each actuator along its transmission, N m or N."""
-        return self._forces(Places(self.model, q, v, own_parameters(self.model, p)), t, x, p)
+        return self._forces(MovingFrames(self.model, q, v, own_parameters(self.model, p)), t, x, p)
 
-    def _forces(self, places: Places, t: Scalar, x: Vector, p: Vector) -> list[Scalar]:
+    def _forces(self, places: MovingFrames, t: Scalar, x: Vector, p: Vector) -> list[Scalar]:
         found = []
         for actuator, _, a, own in self._given(t, places.q, places.v, x, p):
             if actuator.activation is not None:
@@ -127,7 +127,7 @@ class Actuators(Element):
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """What bodies feel of actuators at frames."""
-        places = Places(self.model, q, v, own_parameters(self.model, p))
+        places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
         felt = [wrenches(places, actuator.transmission) for actuator in self.actuators]
         if not any(felt):
             return None
@@ -139,7 +139,7 @@ class Actuators(Element):
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """ȧ, and those of muscles; nothing leads out of the range of an activation."""
         found: list[Scalar] = []
-        places = Places(self.model, q, v, own_parameters(self.model, p))
+        places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
         for actuator, u, a, own in self._given(t, q, v, x, p):
             if actuator.activation is not None:
                 found.append(_rate(actuator.activation, u, a))
@@ -179,7 +179,7 @@ def _rate(activation: Activation, u: Scalar, a: Scalar) -> Scalar:
     return rate
 
 
-def _affine(places: Places, way: Transmission, numbers: Sequence[float]) -> Scalar:
+def _affine(places: MovingFrames, way: Transmission, numbers: Sequence[float]) -> Scalar:
     constant, per_length, per_speed = numbers
     total: Scalar = constant
     if per_length:

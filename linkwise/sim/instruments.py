@@ -12,7 +12,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import Sensor, Transmission, ratio
 from linkwise.memoized import cached_property
-from linkwise.model.transmissions import Places, length, speed
+from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Actuators
 from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
 from linkwise.sim.targets import own_parameters
@@ -249,7 +249,7 @@ def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
 def _along(run: _Run, way: Transmission, what: str) -> Array:
     """The length of a transmission, or its rate."""
     text, model = (length if what == "position" else speed), run.model
-    return run.by_sample(lambda t, q, v, x, p: float(text(Places(model, q, v, own_parameters(model, p)), way)))
+    return run.by_sample(lambda t, q, v, x, p: float(text(MovingFrames(model, q, v, own_parameters(model, p)), way)))
 
 
 def _drive_forces(run: _Run, numbers: Sequence[int]) -> Array:

@@ -13,7 +13,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.actuation import Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
-from linkwise.model.transmissions import Places, length, speed
+from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.spatial.scalar import Scalar, where
 
 Flat = Sequence[Scalar]
@@ -85,16 +85,16 @@ class TendonLimit:
     side: float
     stiffness: float
 
-    def _depth(self, places: Places) -> Scalar:
+    def _depth(self, places: MovingFrames) -> Scalar:
         return (length(places, self.way) - self.bound) * self.side
 
-    def push(self, places: Places, loss: float) -> Scalar:
+    def push(self, places: MovingFrames, loss: float) -> Scalar:
         """K δ (1 + loss δ̇) against the depth δ, and never a pull: the force along the transmission."""
         depth, rate = self._depth(places), speed(places, self.way) * self.side
         push = depth * self.stiffness * (1.0 + rate * loss)
         return where(depth > 0.0, where(push < 0.0, 0.0, push), 0.0) * -self.side
 
-    def energy(self, places: Places) -> Scalar:
+    def energy(self, places: MovingFrames) -> Scalar:
         """½ k δ²."""
         depth = self._depth(places)
         return where(depth > 0.0, depth * depth * (0.5 * self.stiffness), 0.0)
@@ -164,7 +164,7 @@ def limits_of_tendons(model: Model, limit_time: float) -> list[TendonLimit]:
         if not np.isfinite(spring.limits).any():
             continue
         q = np.asarray(model.neutral(), float)
-        arms = np.array([speed(Places(model, q, unit), spring.transmission) for unit in np.eye(model.nv)], float)
+        arms = np.array([speed(MovingFrames(model, q, unit), spring.transmission) for unit in np.eye(model.nv)], float)
         yielding = float(arms @ np.linalg.solve(model.mass_matrix(q), arms))
         stiffness = (1.0 / yielding if yielding > 0.0 else 1.0) / limit_time**2
         ends = zip(spring.limits, (-1.0, 1.0), strict=True)

@@ -25,7 +25,7 @@ from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
 from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
-from linkwise.model.transmissions import Places, add_pulled, joint_forces, wrenches
+from linkwise.model.transmissions import MovingFrames, add_pulled, joint_forces, wrenches
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
@@ -318,14 +318,14 @@ class Motion:
                     out[i] = out[i] + force
         for tendon in self.tendon_limits:
             if isinstance(tendon.way, JointTransmission):
-                push = tendon.push(Places(self.model, q, v), self.rules.limit_loss)
+                push = tendon.push(MovingFrames(self.model, q, v), self.rules.limit_loss)
                 joint_forces(self.model, tendon.way, push, out)
         return out
 
     def limit_wrenches(self, q: Flat, v: Flat, p: Flat) -> dict[str, list[Scalar]]:
         """What bodies feel of the limits of tendons through space: for each, by name, [moment, force] (6)."""
         found: dict[str, list[Scalar]] = {}
-        places = Places(self.model, q, v, self.model_parameters(p))
+        places = MovingFrames(self.model, q, v, self.model_parameters(p))
         for limit in self.tendon_limits:
             if not isinstance(limit.way, JointTransmission):
                 add_pulled(found, wrenches(places, limit.way), limit.push(places, self.rules.limit_loss))
@@ -563,7 +563,7 @@ class Motion:
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)
-        places = Places(self.model, q, None, self.model_parameters(p))
+        places = MovingFrames(self.model, q, None, self.model_parameters(p))
         for tendon in self.tendon_limits:
             total = total + tendon.energy(places)
         return total

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.files.mjcf import to_mujoco
-from linkwise.model.transmissions import Places, length
+from linkwise.model.transmissions import MovingFrames, length
 from linkwise.sim.motion import Motion
 from tests.oracles.eager import Eager, relative_error
 
@@ -234,7 +234,7 @@ def _all_acting(model: lw.Model, trees: Trees, q: Array, v: Array, u: dict[str, 
 
 def beyond_tendons(model: lw.Model, q: Array) -> list[str]:
     """The names of the tendons that are beyond their limits."""
-    lengths = {s.name: float(length(Places(model, q), s.transmission)) for s in model.springs}
+    lengths = {s.name: float(length(MovingFrames(model, q), s.transmission)) for s in model.springs}
     return [s.name for s in model.springs if not s.limits[0] <= lengths[s.name] <= s.limits[1]]
 
 

@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise.files.check import check_file
 from linkwise.files.mjcf import from_mujoco, to_mujoco
-from linkwise.model.transmissions import Places, length, speed, wrenches
+from linkwise.model.transmissions import MovingFrames, length, speed, wrenches
 from tests.files.mujoco_of_mjcf import Beside, driven, errors, mujoco, random_state
 
 EVERYTHING = """
@@ -149,7 +149,7 @@ def test_a_tendon_through_sites_that_coincide(way: tuple[str, ...], q: tuple[flo
     v = np.array([0.5, -0.8])
     data = beside.at(np.array(q), v)
     transmission = model.springs["cord"].transmission
-    places = Places(model, q, v)
+    places = MovingFrames(model, q, v)
     assert float(length(places, transmission)) == pytest.approx(data.ten_length[0], rel=1e-12, abs=1e-17)
     assert float(speed(places, transmission)) == pytest.approx(data.ten_velocity[0], rel=1e-9, abs=1e-15)
     row = np.zeros(model.nv)

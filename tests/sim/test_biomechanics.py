@@ -13,7 +13,7 @@ import linkwise as lw
 from linkwise.files.compare import compare
 from linkwise.mechanism.muscles import active_at_length, active_at_speed, speed_of
 from linkwise.model.passive_forces import PassiveForces, as_joint_forces
-from linkwise.model.transmissions import Places, length, speed
+from linkwise.model.transmissions import MovingFrames, length, speed
 from tests.files.mujoco_of_mjcf import Beside, mujoco, random_state
 
 SWIMMER = """<mujoco><option density="1000" viscosity="0.0009" wind="0.3 -0.2 0.1"/><worldbody>
@@ -99,7 +99,7 @@ def test_tendons_springs_and_muscles_are_mujocos(geom: str, side: str) -> None:
         data.ctrl[:], data.act[:] = u, x
         mujoco.mj_forward(m, data)
         touched += int(data.ten_wrapnum[0] > 6)
-        way, places = model.springs["quad"].transmission, Places(model, q, v)
+        way, places = model.springs["quad"].transmission, MovingFrames(model, q, v)
         assert float(length(places, way)) == pytest.approx(data.ten_length[0], abs=1e-11)
         assert float(speed(places, way)) == pytest.approx(data.ten_velocity[0], abs=exact)
         drives = lw.Actuators(model, u)
@@ -171,7 +171,9 @@ def test_energy_is_kept_and_explained() -> None:
     motion = lw.simulate(model, q, v, duration=1.0, rtol=1e-10, account=True)
     way = model.springs["quad"].transmission
     straight = lw.PathTransmission(tuple((tuple(s for s in stops if isinstance(s, str)), f) for stops, f in way.paths))
-    around = [float(length(Places(model, at), way) - length(Places(model, at), straight)) for at in motion.q]
+    around = [
+        float(length(MovingFrames(model, at), way) - length(MovingFrames(model, at), straight)) for at in motion.q
+    ]
     assert min(around) < 1e-12 < 1e-3 < max(around)
     assert np.ptp(motion.energy) < 1e-7
     account = motion.energy_account()
@@ -258,7 +260,7 @@ def test_everything_is_kept_by_files_and_by_changes(tmp_path: Path) -> None:
         assert (spring.stiffness, spring.rest, spring.friction, spring.limits) == (
             other.stiffness, other.rest, other.friction, other.limits,
         )  # fmt: skip
-        places = Places(model, q, v), Places(back, q, v)
+        places = MovingFrames(model, q, v), MovingFrames(back, q, v)
         one, two = (float(speed(at, s.transmission)) for at, s in zip(places, (spring, other), strict=True))
         assert one == pytest.approx(two, abs=1e-13)
     assert back.actuators["short"].muscle == model.actuators["short"].muscle
