@@ -14,6 +14,7 @@ from linkwise.mechanism.closures.instances import ClosureInstance, RelationInsta
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
 
@@ -43,11 +44,13 @@ class Mechanism(ChangedCopies, PerFreedom):
     """What a file says measures it, also found by name; they read through :class:`linkwise.Instruments`."""
     springs: tuple[Spring, ...] = ()
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
+    fields: tuple[Field, ...] = ()
+    """What acts on bodies where they are: compensation of gravity, a fluid; used by simulation, as springs are."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
 
     def __post_init__(self) -> None:
-        for named in ("actuators", "sensors", "springs"):
+        for named in ("actuators", "sensors", "springs", "fields"):
             object.__setattr__(self, named, Named(getattr(self, named)))
         object.__setattr__(self, "bodies", Named(self.bodies))
         object.__setattr__(self, "joints", Named(self.joints))

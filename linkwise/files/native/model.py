@@ -82,6 +82,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "actuators": mechanism.actuators,
         "sensors": mechanism.sensors,
         "springs": mechanism.springs,
+        "fields": mechanism.fields,
         "configurations": dict(mechanism.configurations),
         "sweeps": getattr(mechanism, "sweeps", "auto"),
     }
@@ -243,7 +244,7 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
 
 def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
     """With what drives and measures it, and its named configurations."""
-    for what in ("actuators", "sensors", "springs"):
+    for what in ("actuators", "springs", "sensors", "fields"):
         try:
             mechanism = mechanism.with_equipment(**{what: record[what]})
         except LinkwiseError as error:

@@ -66,6 +66,7 @@ def attach(
     pieces.actuators += theirs.actuators
     pieces.sensors += theirs.sensors
     pieces.springs += theirs.springs
+    pieces.fields += theirs.fields
     for name, coordinates in theirs.configurations.items():
         pieces.configurations[name] = pieces.configurations.get(name, {}) | coordinates
     return together(mechanism, pieces)

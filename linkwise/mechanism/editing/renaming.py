@@ -31,6 +31,7 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
     pieces.order = [new(name) for name in pieces.order]
     pieces.actuators = [_driving(each, new) for each in pieces.actuators]
     pieces.springs = [_driving(each, new) for each in pieces.springs]
+    pieces.fields = [replace(each, name=new(each.name), frame=new(each.frame)) for each in pieces.fields]
     pieces.sensors = [
         replace(each, name=new(each.name), target=new(each.target), reference=new(each.reference))
         for each in pieces.sensors
@@ -90,7 +91,7 @@ def _driving(each: Any, new: New) -> Any:
     if isinstance(way, JointTransmission):
         way = JointTransmission([(new(joint), gear) for joint, gear in way.gears])
     elif isinstance(way, PathTransmission):
-        way = PathTransmission(tuple((tuple(map(new, frames)), factor) for frames, factor in way.paths))
+        way = way.renamed(new)
     else:
         way = replace(way, frame=new(way.frame))
     return replace(each, name=new(each.name), transmission=way)
@@ -104,7 +105,7 @@ def _names(pieces: Pieces) -> dict[str, None]:
     found |= dict.fromkeys(part.name for part in pieces.base_parts)
     found |= dict.fromkeys(frame.name for frame, _ in pieces.frames)
     found |= dict.fromkeys(pieces.order)
-    for group in (pieces.actuators, pieces.sensors, pieces.springs):
+    for group in (pieces.actuators, pieces.sensors, pieces.springs, pieces.fields):
         found |= dict.fromkeys(each.name for each in group)
     found.pop("world", None)
     return found

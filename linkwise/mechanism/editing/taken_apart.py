@@ -15,6 +15,7 @@ from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
@@ -48,6 +49,7 @@ class Pieces:
     actuators: list[Actuator]
     sensors: list[Sensor]
     springs: list[Spring]
+    fields: list[Field]
     configurations: dict[str, Coordinates] = field(default_factory=dict)
 
 
@@ -71,6 +73,7 @@ def apart(mechanism: Mechanism) -> Pieces:
         list(mechanism.actuators),
         list(mechanism.sensors),
         list(mechanism.springs),
+        list(mechanism.fields),
         {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
     )
 
@@ -99,6 +102,7 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         actuators=(),
         sensors=(),
         springs=(),
+        fields=(),
         configurations=Configurations(),
         **changes,
     )
@@ -107,12 +111,16 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
     }
     closed |= {name: relation_between(tree, name, relation) for name, relation in pieces.relations}
     whole = replace(tree, closures=Named(closed[name] for name in pieces.order if name in closed))
-    whole = whole.with_equipment(actuators=pieces.actuators, springs=pieces.springs)
-    driven = {actuator.name for actuator in pieces.actuators}
-    moving = {joint.name for joint in whole.joints}
-    kept = {"joint": moving, "actuator": driven}
+    kept = {
+        "joint": {joint.name for joint in whole.joints},
+        "actuator": {actuator.name for actuator in pieces.actuators},
+        "spring": {spring.name for spring in pieces.springs},
+    }
     whole = whole.with_equipment(
-        sensors=[s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,))]
+        actuators=pieces.actuators,
+        sensors=[s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,))],
+        springs=pieces.springs,
+        fields=pieces.fields,
     )
     present = {joint.name for joint in whole._independent}
     for key, coordinates in pieces.configurations.items():
