@@ -34,7 +34,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     _parameter_names: tuple[str, ...] = ()
     closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
     """What closes loops and couples joints, in the order it was added; also found by name."""
-    closure_solver: str = "auto"
+    _closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
     _closure_reference: Reference | None = None
     """Where a solver that needs to know it beforehand chooses its freedoms."""

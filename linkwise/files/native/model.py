@@ -76,7 +76,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
             for each in mechanism.frames
         ],
         "closures": closures,
-        "closure_solver": mechanism.closure_solver,
+        "closure_solver": mechanism._closure_solver,
         "closure_reference": mechanism._closure_reference,
         "parameters": mechanism._parameter_names,
         "actuators": mechanism.actuators,
@@ -84,7 +84,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "springs": mechanism.springs,
         "fields": mechanism.fields,
         "configurations": dict(mechanism.configurations),
-        "sweeps": getattr(mechanism, "sweeps", "auto"),
+        "sweeps": getattr(mechanism, "_sweeps", "auto"),
     }
 
 
@@ -107,10 +107,10 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     closed = _closed(tree, record["closures"], at)
     whole = _equipped(closed, record, at)
     return {each.name: getattr(whole, each.name) for each in fields(whole)} | {
-        "closure_solver": _solver(record["closure_solver"], at),
+        "_closure_solver": _solver(record["closure_solver"], at),
         "_closure_reference": _reference(closed, record["closure_reference"], at),
         "_parameter_names": _parameters(closed, record["parameters"], at),
-        "sweeps": record["sweeps"],
+        "_sweeps": record["sweeps"],
     }
 
 

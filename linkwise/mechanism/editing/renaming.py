@@ -44,7 +44,7 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
     result = together(replace(mechanism, _parameter_names=parameters), pieces)
     if mechanism._closure_reference is None:
         return result
-    return replace(result, _closure_reference=mechanism._closure_reference, closure_solver=mechanism.closure_solver)
+    return replace(result, _closure_reference=mechanism._closure_reference, _closure_solver=mechanism._closure_solver)
 
 
 def _table(names: Mapping[str, str] | Callable[[str], str], known: Iterable[str]) -> dict[str, str]:

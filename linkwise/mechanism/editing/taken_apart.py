@@ -97,7 +97,7 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         base_visuals=tuple(pieces.base_visuals),
         closures=Named(),
         _closure_reference=None,
-        closure_solver="auto" if mechanism._closure_reference is not None else mechanism.closure_solver,
+        _closure_solver="auto" if mechanism._closure_reference is not None else mechanism._closure_solver,
         _parameter_names=(),
         actuators=(),
         sensors=(),
