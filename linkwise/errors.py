@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from types import ModuleType
 from typing import Any
@@ -209,10 +209,20 @@ class ModelWarning(UserWarning):
         got: what was found.
         allowed: what is usual.
         do: what the reader can do about it.
+        left_out: what of a file was left out, one text each; ``linkwise check`` lists them.
     """
 
-    def __init__(self, what: str, *, got: object = None, allowed: object = None, do: object = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        got: object = None,
+        allowed: object = None,
+        do: object = None,
+        left_out: Sequence[str] = (),
+    ) -> None:
         super().__init__(message(what, got=got, allowed=allowed, do=do))
+        self.left_out = tuple(left_out)
 
 
 def require_extra(module: str, extra: str) -> ModuleType:

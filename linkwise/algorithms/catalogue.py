@@ -114,7 +114,7 @@ class Trees:
         ``closed``: whether accelerations alone are asked for; see :func:`linkwise.algorithms.equations.equations`.
         """
         taken = self.constraints(self.fast, active) if constraints is None else constraints
-        name, chosen = self.mechanism.closure_solver, list[Any]()
+        name, chosen = self.mechanism._closure_solver, list[Any]()
         if name == "auto" and active is None and self.branching is not None:
             name = "branches"
         if name == "branches" and (active is not None or self.branching is None):

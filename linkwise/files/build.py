@@ -18,6 +18,7 @@ from linkwise.files.tree import WORLD
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.closures import Coupling, Relation
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Source
+from linkwise.mechanism.fields import Field
 
 __all__ = ["Builder", "JointMaker", "build", "check_massless"]
 
@@ -71,6 +72,9 @@ class Builder(Protocol[ModelT_co]):
 
     def add_spring(self, spring: Spring) -> Any:
         """Add a spring across joints."""
+
+    def add_field(self, field: Field) -> Any:
+        """Add compensation of gravity or a fluid."""
 
     def add_configuration(self, name: str, q: Any) -> Any:
         """Name a configuration."""
@@ -207,7 +211,7 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
 def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
     """Where the first joint, link or closure stands whose quoted name is in a message."""
     named: list[Any] = [*description.couplings, *description.polynomials]
-    named += [*description.actuators, *description.sensors, *description.springs]
+    named += [*description.actuators, *description.sensors, *description.springs, *description.fields]
     named += [closure.joint for closure in description.closures]
     for written in named:
         if repr(written.name) in text:

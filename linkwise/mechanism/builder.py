@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from linkwise.mechanism.closures import Closure, Relation
 from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import joined
 from linkwise.mechanism.many_bodies import checked_bodies, paused
 from linkwise.mechanism.mechanism import Mechanism
@@ -41,6 +43,7 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._sensors: list[Sensor] = []
         self._springs: list[Spring] = []
+        self._fields: list[Field] = []
         self._configurations: dict[str, Any] = {}
         self._world_collisions: list[Geometry] = []
         self._contact_excludes: list[tuple[str, str]] = []
@@ -144,8 +147,8 @@ class Builder:
             damping=per_freedom(damping, joint.nv, f"the damping of joint {joint_name!r}"),
             friction=per_freedom(friction, joint.nv, f"the friction of joint {joint_name!r}"),
             mimic=follows,
-            visuals=tuple(visuals),
-            collisions=tuple(collisions),
+            visuals=tuple(replace(shape, name=shape.name or name) for shape in visuals),
+            collisions=tuple(replace(shape, name=shape.name or name) for shape in collisions),
             joint_frame=seat,
             stiffness=springs,
             rest=relaxed,
@@ -348,6 +351,21 @@ class Builder:
         )
         self._springs.append(_of_kind(spring, Spring, example))
 
+    def add_field(self, field: Field) -> None:
+        """Add compensation of gravity or the force of a fluid at a frame; it acts in every simulation.
+
+        Args:
+            field: :class:`~linkwise.equipment.GravityCompensation`, :class:`~linkwise.equipment.FluidBox` or
+                :class:`~linkwise.equipment.FluidEllipsoid`.
+        """
+        if not isinstance(field, Field):
+            raise InputError(
+                "this is not a field",
+                got=repr(field)[:80],
+                allowed='lw.equipment.GravityCompensation("held", "hand", mass=1.0)',
+            )
+        self._fields.append(field)
+
     def add_configuration(self, name: str, q: Any) -> None:
         """Give a configuration a name: ``model.configurations[name]``.
 
@@ -427,14 +445,12 @@ class Builder:
         return mechanism
 
     def _equipped(self, mechanism: Mechanism) -> dict[str, Any]:
-        mechanism = (
-            mechanism.with_equipment(actuators=self._actuators)
-            .with_equipment(sensors=self._sensors)
-            .with_equipment(springs=self._springs)
+        mechanism = mechanism.with_equipment(
+            actuators=self._actuators, sensors=self._sensors, springs=self._springs, fields=self._fields
         )
         for name, q in self._configurations.items():
             mechanism = mechanism.with_configuration(name, q)
-        parts = ("closures", "actuators", "sensors", "springs", "configurations")
+        parts = ("closures", "actuators", "sensors", "springs", "fields", "configurations")
         return {part: getattr(mechanism, part) for part in parts}
 
 

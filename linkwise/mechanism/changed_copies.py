@@ -15,7 +15,8 @@ from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
 from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
-from linkwise.mechanism.equipment import fitted_drives, fitted_sensors
+from linkwise.mechanism.equipment import fitted_drives, fitted_fields, fitted_sensors
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.materials import Material
 
 if TYPE_CHECKING:
@@ -106,21 +107,24 @@ class ChangedCopies:
         actuators: Iterable[Actuator] | None = None,
         sensors: Iterable[Sensor] | None = None,
         springs: Iterable[Spring] | None = None,
+        fields: Iterable[Field] | None = None,
     ) -> Self:
         """A copy with other equipment; what is not given stays.
 
         Args:
             actuators: these and no others; sensors of actuators that are gone, are gone with them.
             sensors: these and no others.
-            springs: those across joints, these and no others; springs of single joints stay.
+            springs: those across joints, these and no others, sensors likewise; springs of single joints stay.
+            fields: gravity compensation and fluids, these and no others.
         """
         chosen = self.actuators if actuators is None else fitted_drives(self._mechanism, actuators, "actuator")
-        if sensors is None:
-            left = {actuator.name for actuator in chosen}
-            sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
-        measuring = fitted_sensors(self._mechanism, sensors, chosen)
         across = self.springs if springs is None else fitted_drives(self._mechanism, springs, "spring")
-        return replace(self, actuators=chosen, sensors=measuring, springs=across)
+        if sensors is None:
+            left = {"actuator": {each.name for each in chosen}, "spring": {each.name for each in across}}
+            sensors = [s for s in self.sensors if s.target in left.get(SENSOR_KINDS[s.kind][0], (s.target,))]
+        measuring = fitted_sensors(self._mechanism, sensors, chosen, across)
+        around = self.fields if fields is None else fitted_fields(self._mechanism, fields)
+        return replace(self, actuators=chosen, sensors=measuring, springs=across, fields=around)
 
     def with_closure(
         self,
@@ -179,7 +183,8 @@ class ChangedCopies:
         base_parts: Any
         actuators: Any
         sensors: Any
+        springs: Any
+        fields: Any
         closures: Any
         configurations: Any
         _parameter_names: Any
-        springs: Any

@@ -1,4 +1,4 @@
-"""Whether actuators, springs and sensors fit the mechanism that they are fixed to."""
+"""Whether actuators, springs, sensors and fields fit the mechanism that they are fixed to."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from linkwise.mechanism.actuation import (
     Spring,
     Transmission,
 )
+from linkwise.mechanism.fields import Field
 
 if TYPE_CHECKING:
     from linkwise.mechanism.mechanism import Mechanism
@@ -34,7 +35,7 @@ def fitted_drives(mechanism: Mechanism, drives: Iterable[Driven], kind: str) -> 
 
 
 def fitted_sensors(
-    mechanism: Mechanism, sensors: Iterable[Sensor], actuators: Sequence[Actuator]
+    mechanism: Mechanism, sensors: Iterable[Sensor], actuators: Sequence[Actuator], springs: Sequence[Spring]
 ) -> tuple[Sensor, ...]:
     """Sensors whose names are their own and which are fixed to what there is."""
     found = list(sensors)
@@ -50,14 +51,23 @@ def fitted_sensors(
                     got=f"{sensor.kind} of {joint.type!r}",
                     allowed="a joint with one freedom" if wanted == (1, 1) else "a spherical joint",
                 )
-        elif of == "actuator" and sensor.target not in [actuator.name for actuator in actuators]:
-            raise UnknownNameError(
-                f"actuator for sensor {sensor.name!r}", sensor.target, [actuator.name for actuator in actuators]
-            )
+        elif of in ("actuator", "spring"):
+            known = [each.name for each in (actuators if of == "actuator" else springs)]
+            if sensor.target not in known:
+                raise UnknownNameError(f"{of} for sensor {sensor.name!r}", sensor.target, known)
         elif of == "frame":
             mechanism.frame(sensor.target)
             if sensor.reference is not None:
                 mechanism.frame(sensor.reference)
+    return tuple(found)
+
+
+def fitted_fields(mechanism: Mechanism, fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Fields whose names are their own and which are fixed to what there is."""
+    found = list(fields)
+    _check_names(found, "field")
+    for field in found:
+        mechanism.frame(field.frame)
     return tuple(found)
 
 

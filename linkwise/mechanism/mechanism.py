@@ -15,6 +15,7 @@ from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
 
@@ -34,7 +35,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     _parameter_names: tuple[str, ...] = ()
     closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
     """What closes loops and couples joints, in the order it was added; also found by name."""
-    closure_solver: str = "auto"
+    _closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
     _closure_reference: Reference | None = None
     """Where a solver that needs to know it beforehand chooses its freedoms."""
@@ -44,6 +45,8 @@ class Mechanism(ChangedCopies, PerFreedom):
     """What a file says measures it, also found by name; they read through :class:`linkwise.Instruments`."""
     springs: tuple[Spring, ...] = ()
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
+    fields: tuple[Field, ...] = ()
+    """What acts on bodies where they are: compensation of gravity, a fluid; used by simulation, as springs are."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
     _contact_scene: ContactScene | None = None
@@ -54,7 +57,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Pairs of links, by name, whose shapes do not touch; either order."""
 
     def __post_init__(self) -> None:
-        for named in ("actuators", "sensors", "springs"):
+        for named in ("actuators", "sensors", "springs", "fields"):
             object.__setattr__(self, named, Named(getattr(self, named)))
         object.__setattr__(self, "bodies", Named(self.bodies))
         object.__setattr__(self, "joints", Named(self.joints))

@@ -57,8 +57,8 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
         if method is not None:
             METHODS[function] = CatalogueMethod(group or None, name, method)
             for owner in (kinds[group] if group else model).__mro__:
-                if vars(owner).get(name) is method:
-                    setattr(owner, name, QuickMethod(function, vars(owner)[name]))
+                if name in vars(owner) and vars(owner)[name] is method:
+                    setattr(owner, name, QuickMethod(function, method))
 
 
 def method_of(model: Model, function: str) -> Callable[..., Any]:
@@ -90,7 +90,7 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     doc = (METHODS[name].method.__doc__ or "") if name in METHODS else ""
     inputs = [(n, INPUTS[n].shape(model)) for n in names]
     charts = {n: model._chart for n in names if INPUTS[n].divided == "q"}
-    if model.closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
+    if model._closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
         from linkwise.model.state_by_state import solved_by_numbers
 
         return solved_by_numbers(model, name, run, inputs, doc, charts)

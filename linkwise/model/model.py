@@ -95,7 +95,7 @@ class Model(
     left out). Quaternions need not have length one: only their direction counts.
     """
 
-    sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
+    _sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -246,8 +246,8 @@ class Model(
     @property
     def _rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
-        if self.sweeps != "auto":
-            return self.sweeps == "rolled"
+        if self._sweeps != "auto":
+            return self._sweeps == "rolled"
         return len(self.bodies) > ROLLED_ABOVE and self._loops_are_full
 
     @cached_property
@@ -263,7 +263,7 @@ class Model(
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
-        return replace(self, sweeps=sweeps)
+        return replace(self, _sweeps=sweeps)
 
     def with_closure_solver(
         self,

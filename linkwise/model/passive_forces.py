@@ -1,4 +1,4 @@
-"""Passive forces of a model: springs, dampers, dry friction and compliant contacts, by their cause.
+"""Passive forces of a model: springs, dampers, dry friction, fields and compliant contacts, by their cause.
 
 One text over any scalar, which simulations integrate and which everything that linearises, balances or explains a
 motion uses as well. Elasticity and damping inside flexible bodies are part of the equations of motion themselves.
@@ -20,11 +20,13 @@ from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.mechanism.actuation import Spring
+from linkwise.mechanism.actuation import JointTransmission, Spring
+from linkwise.mechanism.fields import GravityCompensation
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import Methods
 from linkwise.model.memory import Memory
-from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import MovingFrames, add_pulled, add_wrench, joint_forces, length, speed, wrenches
 from linkwise.spatial.scalar import Scalar, is_zero, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
@@ -35,20 +37,20 @@ if TYPE_CHECKING:
 
 Flat = Sequence[Scalar]
 
-CAUSES = ("springs", "damping", "friction", "contact")
+CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
 FRICTION_SPEED = 1e-2
 """Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
 
 
 class PassiveForces:
-    """Springs, dampers, dry friction and compliant contacts of a model, over any scalar.
+    """Springs, dampers, dry friction, fields and compliant contacts of a model, over any scalar.
 
     Contacts act where all of them are compliant: rigid ones exert what holds surfaces apart, which no state tells.
 
     Args:
         model: the mechanism.
-        springs, damping, friction, contact: whether they act.
+        springs, damping, friction, fields, contact: whether they act.
         friction_speed: speed at which friction, -f tanh(v / friction_speed), reaches three quarters of its value.
     """
 
@@ -59,10 +61,12 @@ class PassiveForces:
         damping: bool = True,
         friction: bool = True,
         friction_speed: float = FRICTION_SPEED,
+        fields: bool = True,
         contact: bool = True,
     ) -> None:
         self.model, self.contact = model, contact
         self.springs, self.damping, self.friction, self.friction_speed = springs, damping, friction, friction_speed
+        self.fields = model.fields if fields else ()
 
     @classmethod
     def under(cls, model: Model, rules: JointRules | None, *, in_steps: bool = False) -> PassiveForces:
@@ -73,12 +77,14 @@ class PassiveForces:
         if rules is None:
             return cls(model)
         friction = rules.friction and not in_steps
-        return cls(model, rules.springs, rules.damping, friction, rules.friction_speed, contact=not in_steps)
+        return cls(
+            model, rules.springs, rules.damping, friction, rules.friction_speed, rules.fields, contact=not in_steps
+        )
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """What tells two sets of them for one model apart."""
-        return self.springs, self.damping, self.friction, self.friction_speed, self.contact
+        return self.springs, self.damping, self.friction, self.friction_speed, self.fields, self.contact
 
     @cached_property
     def touches(self) -> bool:
@@ -94,11 +100,16 @@ class PassiveForces:
             or (self.damping and any(any(joint.damping) for joint in joints))
             or (self.friction and any(any(joint.friction) for joint in joints))
             or any(self._acts(spring) for spring in self.model.springs)
+            or bool(self.fields)
             or self.touches
         )
 
     def _acts(self, spring: Spring) -> bool:
-        return bool((self.springs and spring.stiffness) or (self.damping and spring.damping))
+        return bool(
+            (self.springs and spring.stiffness)
+            or (self.damping and spring.damping)
+            or (self.friction and spring.friction)
+        )
 
     def at_joints(self, q: Flat, v: Flat, p: Any = None) -> dict[str, list[Scalar]]:
         """Joint forces (nv) of what acts along joints, by their cause.
@@ -119,9 +130,11 @@ class PassiveForces:
                     friction[i] = friction[i] - tanh(v[i] * (m / self.friction_speed)) * (f * m)
         for stiffness, rate, i, stretch in self._stretched(q):
             springs[i] = springs[i] - stretch * (stiffness * rate)
+        places = MovingFrames(self.model, q, v, p)
         for spring in self.model.springs:
-            for cause, pull in self._pulls(spring, q, v, p):
-                joint_forces(self.model, spring.transmission, pull, found[cause])
+            if isinstance(spring.transmission, JointTransmission):
+                for cause, pull in self._pulls(spring, places):
+                    joint_forces(self.model, spring.transmission, pull, found[cause])
         if self.touches:
             found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
         return found
@@ -129,10 +142,23 @@ class PassiveForces:
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
         """For each cause and the name of a body, [moment, force] (6) at its origin and in its axes."""
         found: dict[str, dict[str, list[Scalar]]] = {}
+        places = MovingFrames(self.model, q, v, p)
         for spring in self.model.springs:
-            felt = wrenches(self.model, spring.transmission, q, p)
-            for cause, pull in self._pulls(spring, q, v, p) if felt else ():
-                add_pulled(found.setdefault(cause, {}), felt, pull)
+            if self._acts(spring) and not isinstance(spring.transmission, JointTransmission):
+                felt = wrenches(places, spring.transmission)
+                for cause, pull in self._pulls(spring, places):
+                    add_pulled(found.setdefault(cause, {}), felt, pull)
+        gravity = Values(self.model, p).gravity(self.model.gravity)
+        for field in self.fields:
+            R = places.pose(field.frame)[:3, :3]
+            if isinstance(field, GravityCompensation):
+                lift = R.T @ np.array([g * -field.mass for g in gravity], object)
+                add_wrench(self.model, field.frame, np.zeros(3), lift, found.setdefault("compensation", {}))
+            else:
+                twist = places.twist(field.frame)
+                omega, flow = R.T @ twist[:3], R.T @ (twist[3:] - np.array(field.wind))
+                wrench = np.array(field.force(list(omega), list(flow)), object)
+                add_wrench(self.model, field.frame, wrench[:3], wrench[3:], found.setdefault("fluid", {}))
         return found
 
     def total(self, q: Flat, v: Flat, p: Any = None) -> list[Scalar]:
@@ -151,13 +177,20 @@ class PassiveForces:
         return first
 
     def energy(self, q: Flat, p: Any = None) -> Scalar:
-        """½ Σ k d² of all springs and of all compliant contacts, in J."""
+        """½ Σ k d² of all springs and of all compliant contacts, and what lifting by compensation has given, in J."""
         total: Scalar = 0.0
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
+        places = MovingFrames(self.model, q, None, p)
         for spring in self.model.springs if self.springs else ():
-            d = self._stretch(spring, q, p)
-            total = total + d * d * (0.5 * spring.stiffness)
+            if spring.stiffness:
+                d = self._stretch(spring, places)
+                total = total + d * d * (0.5 * spring.stiffness)
+        gravity = Values(self.model, p).gravity(self.model.gravity)
+        for field in self.fields:
+            if isinstance(field, GravityCompensation):
+                for g, x in zip(gravity, places.pose(field.frame)[:3, 3], strict=True):
+                    total = total + g * x * field.mass
         if self.model._contact_scene is not None:
             total = total + self.model._run("contact_energy", scalar_array(q), p=p)
         return total
@@ -171,16 +204,18 @@ class PassiveForces:
                     x = q[joint.q_slice.start + i]
                     yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
 
-    def _pulls(self, spring: Spring, q: Flat, v: Flat, p: Any) -> Iterator[tuple[str, Scalar]]:
+    def _pulls(self, spring: Spring, places: MovingFrames) -> Iterator[tuple[str, Scalar]]:
         """The forces along its transmission of a spring across joints, by cause."""
         if self.springs and spring.stiffness:
-            yield "springs", self._stretch(spring, q, p) * (-spring.stiffness)
+            yield "springs", self._stretch(spring, places) * (-spring.stiffness)
         if self.damping and spring.damping:
-            yield "damping", speed(self.model, spring.transmission, q, v, p) * (-spring.damping)
+            yield "damping", speed(places, spring.transmission) * (-spring.damping)
+        if self.friction and spring.friction:
+            yield "friction", tanh(speed(places, spring.transmission) / self.friction_speed) * (-spring.friction)
 
-    def _stretch(self, spring: Spring, q: Flat, p: Any) -> Scalar:
+    def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
         """How far beyond its slack."""
-        l = length(self.model, spring.transmission, q, p)
+        l = length(places, spring.transmission)
         low, high = spring.rest
         if low == high:
             return l - low
@@ -306,13 +341,13 @@ class Passive(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Joint forces (..., nv) of springs, dampers, dry friction and compliant contacts.
+        """Joint forces (..., nv) of springs, dampers, dry friction, fields and compliant contacts.
 
         They are what ``simulate`` adds to the actuators':
 
         -k (q - rest) - d v - f tanh(v / friction_speed) at the joints, and what springs and dampers across joints and
-        along tendons amount to. Dry friction is smooth: it holds nothing at rest. Joint limits, which exert nothing
-        inside their range, are left out.
+        along tendons, compensation of gravity and a fluid amount to. Dry friction is smooth: it holds nothing at rest.
+        Joint limits, which exert nothing inside their range, are left out.
 
         Args:
             q: configuration (..., nq).

@@ -32,6 +32,10 @@ class Forces(NamedTuple):
     """Of dampers; that inside flexible bodies is part of their inertia forces."""
     friction: Any
     """Of dry friction, smoothed."""
+    compensation: Any
+    """Of what holds masses against gravity."""
+    fluid: Any
+    """Of a fluid around the bodies."""
     contact: Any
     """Of compliant contacts that were integrated as forces."""
     limits: Any
@@ -89,7 +93,7 @@ class Explained:
     jumps: Jumps | None
 
     def forces(self) -> Forces:
-        """Joint forces at the samples by their cause, from ``control`` to ``external`` as in :class:`Forces`.
+        """Joint forces at the samples by their cause, as :class:`Forces` lists them.
 
         Those that were integrated; their sum is ``model.inverse_dynamics(q, v, vdot)``.
         """

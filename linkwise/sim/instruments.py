@@ -10,9 +10,9 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.mechanism.actuation import Sensor
+from linkwise.mechanism.actuation import Sensor, Transmission, ratio
 from linkwise.memoized import cached_property
-from linkwise.model.transmissions import length, speed
+from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
 from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
 from linkwise.sim.targets import own_parameters
@@ -38,7 +38,8 @@ class Instruments:
         model = model_of(trajectory)
         generator = np.random.default_rng(rng)
         if self.names is None:
-            chosen = [s for s in model.sensors if s.kind != "actuator_force" or self.drives is not None]
+            of_drives = ("actuator_force", "tendon_drive_force")
+            chosen = [s for s in model.sensors if s.kind not in of_drives or self.drives is not None]
         else:
             chosen = [model.sensors[name] for name in self.names]
         run = _Run(trajectory, model, self.drives)
@@ -234,24 +235,45 @@ def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
 
 
 def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
-    actuator, model = run.model.actuators[sensor.target], run.model
-    way = actuator.transmission
-    if what == "position":
-        return run.by_sample(lambda t, q, v, x, p: float(length(model, way, q, own_parameters(model, p))))
-    if what == "velocity":
-        return run.by_sample(lambda t, q, v, x, p: float(speed(model, way, q, v, own_parameters(model, p))))
+    actuator = run.model.actuators[sensor.target]
+    if what != "force":
+        return _along(run, actuator.transmission, what)
     if run.drives is None or actuator not in run.drives.actuators:
         raise InputError(
             f"the sensor {sensor.name!r} reads the force of an actuator, which depends on its control",
             do="lw.Instruments(drives=actuators) with the lw.Drives of the run",
         )
-    drives, place = run.drives, run.drives.actuators.index(actuator)
+    return _drive_forces(run, [run.drives.actuators.index(actuator)])
+
+
+def _along(run: _Run, way: Transmission, what: str) -> Array:
+    """The length of a transmission, or its rate."""
+    text, model = (length if what == "position" else speed), run.model
+    return run.by_sample(lambda t, q, v, x, p: float(text(MovingFrames(model, q, v, own_parameters(model, p)), way)))
+
+
+def _drive_forces(run: _Run, numbers: Sequence[int]) -> Array:
+    """The sum of the forces of some of the drives of the run."""
+    drives = run.drives
+    assert drives is not None
 
     def force(t: float, q: Array, v: Array, x: Array, p: Array) -> float:
         own = np.concatenate([x[: drives.nx], *(table(t) for table in drives.tables)])
-        return float(drives.forces(t, q, v, own, p)[place])
+        return float(sum(np.array(drives.forces(t, q, v, own, p), float)[list(numbers)]))
 
     return run.by_sample(force)
+
+
+def _on_tendon(run: _Run, sensor: Sensor) -> Array:
+    """The sum of the forces of the drives that act along all of a tendon's way, as in MuJoCo before their gears."""
+    way = run.model.springs[sensor.target].transmission
+    if run.drives is None:
+        raise InputError(
+            f"the sensor {sensor.name!r} reads the force of drives, which depends on their control",
+            do="lw.Instruments(drives=actuators) with the lw.Drives of the run",
+        )
+    drives = enumerate(run.drives.actuators)
+    return _drive_forces(run, [k for k, actuator in drives if ratio(actuator.transmission, way) is not None])
 
 
 def _times(A: Array, x: Array) -> Array:
@@ -286,6 +308,9 @@ _READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
     "actuator_position": lambda run, s: _drive(run, s, "position"),
     "actuator_velocity": lambda run, s: _drive(run, s, "velocity"),
     "actuator_force": lambda run, s: _drive(run, s, "force"),
+    "tendon_position": lambda run, s: _along(run, run.model.springs[s.target].transmission, "position"),
+    "tendon_velocity": lambda run, s: _along(run, run.model.springs[s.target].transmission, "velocity"),
+    "tendon_drive_force": _on_tendon,
     "gyroscope": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., :3]),
     "accelerometer": lambda run, s: _in_own_axes(run, s, run.acceleration(s.target)[..., 3:]),
     "velocimeter": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., 3:]),

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.joints import Joint
+from linkwise.mechanism.actuation import Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
+from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.spatial.scalar import Scalar, where
 
 Flat = Sequence[Scalar]
@@ -74,6 +76,30 @@ class Limit:
         return where(depth > 0.0, depth * depth * (0.5 * self.stiffness), 0.0)
 
 
+@dataclass(frozen=True)
+class TendonLimit:
+    """One end of the range of lengths of a spring or tendon; ``side`` is 1 at the longest, -1 at the shortest."""
+
+    way: Transmission
+    bound: float
+    side: float
+    stiffness: float
+
+    def _depth(self, places: MovingFrames) -> Scalar:
+        return (length(places, self.way) - self.bound) * self.side
+
+    def push(self, places: MovingFrames, loss: float) -> Scalar:
+        """K δ (1 + loss δ̇) against the depth δ, and never a pull: the force along the transmission."""
+        depth, rate = self._depth(places), speed(places, self.way) * self.side
+        push = depth * self.stiffness * (1.0 + rate * loss)
+        return where(depth > 0.0, where(push < 0.0, 0.0, push), 0.0) * -self.side
+
+    def energy(self, places: MovingFrames) -> Scalar:
+        """½ k δ²."""
+        depth = self._depth(places)
+        return where(depth > 0.0, depth * depth * (0.5 * self.stiffness), 0.0)
+
+
 class AllLimits:
     """All limits of a mechanism, seen at once from configurations that are numbers."""
 
@@ -125,6 +151,25 @@ def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
         Limit(joint, k, bound, side, float(inertia[joint.v_slice.start + k]) / (_multiplier(joint) * limit_time) ** 2)
         for joint, k, bound, side in ends
     ]
+
+
+def limits_of_tendons(model: Model, limit_time: float) -> list[TendonLimit]:
+    """The finite limits of springs and tendons.
+
+    The stiffness is that of a spring which turns the inertia along the tendon round in about limit_time, at the
+    neutral configuration; where the tendon does not move there, that of a kilogram.
+    """
+    found = []
+    for spring in model.springs:
+        if not np.isfinite(spring.limits).any():
+            continue
+        q = np.asarray(model.neutral(), float)
+        arms = np.array([speed(MovingFrames(model, q, unit), spring.transmission) for unit in np.eye(model.nv)], float)
+        yielding = float(arms @ np.linalg.solve(model.mass_matrix(q), arms))
+        stiffness = (1.0 / yielding if yielding > 0.0 else 1.0) / limit_time**2
+        ends = zip(spring.limits, (-1.0, 1.0), strict=True)
+        found += [TendonLimit(spring.transmission, b, side, stiffness) for b, side in ends if np.isfinite(b)]
+    return found
 
 
 def nearest_within(model: Model, q: ArrayLike) -> np.ndarray:

@@ -19,17 +19,19 @@ from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.joints import Joint
+from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
 from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
+from linkwise.model.transmissions import MovingFrames, add_pulled, joint_forces, wrenches
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
-from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
+from linkwise.sim.limits import AllLimits, Limit, TendonLimit, is_linear, limits_of_joints, limits_of_tendons
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where, within
 from linkwise.trace.calls import stored
@@ -50,6 +52,7 @@ class JointRules:
             ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
         friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
+        fields: whether compensation of gravity and the forces of a fluid act.
         effort: whether actuators stop at ``model.limits.effort``.
         limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
             contact without restitution, which costs a row for each limited coordinate.
@@ -65,6 +68,7 @@ class JointRules:
     limit_time: float = 0.02
     limit_loss: float = 2.0
     springs: bool = True
+    fields: bool = True
 
     def __post_init__(self) -> None:
         check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
@@ -339,12 +343,16 @@ class Motion:
         return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
 
     def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:
-        """Joint forces of the springs of joint limits; nv numbers."""
+        """Joint forces of the springs of the limits of joints and of tendons over joints; nv numbers."""
         out: list[Scalar] = [0.0] * self.nv
         if self.rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
+        for tendon in self.tendon_limits:
+            if isinstance(tendon.way, JointTransmission):
+                push = tendon.push(MovingFrames(self.model, q, v), self.rules.limit_loss)
+                joint_forces(self.model, tendon.way, push, out)
         return out
 
     def damping(self) -> list[float]:
@@ -355,6 +363,20 @@ class Motion:
             for k, d in enumerate(joint.damping):
                 total[joint.v_slice.start + k] += float(d) * m * m
         return total
+
+    def limit_wrenches(self, q: Flat, v: Flat, p: Flat) -> dict[str, list[Scalar]]:
+        """What bodies feel of the limits of tendons through space: for each, by name, [moment, force] (6)."""
+        found: dict[str, list[Scalar]] = {}
+        places = MovingFrames(self.model, q, v, self.model_parameters(p))
+        for limit in self.tendon_limits:
+            if not isinstance(limit.way, JointTransmission):
+                add_pulled(found, wrenches(places, limit.way), limit.push(places, self.rules.limit_loss))
+        return found
+
+    @cached_property
+    def tendon_limits(self) -> list[TendonLimit]:
+        """Those of tendons that act: as springs, also where joints stop hard."""
+        return [] if self.rules.limits == "ignore" else limits_of_tendons(self.model, self.rules.limit_time)
 
     @cached_property
     def limits(self) -> list[Limit]:
@@ -382,7 +404,8 @@ class Motion:
         given = objects(q), objects(v)
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
-        for felt in self.passive.on_bodies(q, v, self.model_parameters(p)).values():
+        passive = self.passive.on_bodies(q, v, self.model_parameters(p)).values()
+        for felt in (*passive, self.limit_wrenches(q, v, p)):
             yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
 
     def _on_bodies(
@@ -412,6 +435,8 @@ class Motion:
         felt: dict[str, list[tuple[str, Flat]]] = {
             cause: list(on.items()) for cause, on in self.passive.on_bodies(q, v, own).items()
         }
+        if at_limits := self.limit_wrenches(q, v, p):
+            felt["limits"] = list(at_limits.items())
 
         def add(element: Element, cause: str, factor: float, rates: Flat, states: Any) -> None:
             given = t, objects(q), objects(rates), states, self.given(p)
@@ -580,4 +605,7 @@ class Motion:
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)
+        places = MovingFrames(self.model, q, None, self.model_parameters(p))
+        for tendon in self.tendon_limits:
+            total = total + tendon.energy(places)
         return total

@@ -32,7 +32,7 @@ _LARGEST_COUNT = 1000.0
 _LARGEST_NUMBER = 1e30
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
 
-_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light", "lengthrange"}
+_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light"}
 """Says nothing about the mechanics. Each is left out with everything inside."""
 _REFUSED = {
     "plugin": "plugins run code of their own, and are not supported",
@@ -115,7 +115,9 @@ class _Writer:
         self.lines: list[str] = []
         self.where: list[Spot] = []
         self.seen: set[Path] = set()
-        self.late: list[tuple[int, Element, str]] = []  # lines with meshes: their folder is known at the end
+        self.late: list[
+            tuple[int, Element, str, Path | None]
+        ] = []  # lines with meshes: their folder is known at the end
         self.folder, self.strip = "", False
         self.elements = self.attached = self.largest_part = self.copied = self.including = 0
 
@@ -123,8 +125,8 @@ class _Writer:
         self.element(self.root, self.file, None, 0, 1)
         self.elements += self.attached * self.largest_part
         self.check_count(self.root, self.file)
-        for line, element, file in self.late:
-            attributes = element.attributes | {"file": self.reader.mesh(element, file, self.folder, self.strip)}
+        for line, element, file, home in self.late:
+            attributes = element.attributes | {"file": self.reader.mesh(element, file, home, self.folder, self.strip)}
             if "name" not in attributes:
                 attributes["name"] = Path(element.attributes["file"].replace("\\", "/")).stem
             self.lines[line] = _tag(element.tag, attributes)
@@ -159,7 +161,7 @@ class _Writer:
             if self.copied > _MOST_COPIES:
                 reader.fail("too many copies", element, file, got=self.copied, allowed=f"at most {_MOST_COPIES}")
         self.attached += copies if tag == "attach" else 0
-        self.put(element, file, bool(element.children))
+        self.put(element, file, home, bool(element.children))
         for child in element.children:
             self.element(child, file, home, level + 1, copies)
         if element.children:
@@ -176,7 +178,7 @@ class _Writer:
             self.element(child, name, path.parent, level, copies)
         self.including -= 1
 
-    def put(self, element: Element, file: str, is_open: bool) -> None:
+    def put(self, element: Element, file: str, home: Path | None, is_open: bool) -> None:
         attributes = dict(element.attributes)
         self.check(element, file)
         edit = _EDITS.get(element.tag)
@@ -185,7 +187,7 @@ class _Writer:
         if element.tag == "mesh" and "file" in attributes:
             if is_open:
                 self.reader.fail("a <mesh> has elements inside", element.children[0], file)
-            self.late.append((len(self.lines), element, file))
+            self.late.append((len(self.lines), element, file, home))
         self.lines.append(_tag(element.tag, attributes, is_open))
         self.where.append((file, element.line))
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from linkwise.files.bodies import unused
-from linkwise.files.description import FrameWritten, Written
+from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tree import Names, Places, turn
+from linkwise.files.mjcf.tree import Names, Places
 from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor
-from linkwise.mechanism.placement import pose
 
 __all__ = ["read_sensors"]
 
@@ -22,6 +20,9 @@ _KINDS = {
     "actuatorpos": "actuator_position",
     "actuatorvel": "actuator_velocity",
     "actuatorfrc": "actuator_force",
+    "tendonpos": "tendon_position",
+    "tendonvel": "tendon_velocity",
+    "tendonactfrc": "tendon_drive_force",
     "gyro": "gyroscope",
     "accelerometer": "accelerometer",
     "velocimeter": "velocimeter",
@@ -47,7 +48,7 @@ _KINDS = {
 
 
 def read_sensors(
-    source: Compiled, names: Names, places: Places, actuators: Collection[str], snap: float, left_out: list[str]
+    source: Compiled, names: Names, places: Places, actuators: Collection[str], left_out: list[str]
 ) -> Iterator[Written[Sensor]]:
     """The sensors that can be described; the others are named in `left_out`, each kind once."""
     m = source.model
@@ -59,14 +60,14 @@ def read_sensors(
         name = source.name("sensor", i)
         word = source.word("mjtSensor", m.sensor_type[i])
         kind = _KINDS.get(word)
-        target = None if kind is None else _target(source, names, places, kind, i, actuators, snap)
+        target = None if kind is None else _target(source, names, places, kind, i, actuators)
         if kind is None or target is None:
             missing.setdefault(word, []).append(name)
             continue
         reference = None
         if kind.startswith("frame_") and m.sensor_refid[i] >= 0:
             kind_of, index = source.word("mjtObj", m.sensor_reftype[i]), int(m.sensor_refid[i])
-            reference = _frame(source, names, places, kind_of, index, snap)
+            reference = places.frame(source, names, kind_of, index)
             if reference is None:
                 missing.setdefault(word, []).append(name)
                 continue
@@ -80,7 +81,7 @@ def read_sensors(
 
 
 def _target(
-    source: Compiled, names: Names, places: Places, kind: str, i: int, actuators: Collection[str], snap: float
+    source: Compiled, names: Names, places: Places, kind: str, i: int, actuators: Collection[str]
 ) -> str | None:
     """The name here of what a sensor is fixed to; None where it is nothing that we have."""
     m = source.model
@@ -90,6 +91,8 @@ def _target(
         return ""
     if of == "joint":
         return names.joints[index]
+    if of == "spring":
+        return source.name("tendon", index)
     if of == "actuator":
         name = source.name("actuator", index)
         return name if name in actuators else None
@@ -97,29 +100,4 @@ def _target(
         return names.bodies[index] if index and m.body_jntnum[index] else None
     if kind in ("force", "torque") and not m.body_jntnum[m.site_bodyid[index]]:
         return None  # what goes through a weld is not known: welded bodies are one
-    return _frame(source, names, places, source.word("mjtObj", m.sensor_objtype[i]), index, snap)
-
-
-def _frame(source: Compiled, names: Names, places: Places, kind: str, index: int, snap: float) -> str | None:
-    """The name of a body or frame; a frame more for a mass centre or a shape."""
-    m = source.model
-    if kind == "xbody":
-        return names.bodies[index]
-    if kind == "site":
-        return names.sites[index]
-    if kind == "camera":
-        return names.cameras[index]
-    if kind == "body":
-        key, own, body = ("inertial", index), f"{names.bodies[index]}_inertial", index
-        X = pose(m.body_ipos[index], turn(m.body_iquat[index], snap))
-    elif kind == "geom":
-        key, own, body = ("geom", index), f"{source.name('geom', index)}_geom", int(m.geom_bodyid[index])
-        X = pose(m.geom_pos[index], turn(m.geom_quat[index], snap))
-    else:
-        return None
-    if key not in places.added:
-        own = unused(own, names.taken)
-        names.taken.add(own)
-        places.added[key] = own
-        places.frames.append(FrameWritten(own, source.spot("body", body)[1], names.bodies[body], X))
-    return places.added[key]
+    return places.frame(source, names, source.word("mjtObj", m.sensor_objtype[i]), index)

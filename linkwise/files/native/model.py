@@ -82,14 +82,15 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
             for each in mechanism.frames
         ],
         "closures": closures,
-        "closure_solver": mechanism.closure_solver,
+        "closure_solver": mechanism._closure_solver,
         "closure_reference": mechanism._closure_reference,
         "parameters": mechanism._parameter_names,
         "actuators": mechanism.actuators,
         "sensors": mechanism.sensors,
         "springs": mechanism.springs,
+        "fields": mechanism.fields,
         "configurations": dict(mechanism.configurations),
-        "sweeps": getattr(mechanism, "sweeps", "auto"),
+        "sweeps": getattr(mechanism, "_sweeps", "auto"),
     }
 
 
@@ -142,10 +143,10 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     closed = _closed(tree, record["closures"], at)
     whole = _equipped(closed, record, at)
     return {each.name: getattr(whole, each.name) for each in fields(whole)} | {
-        "closure_solver": _solver(record["closure_solver"], at),
+        "_closure_solver": _solver(record["closure_solver"], at),
         "_closure_reference": _reference(closed, record["closure_reference"], at),
         "_parameter_names": _parameters(closed, record["parameters"], at),
-        "sweeps": record["sweeps"],
+        "_sweeps": record["sweeps"],
     }
 
 
@@ -279,7 +280,7 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
 
 def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
     """With what drives and measures it, and its named configurations."""
-    for what in ("actuators", "sensors", "springs"):
+    for what in ("actuators", "springs", "sensors", "fields"):
         try:
             mechanism = mechanism.with_equipment(**{what: record[what]})
         except LinkwiseError as error:

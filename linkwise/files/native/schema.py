@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.files.native.equipment_schema import ACTUATOR, FIELD, SENSOR, SPRING
 from linkwise.files.native.kinds import (
     REQUIRED,
     At,
@@ -23,6 +24,7 @@ from linkwise.files.native.kinds import (
     OrNone,
     Pose,
     Record,
+    Row,
     Table,
     Tagged,
     Tensor,
@@ -35,17 +37,6 @@ from linkwise.flexible.integrals import ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures
-from linkwise.mechanism.actuation import (
-    EVERYWHERE,
-    SENSOR_KINDS,
-    Activation,
-    Actuator,
-    FrameTransmission,
-    JointTransmission,
-    PathTransmission,
-    Sensor,
-    Spring,
-)
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
@@ -72,22 +63,6 @@ class _Key(Kind):
 
     def read(self, at: At) -> Any:
         return Text().read(at) if isinstance(at.value, str) else Whole(-(2**31)).read(at)
-
-
-class _Outcome(Kind):
-    """A row of a report: values of several kinds."""
-
-    def __init__(self, *kinds: Kind) -> None:
-        self.kinds = kinds
-
-    def write(self, value: Any, to: Document) -> Any:
-        return [kind.write(each, to) for kind, each in zip(self.kinds, value, strict=True)]
-
-    def read(self, at: At) -> Any:
-        items = at.items("this")
-        if len(items) != len(self.kinds):
-            at.fail("this has the wrong length", allowed=f"{len(self.kinds)} values")
-        return tuple(kind.read(item) for kind, item in zip(self.kinds, items, strict=True))
 
 
 def _exact(make: Callable[..., Any], **given: Any) -> Any:
@@ -332,9 +307,9 @@ REDUCTION = Record(
         "kept_hz": (Numbers(), _NONE),
         "dropped_hz": (Numbers(), _NONE),
         "effective_mass": (Numbers(), _NONE),
-        "static_error": (ListOf(_Outcome(_Key(), Number())), _NONE),
+        "static_error": (ListOf(Row(_Key(), Number())), _NONE),
         "gain_error": (OrNone(Number()), None),
-        "contributions": (ListOf(_Outcome(Number(), Number(), Flag())), _NONE),
+        "contributions": (ListOf(Row(Number(), Number(), Flag())), _NONE),
     },
     Reduction,
 )
@@ -433,79 +408,6 @@ class _Closing(Kind):
         return (RELATION if related else CLOSURE).read(at)
 
 
-class _Range(Kind):
-    """Two numbers, the first not above the second; null for an end that is not there."""
-
-    def write(self, value: Any, to: Document) -> Any:
-        return [None if math.isinf(x) else float(x) for x in value]
-
-    def read(self, at: At) -> tuple[float, float]:
-        items = at.items("a range")
-        if len(items) != 2:
-            at.fail("a range has two ends", allowed="[low, high], null for none")
-        low, high = (OrNone(Number()).read(item) for item in items)
-        return (-math.inf if low is None else low, math.inf if high is None else high)
-
-
-class _Transmission(Kind):
-    """Along joints, at a frame, or from frame to frame."""
-
-    joints = Record({"gears": (ListOf(_Outcome(Text(), Numbers())), REQUIRED)}, JointTransmission)
-    frame = Record({"frame": (Text(), REQUIRED), "wrench": (Numbers(6), REQUIRED)}, FrameTransmission)
-    path = Record({"paths": (ListOf(_Outcome(ListOf(Text()), Number())), REQUIRED)}, PathTransmission)
-
-    def write(self, value: Any, to: Document) -> Any:
-        kinds = {JointTransmission: self.joints, FrameTransmission: self.frame, PathTransmission: self.path}
-        return kinds[type(value)].write(value, to)
-
-    def read(self, at: At) -> Any:
-        keys = at.value if isinstance(at.value, dict) else ()
-        return (self.joints if "gears" in keys else self.path if "paths" in keys else self.frame).read(at)
-
-
-ACTIVATION = Record(
-    {
-        "kind": (Text(("integrator", "filter")), REQUIRED),
-        "time_constant": (Number(), 1.0),
-        "range": (_Range(), EVERYWHERE),
-    },
-    Activation,
-)
-ACTUATOR = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "transmission": (_Transmission(), REQUIRED),
-        "gain": (Numbers(3), (1.0, 0.0, 0.0)),
-        "bias": (Numbers(3), (0.0, 0.0, 0.0)),
-        "control_range": (_Range(), EVERYWHERE),
-        "force_range": (_Range(), EVERYWHERE),
-        "activation": (OrNone(ACTIVATION), None),
-    },
-    Actuator,
-)
-SPRING = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "transmission": (_Transmission(), REQUIRED),
-        "stiffness": (Number(0.0), 0.0),
-        "damping": (Number(0.0), 0.0),
-        "rest": (_Range(), (0.0, 0.0)),
-    },
-    Spring,
-)
-SENSOR = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "kind": (Text(tuple(SENSOR_KINDS)), REQUIRED),
-        "target": (Text(), ""),
-        "reference": (OrNone(Text()), None),
-        "noise": (Number(0.0), 0.0),
-        "cutoff": (Number(0.0), 0.0),
-        "field": (Numbers(3), (0.0, 0.0, 0.0)),
-    },
-    Sensor,
-)
-
 REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independent": (ListOf(Whole()), _NONE)})
 
 ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
@@ -556,12 +458,12 @@ CONTACT_RULES = Record(
     ContactRules,
 )
 
-_TWO_NAMES = _Outcome(Text(), Text())
+_TWO_NAMES = Row(Text(), Text())
 CONTACT_SCENE = Record(
     {
         "grounds": (ListOf(GROUND), _NONE),
         "material": (MATERIAL, REQUIRED),
-        "materials": (ListOf(_Outcome(Text(), MATERIAL)), _NONE),
+        "materials": (ListOf(Row(Text(), MATERIAL)), _NONE),
         "only": (OrNone(ListOf(Text())), None),
         "between": (OrNone(ListOf(_TWO_NAMES)), None),
         "exclude": (ListOf(_TWO_NAMES), _NONE),
@@ -581,7 +483,7 @@ MODEL = Record(
         "base_parts": (ListOf(PART), _NONE),
         "base_visuals": (ListOf(GEOMETRY), _NONE),
         "base_collisions": (ListOf(GEOMETRY), _NONE),
-        "contact_excludes": (ListOf(_Outcome(Text(), Text())), _NONE),
+        "contact_excludes": (ListOf(Row(Text(), Text())), _NONE),
         "contact_scene": (OrNone(CONTACT_SCENE), None),
         "frames": (ListOf(FRAME), _NONE),
         "closures": (ListOf(_Closing()), _NONE),
@@ -591,6 +493,7 @@ MODEL = Record(
         "actuators": (ListOf(ACTUATOR), _NONE),
         "sensors": (ListOf(SENSOR), _NONE),
         "springs": (ListOf(SPRING), _NONE),
+        "fields": (ListOf(FIELD), _NONE),
         "configurations": (Table(Numbers()), {}),
         "sweeps": (Text(("auto", "rolled", "unrolled")), "auto"),
     }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,8 +43,11 @@ from linkwise.mechanism.actuation import (
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import Geometry, JointLimits
+from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.muscles import HillMuscle
 from linkwise.mechanism.placement import inverse_pose
+from linkwise.mechanism.wrapping import Wrap
 from linkwise.spatial import quaternions
 
 __all__ = ["mjcf_text", "write_mjcf"]
@@ -59,6 +63,8 @@ _SENSORS = {
     "actuator_position": ("actuatorpos", "actuator"),
     "actuator_velocity": ("actuatorvel", "actuator"),
     "actuator_force": ("actuatorfrc", "actuator"),
+    "tendon_position": ("tendonpos", "tendon"),
+    "tendon_velocity": ("tendonvel", "tendon"),
     "gyroscope": ("gyro", "site"),
     "accelerometer": ("accelerometer", "site"),
     "velocimeter": ("velocimeter", "site"),
@@ -126,6 +132,8 @@ class _Writer:
             "tendon": set(),
         }
         self.frames = frozenset(self.taken["site"])
+        self.wraps: dict[tuple[str, str, float], str] = {}
+        self.springs: dict[str, str] = {}
 
     def unused(self, kind: str, wanted: str) -> str:
         """A name that nothing else of this kind has."""
@@ -147,6 +155,7 @@ class _Writer:
             self.lost.add(f"that effort limits are of drives at joints: in MuJoCo they hold for {outside[0]!r} too")
         for spring in m.springs:
             self.spring(spring)
+        self.compensate()
         for sensor in m.sensors:
             self.sensor(sensor)
         for a, b in m._contact_excludes:
@@ -407,28 +416,59 @@ class _Writer:
     def path(self, name: str, way: PathTransmission) -> dict[str, str]:
         """A tendon through space: its branches, with a pulley before each."""
         tendon = element(self.tendons, "spatial", name=self.unused("tendon", f"{name}/tendon"))
-        for frames, factor in way.paths:
+        for stops, factor in way.paths:
             if len(way.paths) > 1 or factor != 1.0:
                 element(tendon, "pulley", divisor=vector([1.0 / factor]))
-            for frame in frames:
-                place = self.mechanism.frame(frame)
-                element(tendon, "site", site=self.site(frame, place.body, place.placement))
+            for stop in stops:
+                if isinstance(stop, str):
+                    element(tendon, "site", site=self.site_of(stop))
+                else:
+                    side = None if stop.side is None else self.site_of(stop.side)
+                    element(tendon, "geom", geom=self.wrapped(stop), sidesite=side)
         return {"tendon": tendon.attrib["name"]}
+
+    def site_of(self, frame: str) -> str:
+        """The name of the site at a frame."""
+        place = self.mechanism.frame(frame)
+        return self.site(frame, place.body, place.placement)
+
+    def wrapped(self, wrap: Wrap) -> str:
+        """The name of a shape for tendons alone."""
+        key = (wrap.frame, wrap.shape, wrap.radius)
+        if key not in self.wraps:
+            self.wraps[key] = name = f"{wrap.frame}/{len(self.wraps)}"
+            place = self.mechanism.frame(wrap.frame)
+            size = vector([wrap.radius] if wrap.shape == "sphere" else [wrap.radius, wrap.radius])
+            more = {"type": wrap.shape, "size": size, "contype": "0", "conaffinity": "0", "mass": "0", "group": "4"}
+            element(self.at[place.body], "geom", name=name, **more, **_place(np.array(place.placement)))
+        return self.wraps[key]
 
     def drive(self, actuator: Actuator) -> None:
         more = self.way(actuator)
         if more is None:
             self.lost.add(f"actuator {actuator.name!r}")
             return
+        if isinstance(actuator.muscle, HillMuscle):
+            self.lost.add(f"actuator {actuator.name!r}: MJCF has no Hill muscle")
+            return
+        gain: Sequence[float] = actuator.gain
+        if actuator.muscle is not None:
+            m = actuator.muscle
+            gain = [*m.range, m.force, 1.0, m.l_min, m.l_max, m.v_max, m.passive, m.lengthening]
+            more |= {"gaintype": "muscle", "biastype": "muscle", "biasprm": vector(gain)}
+            more |= {"lengthrange": vector(m.lengths)}
         if any(actuator.gain[1:]):
             more |= {"gaintype": "affine"}
         if any(actuator.bias):
             more |= {"biastype": "affine", "biasprm": vector(actuator.bias)}
         ranges = [("ctrlrange", actuator.control_range), ("forcerange", actuator.force_range)]
         if actuator.activation is not None:
-            more |= {"dyntype": actuator.activation.kind, "dynprm": vector([actuator.activation.time_constant])}
+            numbers = [actuator.activation.time_constant]
+            if actuator.activation.kind == "muscle":
+                numbers += [actuator.activation.release_time, actuator.activation.smoothing]
+            more |= {"dyntype": actuator.activation.kind, "dynprm": vector(numbers)}
             ranges.append(("actrange", actuator.activation.range))
-        at = element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
+        at = element(self.actuators, "general", name=actuator.name, gainprm=vector(gain), **more)
         for tag, bounds in ranges:
             self.bounds(at, tag, bounds, f"the limits of actuator {actuator.name!r}")
 
@@ -439,10 +479,33 @@ class _Writer:
         tendon = self.tendons[-1]
         tendon.set("stiffness", vector([spring.stiffness]))
         tendon.set("damping", vector([spring.damping]))
+        tendon.set("frictionloss", vector([spring.friction]))
+        self.bounds(tendon, "range", spring.limits, f"the limits of spring {spring.name!r}")
+        self.springs[spring.name] = tendon.attrib["name"]
         low, high = spring.rest
         if low == high == -1.0:  # a word of the format: the length in the reference configuration
             low = high = math.nextafter(-1.0, -2.0)
         tendon.set("springlength", vector([low, high]))
+
+    def compensate(self) -> None:
+        """Write compensation of gravity where it acts at the mass centres of whole bodies."""
+        for body in self.mechanism.bodies:
+            own = [f for f in self.mechanism.fields if self.mechanism.frame(f.frame).body == body.index]
+            held = [f for f in own if isinstance(f, GravityCompensation)]
+            for f in own:
+                if f not in held:
+                    self.lost.add(f"field {f.name!r}: MJCF has one fluid for all")
+            total = sum(f.mass for f in held)
+            if not total:
+                continue
+            mass, com, _ = _together(body.parts)
+            points = [np.array(self.mechanism.frame(f.frame).placement)[:3, 3] for f in held]
+            centre = sum(f.mass * point for f, point in zip(held, points, strict=True)) / total
+            if mass > 0.0 and np.abs(centre - com).max() < 1e-9:
+                self.at[body.index].set("gravcomp", vector([total / mass]))
+            else:
+                for f in held:
+                    self.lost.add(f"field {f.name!r}: in MuJoCo it acts at the mass centre")
 
     def sensor(self, sensor: Sensor) -> None:
         if sensor.kind not in _SENSORS:
@@ -450,8 +513,11 @@ class _Writer:
             return
         tag, of = _SENSORS[sensor.kind]
         more: dict[str, str] = {}
-        if of in ("joint", "actuator"):
-            more[of] = sensor.target
+        if of == "tendon" and sensor.target not in self.springs:
+            self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
+            return
+        if of in ("joint", "actuator", "tendon"):
+            more[of] = self.springs[sensor.target] if of == "tendon" else sensor.target
         elif of:
             names = [sensor.target] + ([sensor.reference] if sensor.reference else [])
             for name, key in zip(names, ("obj", "ref"), strict=False):

@@ -94,7 +94,7 @@ class _Writer:
             self.lost.add("the order of the joints: readers of URDF go through one branch after the other")
         if tuple(m.gravity) != _USUAL_GRAVITY:
             self.lost.add(f"gravity {m.gravity}: load(..., gravity=...)")
-        for what in ("actuators", "sensors", "springs"):
+        for what in ("actuators", "sensors", "springs", "fields"):
             if getattr(m, what):
                 self.lost.add(f"{what}: {', '.join(each.name for each in getattr(m, what))}")
         if m.configurations:

@@ -67,6 +67,7 @@ def attach(
     pieces.sensors += theirs.sensors
     pieces.springs += theirs.springs
     pieces.contact_excludes += theirs.contact_excludes
+    pieces.fields += theirs.fields
     for name, coordinates in theirs.configurations.items():
         pieces.configurations[name] = pieces.configurations.get(name, {}) | coordinates
     return together(mechanism, pieces)

@@ -202,12 +202,16 @@ def _actuator(actuator: Actuator, values: Mapping[str, tuple[float, ...]]) -> Ac
     if left is None or not length:
         return None if left is None else replace(actuator, transmission=left)
     (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
-    return replace(actuator, transmission=left, gain=(g0 + g1 * length, g1, g2), bias=(b0 + b1 * length, b1, b2))
+    gain, bias = (g0 + g1 * length, g1, g2), (b0 + b1 * length, b1, b2)
+    muscle = None if actuator.muscle is None else actuator.muscle.shortened(length)
+    return replace(actuator, transmission=left, gain=gain, bias=bias, muscle=muscle)
 
 
 def _spring(spring: Spring, values: Mapping[str, tuple[float, ...]]) -> Spring | None:
     if not isinstance(spring.transmission, JointTransmission):
         return spring
     left, length = _cut(spring.transmission, values)
-    low, high = spring.rest
-    return None if left is None else replace(spring, transmission=left, rest=(low - length, high - length))
+    if left is None:
+        return None
+    rest, limits = ((low - length, high - length) for low, high in (spring.rest, spring.limits))
+    return replace(spring, transmission=left, rest=rest, limits=limits)

@@ -28,6 +28,7 @@ from linkwise.mechanism.actuation import JointTransmission, PathTransmission
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
+from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
 
 __all__ = ["mirrored", "mirrored_state"]
@@ -69,6 +70,10 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
             )
     pieces.actuators = [replace(each, transmission=_way(each.transmission, mechanism, s)) for each in pieces.actuators]
     pieces.springs = [replace(each, transmission=_way(each.transmission, mechanism, s)) for each in pieces.springs]
+    pieces.fields = [
+        each if isinstance(each, GravityCompensation) else replace(each, wind=pointing(each.wind, s))
+        for each in pieces.fields
+    ]
     pieces.sensors = [replace(each, field=turning(each.field, s)) for each in pieces.sensors]
     kinds = {joint.name: joint.type for joint in mechanism.joints}
     pieces.configurations = {

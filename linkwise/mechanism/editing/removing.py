@@ -49,6 +49,7 @@ def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
 
     pieces.actuators = [each for each in pieces.actuators if stays(each.transmission)]
     pieces.springs = [each for each in pieces.springs if stays(each.transmission)]
+    pieces.fields = [each for each in pieces.fields if each.frame not in places_gone]
     pieces.sensors = [
         each
         for each in pieces.sensors
