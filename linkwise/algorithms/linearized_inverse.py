@@ -6,18 +6,22 @@ composite bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint ax
 
 M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (Jain 1993, algorithm 1): twelve numbers.
 
-DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that
-products with it cost nothing, and a force crosses a joint for a dozen multiplications; up to some ten links between
-base and tip that is the cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
+Two ways, the same numbers: about one inertial point as in the paper (:mod:`linkwise.algorithms.fixed_point`), where a
+column does not change on its walk; or in link frames.
+
+DIFFERS FROM PAPER: link frames. There H* is a coordinate direction, so that products with it cost nothing, and a force
+crosses a joint for a dozen multiplications; up to nine links between base and tip that is the cheaper way, and on robots
+whose axes are at right angles beyond. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
 change as a change of inertial frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.differentiated import inverse_derivatives
+from linkwise.algorithms.fixed_point import axis_variations, held_links, velocities
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
@@ -28,9 +32,12 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar, Value, is_zero
+from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
 from linkwise.spatial.transforms import Factor, Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
+
+
+Flat = Sequence[Scalar]
 
 
 class LinearizedInverse(NamedTuple):
@@ -138,12 +145,65 @@ def linearized_inverse(
     v: Sequence[Scalar],
     vdot: Sequence[Scalar] | None,
     f_ext: Forces = None,
+    *,
+    way: Callable[..., Way] | None = None,
 ) -> LinearizedInverse:
-    """τ, ∂τ/∂q, ∂τ/∂v and 𝓜. ``f_ext``: forces fixed in link frames, one for each link; ``vdot`` None means zero."""
+    """τ, ∂τ/∂q, ∂τ/∂v and 𝓜. ``f_ext``: forces fixed in link frames, one for each link; ``vdot`` None means zero.
+
+    ``way``: :func:`in_link_frames` or :func:`about_a_fixed_point`; None chooses by the shape of the tree.
+    """
     if tree.has_modes:
         still = [0.0] * tree.nv if vdot is None else vdot
         tau = inverse_dynamics(tree, q, v, vdot, f_ext)
         return LinearizedInverse(tau, *inverse_derivatives(tree, q, v, still, f_ext), mass_matrix(tree, q))
+    if way is None:
+        walked, referred = multiplications(tree, q)
+        way = in_link_frames if walked <= referred else about_a_fixed_point
+    joints, whole, leave = way(tree, q, v, vdot, f_ext)
+    result = _Matrices(tree)
+    for link in tree:
+        for i in range(len(joints[link].axes)):
+            column = _within_joint(result, link, joints[link], i, whole[link], vdot)
+            inner = link
+            for ancestor in tree.inboard(link):
+                column = leave(inner, column, ancestor)
+                inner = ancestor
+                _across(result, link, i, ancestor, joints, column)
+    return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
+
+
+Way = tuple[Field[JointVariation], Field[Subtree], Callable[[Link, Any, Link], Any]]
+"""The variations of every joint, every link with all that is outboard, and how a column goes on to the next link."""
+
+
+def multiplications(tree: Tree, q: Flat) -> tuple[float, float]:
+    """Estimates for columns that walk through the links' frames, and for columns about one point.
+
+    Both beyond what every way needs. A step of a walk crosses a joint and costs nine products; about one point a step
+    costs 36, and each axis some 200 to be referred there.
+    """
+    crossing = {link.index: _crossing(link, q) for link in tree}
+    walked = referred = 0.0
+    for link in tree:
+        inboard = [link.index, *(ancestor.index for ancestor in tree.inboard(link))][:-1]
+        walked += link.joint.nv * sum(crossing[index] + 9.0 for index in inboard)
+        referred += link.joint.nv * (200.0 + 36.0 * len(inboard))
+    return walked, referred
+
+
+def _crossing(link: Link, q: Flat) -> float:
+    """Multiplications that take a column, seven vectors of which six are three forces, over a joint."""
+    cost = 0.0
+    for factor in link.phi(q).factors:
+        R, l = factor.matrix()
+        entries = [x for row in R.m for x in row]
+        known = sum(is_zero(x) or is_one(x) or is_one(-x) for x in entries)
+        cost += 7.0 * (len(entries) - known) + 10.0 * sum(not is_zero(x) for x in l)
+    return cost
+
+
+def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
+    """Everything in the frames of the links, which move with their origins."""
     rest = at_rest(tree.gravity)
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), rest)
 
@@ -161,17 +221,26 @@ def linearized_inverse(
         whole = (own if outboard is None else own + outboard).seen_faster(joints[link].speed_within)
         return (None if link.parent < 0 else leave(link, whole)), whole
 
-    whole = inward(tree, gather, None)
-    result = _Matrices(tree)
-    for link in tree:
-        for i in range(len(joints[link].axes)):
-            column = _within_joint(result, link, joints[link], i, whole[link], vdot)
-            inner = link
-            for ancestor in tree.inboard(link):
-                column = leave(inner, column).seen_faster(joints[ancestor].speed_within)
-                inner = ancestor
-                _across(result, link, i, ancestor, joints, column)
-    return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
+    def enter(link: Link, column: _Column, parent: Link) -> _Column:
+        entered: _Column = leave(link, column).seen_faster(joints[parent].speed_within)
+        return entered
+
+    return joints, inward(tree, gather, None), enter
+
+
+def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
+    """Everything about one inertial point: composite bodies are sums, and columns stay as they are (Jain 1993)."""
+    moving = velocities(tree, q, v)
+    alpha, joints = axis_variations(tree, q, v, vdot, moving)
+    bodies = held_links(tree, moving, f_ext)
+
+    def gather(link: Link, outboard: Subtree | None) -> tuple[Subtree, Subtree]:
+        body = bodies[link]
+        own = Subtree(body.M, body.A + body.A, body.c + body.c, body.M @ alpha[link] + body.b)
+        whole = own if outboard is None else own + outboard
+        return whole, whole
+
+    return joints, inward(tree, gather, None), lambda link, column, parent: column
 
 
 def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
