@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwise.algorithms.inverse_dynamics import Forces
-from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, RelativeVariation, relative_variation
+from linkwise.algorithms.joint_variation import AxisVariation, RelativeVariation, relative_variation
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.rigid_motion import combination
-from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
@@ -76,21 +75,17 @@ class HeldLink:
         return cls(M, A, c, Force(A @ V.ang, V.ang.cross(c)))
 
 
-def velocities(tree: Tree, q: Flat, v: Flat) -> Field[Velocities]:
-    """Base to tips: frames, V, V×η and Θ = (V(p) + V(k))×η + ∂c/∂v."""
-
-    def step(link: Link, parent: Velocities | None) -> Velocities:
-        frame = _ORIGIN if parent is None else link.phi(q).carry(parent.frame)
-        joint = relative_variation(link, q, v).seen(lambda motion: _carried(motion, frame))
-        V_J = combination(joint.S, link.rates(v))
-        V_parent = Motion(Vec.zero(), -V_J.lin) if parent is None else parent.V
-        V = Motion(V_J.ang, Vec.zero()) if parent is None else parent.V + V_J
-        turning = tuple((V if joint.commuting else V_parent).cross(eta) for eta in joint.S)
-        beyond = turning if joint.commuting else tuple(V.cross(eta) for eta in joint.S)
-        theta = tuple(a + b + dc for a, b, dc in zip(turning, beyond, joint.dc_dv, strict=True))
-        return Velocities(frame, V, V_parent, joint, turning, theta)
-
-    return outward(tree, step, None)
+def velocities(link: Link, parent: Velocities | None, q: Flat, v: Flat) -> Velocities:
+    """Frame, V, V×η and Θ = (V(p) + V(k))×η + ∂c/∂v of a link; ``parent`` None is the base."""
+    frame = _ORIGIN if parent is None else link.phi(q).carry(parent.frame)
+    joint = relative_variation(link, q, v).seen(lambda motion: _carried(motion, frame))
+    V_J = combination(joint.S, link.rates(v))
+    V_parent = Motion(Vec.zero(), -V_J.lin) if parent is None else parent.V
+    V = Motion(V_J.ang, Vec.zero()) if parent is None else parent.V + V_J
+    turning = tuple((V if joint.commuting else V_parent).cross(eta) for eta in joint.S)
+    beyond = turning if joint.commuting else tuple(V.cross(eta) for eta in joint.S)
+    theta = tuple(a + b + dc for a, b, dc in zip(turning, beyond, joint.dc_dv, strict=True))
+    return Velocities(frame, V, V_parent, joint, turning, theta)
 
 
 _ORIGIN = Placed(Mat3.identity(), Vec.zero())
@@ -102,16 +97,11 @@ def _carried(motion: Motion, frame: Placed) -> Motion:
     return Motion(ang, frame.R @ motion.lin + frame.p.cross(ang))
 
 
-def held_links(tree: Tree, moving: Field[Velocities], f_ext: Forces = None) -> Field[HeldLink]:
-    """M, M̂ and b of every link; external forces are taken off b."""
-
-    def own(link: Link) -> HeldLink:
-        here = moving[link]
-        phi = Transform.rigid(here.frame.R, here.frame.p)
-        body = HeldLink.moving(phi.congruence(link.inertia), here.V)
-        return body if f_ext is None else replace(body, b=body.b - phi @ f_ext[link])
-
-    return each(tree, own)
+def held_link(link: Link, here: Velocities, f_ext: Forces = None) -> HeldLink:
+    """M, M̂ and b of a link; an external force is taken off b."""
+    phi = Transform.rigid(here.frame.R, here.frame.p)
+    body = HeldLink.moving(phi.congruence(link.inertia), here.V)
+    return body if f_ext is None else replace(body, b=body.b - phi @ f_ext[link])
 
 
 def base_acceleration(tree: Tree, link: Link, q: Flat) -> Motion:
@@ -121,29 +111,18 @@ def base_acceleration(tree: Tree, link: Link, q: Flat) -> Motion:
 
 
 def axis_variations(
-    tree: Tree, q: Flat, v: Flat, vdot: Flat | None, moving: Field[Velocities]
-) -> tuple[Field[Motion], Field[JointVariation]]:
-    """α of every link, and η, Θ, Ψ', Ψ'' of every axis: Ψ'' = α×η + V×(V×η) + (V(p) + V(k))×e + e' + ∂c/∂q."""
-
-    def accelerate(link: Link, parent: Motion | None) -> Motion:
-        before = base_acceleration(tree, link, q) if parent is None else parent
-        alpha = before + moving[link].bias(link.rates(v))
-        return alpha if vdot is None else alpha + combination(moving[link].joint.S, link.rates(vdot))
-
-    alpha = outward(tree, accelerate, None)
-
-    def vary(link: Link) -> JointVariation:
-        here, joint = moving[link], moving[link].joint
-        V, before = here.V, alpha[link]
-        if not joint.commuting:
-            V = here.V_parent
-            before = base_acceleration(tree, link, q) if link.parent < 0 else alpha.values[link.parent]
-        axes = []
-        e_dot = joint.e_dot(link, vdot)
-        for i, (eta, psi_dot) in enumerate(zip(joint.S, here.psi_dot, strict=True)):
-            psi_ddot = before.cross(eta) + V.cross(here.turning[i])
-            psi_ddot = psi_ddot + (V + here.V).cross(joint.e[i]) + e_dot[i] + joint.dc_dq[i]
-            axes.append(AxisVariation(eta, here.theta[i], psi_dot, psi_ddot, joint.dS[i]))
-        return JointVariation(tuple(axes), Vec.zero(), Vec.zero())
-
-    return alpha, each(tree, vary)
+    link: Link, here: Velocities, parent: Motion, v: Flat, vdot: Flat | None
+) -> tuple[Motion, tuple[AxisVariation, ...]]:
+    """α of a link, from its parent's; and η, Θ, Ψ', Ψ'' = α×η + V×(V×η) + (V(p) + V(k))×e + e' + ∂c/∂q of its axes."""
+    joint = here.joint
+    alpha = parent + here.bias(link.rates(v))
+    if vdot is not None:
+        alpha = alpha + combination(joint.S, link.rates(vdot))
+    V, before = (here.V, alpha) if joint.commuting else (here.V_parent, parent)
+    axes = []
+    e_dot = joint.e_dot(link, vdot)
+    for i, (eta, psi_dot) in enumerate(zip(joint.S, here.psi_dot, strict=True)):
+        psi_ddot = before.cross(eta) + V.cross(here.turning[i])
+        psi_ddot = psi_ddot + (V + here.V).cross(joint.e[i]) + e_dot[i] + joint.dc_dq[i]
+        axes.append(AxisVariation(eta, here.theta[i], psi_dot, psi_ddot, joint.dS[i]))
+    return alpha, tuple(axes)

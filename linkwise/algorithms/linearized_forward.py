@@ -71,6 +71,8 @@ def factors_are_cheaper(tree: Tree, q: Sequence[Scalar]) -> bool:
         lower[root[link.index]] += n * inboard[link.index] + n * (n - 1) // 2
         for ancestor in tree.inboard(link):
             outboard[ancestor.index] += n
+    if max(size.values(), default=0) < 9:
+        return True
     factored, recursion = min(multiplications(tree, q)) + 195.0 * tree.nv, 600.0 * tree.nv
     for link in tree:
         n, rows, pairs = link.joint.nv, size[root[link.index]], lower[root[link.index]]

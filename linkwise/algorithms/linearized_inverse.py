@@ -17,11 +17,11 @@ change as a change of inertial frame demands (:meth:`Subtree.seen_faster`), whil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.differentiated import inverse_derivatives
-from linkwise.algorithms.fixed_point import axis_variations, held_links, velocities
+from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_acceleration, held_link, velocities
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
@@ -159,21 +159,31 @@ def linearized_inverse(
     if way is None:
         walked, referred = multiplications(tree, q)
         way = in_link_frames if walked <= referred else about_a_fixed_point
-    joints, whole, leave = way(tree, q, v, vdot, f_ext)
+    joints, gather, enter = way(tree, q, v, vdot, f_ext)
     result = _Matrices(tree)
-    for link in tree:
+
+    def fill(link: Link, outboard: Subtree | None) -> tuple[Subtree | None, None]:
+        """The columns of one link, as soon as all that is outboard of it is known."""
+        handed, whole = gather(link, outboard)
         for i in range(len(joints[link].axes)):
-            column = _within_joint(result, link, joints[link], i, whole[link], vdot)
+            column = _within_joint(result, link, joints[link], i, whole, vdot)
             inner = link
             for ancestor in tree.inboard(link):
-                column = leave(inner, column, ancestor)
+                column = enter(inner, column, ancestor)
                 inner = ancestor
                 _across(result, link, i, ancestor, joints, column)
+        return handed, None
+
+    inward(tree, fill, None)
     return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
 
 
-Way = tuple[Field[JointVariation], Field[Subtree], Callable[[Link, Any, Link], Any]]
-"""The variations of every joint, every link with all that is outboard, and how a column goes on to the next link."""
+Way = tuple[
+    Field[JointVariation],
+    Callable[[Link, Subtree | None], tuple[Subtree | None, Subtree]],
+    Callable[[Link, Any, Link], Any],
+]
+"""The variations of every joint; what a link hands to its parent, and is with all outboard; a column's next step."""
 
 
 def multiplications(tree: Tree, q: Flat) -> tuple[float, float]:
@@ -225,22 +235,35 @@ def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Force
         entered: _Column = leave(link, column).seen_faster(joints[parent].speed_within)
         return entered
 
-    return joints, inward(tree, gather, None), enter
+    return joints, gather, enter
 
 
 def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
     """Everything about one inertial point: composite bodies are sums, and columns stay as they are (Jain 1993)."""
-    moving = velocities(tree, q, v)
-    alpha, joints = axis_variations(tree, q, v, vdot, moving)
-    bodies = held_links(tree, moving, f_ext)
+    def move(link: Link, parent: _Referred | None) -> _Referred:
+        moving = velocities(link, None if parent is None else parent.moving, q, v)
+        before = base_acceleration(tree, link, q) if parent is None else parent.alpha
+        alpha, axes = axis_variations(link, moving, before, v, vdot)
+        body = held_link(link, moving, f_ext)
+        own = Subtree(body.M, body.A + body.A, body.c + body.c, body.M @ alpha + body.b)
+        return _Referred(moving, alpha, JointVariation(axes, Vec.zero(), Vec.zero()), own)
+
+    links = outward(tree, move, None)
 
     def gather(link: Link, outboard: Subtree | None) -> tuple[Subtree, Subtree]:
-        body = bodies[link]
-        own = Subtree(body.M, body.A + body.A, body.c + body.c, body.M @ alpha[link] + body.b)
-        whole = own if outboard is None else own + outboard
+        whole = links[link].own if outboard is None else links[link].own + outboard
         return whole, whole
 
-    return joints, inward(tree, gather, None), lambda link, column, parent: column
+    return Field([link.joint for link in links.values]), gather, lambda link, column, parent: column
+
+
+class _Referred(NamedTuple):
+    """One link about the point."""
+
+    moving: Velocities
+    alpha: Motion
+    joint: JointVariation
+    own: Subtree
 
 
 def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
@@ -290,17 +313,21 @@ def _across(
     here = freedom(link, i)
     for j, axis in enumerate(joints[ancestor].axes):
         there = freedom(ancestor, j)
-        mass = axis.eta.dot(column.X)
+        mass = in_one_chain(axis.eta, column.X)
         add(result.M, there, here, mass)
         add(result.M, here, there, mass)
-        add(result.A_D, there, here, axis.eta.dot(column.X_A))
-        add(result.B_D, there, here, axis.eta.dot(column.X_B))
-        add(result.A_D, here, there, axis.theta.dot(column.X) + _couple(axis.eta, column))
-        add(result.B_D, here, there, axis.psi_ddot.dot(column.X) + _couple(axis.psi_dot, column))
+        add(result.A_D, there, here, in_one_chain(axis.eta, column.X_A))
+        add(result.B_D, there, here, in_one_chain(axis.eta, column.X_B))
+        add(result.A_D, here, there, in_one_chain((*axis.theta, *axis.eta.ang), (*column.X, *column.X_hat)))
+        add(result.B_D, here, there, in_one_chain((*axis.psi_ddot, *axis.psi_dot.ang), (*column.X, *column.X_hat)))
 
 
-def _couple(motion: Motion, column: _Column) -> Scalar:
-    return motion.ang.dot(column.X_hat)
+def in_one_chain(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
+    """Inner product whose every sum has a product to be fused with: one instruction a term, where many run at once."""
+    total: Scalar = 0.0
+    for a, b in zip(x, y, strict=True):
+        total = total + a * b
+    return total
 
 
 __all__ = ["AxisVariation", "LinearizedInverse", "Subtree", "linearized_inverse", "to_parent"]

@@ -13,10 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.fixed_point import HeldLink, axis_variations, base_acceleration, held_links, velocities
+from linkwise.algorithms.fixed_point import (
+    HeldLink,
+    Velocities,
+    axis_variations,
+    base_acceleration,
+    held_link,
+    velocities,
+)
 from linkwise.algorithms.freedoms import Matrix, zeros
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation
+from linkwise.algorithms.linearized_inverse import in_one_chain
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
@@ -105,15 +113,21 @@ class _Articulated:
 
 
 @dataclass(frozen=True, slots=True)
+class _Varied:
+    """One axis once v̇ is known: its variation, the force f over it, and Y_B."""
+
+    at: AxisVariation
+    f: Force
+    Y_B: Force
+
+
+@dataclass(frozen=True, slots=True)
 class _Admittance:
-    """One axis of the outward sweep: Υ, L and U; E_A, E_B, Y_B."""
+    """One axis of the outward sweep: Υ, E_A and E_B."""
 
     upsilon: Matrix
-    L: Scalar
-    U: Motion
     E_A: Motion
     E_B: Motion
-    Y_B: Force
 
 
 def linearize(
@@ -121,16 +135,20 @@ def linearize(
 ) -> tuple[list[Scalar], Matrix, Matrix, Matrix]:
     """v̇ (nv), ∂v̇/∂q = -B_C, ∂v̇/∂v = -A_C and 𝓜⁻¹ (nv × nv each), for rigid links and joints that follow no other."""
     axes = AxisTree(tree)
-    moving = velocities(tree, q, v)
-    bodies = held_links(tree, moving, f_ext)
+
+    def move(link: Link, parent: Velocities | None) -> tuple[Velocities, tuple[Velocities, HeldLink]]:
+        here = velocities(link, parent, q, v)
+        return here, (here, held_link(link, here, f_ext))
+
+    links = outward(tree, move, None, keeps=True)
 
     def articulate(axis: SingleAxis, outboard: _Outboard | None) -> tuple[_Outboard, _Articulated]:
         """P, D, G (4.16), and z, ε of forward dynamics."""
         for body in axes.bodies[axis.index]:
-            own = _Outboard.of_body(bodies[body])
+            own = _Outboard.of_body(links[body][1])
             outboard = own if outboard is None else own + outboard
         assert outboard is not None  # the outermost axis of a joint moves a body
-        here = moving[axis.link]
+        here = links[axis.link][0]
         eta, theta = here.joint.S[axis.number], here.theta[axis.number]
         P, P_hat = outboard.P, outboard.P_hat
         u, P_theta = P @ eta, P @ theta
@@ -149,104 +167,106 @@ def linearize(
     def accelerate(axis: SingleAxis, parent: Motion | None) -> Motion:
         """v̇ = ν - G*α⁺."""
         alpha = base_acceleration(tree, axis.link, q) if parent is None else parent
-        here, k, i = inner[axis], axis.number, axis.place
+        here, moving, k, i = inner[axis], links[axis.link][0], axis.number, axis.place
         vdot[i] = here.eps * here.d_inverse - alpha.dot(here.G)
-        return alpha + moving[axis.link].theta[k] * (v[i] * 0.5) + moving[axis.link].joint.S[k] * vdot[i]
+        return alpha + moving.theta[k] * (v[i] * 0.5) + moving.joint.S[k] * vdot[i]
 
     outward(axes, accelerate, None)
-    alpha, joints = axis_variations(tree, q, v, vdot, moving)
 
-    def gather(axis: SingleAxis, outboard: Force) -> tuple[Force, Force]:
-        """f."""
+    def vary(link: Link, parent: Motion | None) -> tuple[Motion, tuple[Motion, tuple[AxisVariation, ...]]]:
+        """α, Ψ''."""
+        before = base_acceleration(tree, link, q) if parent is None else parent
+        varied = axis_variations(link, links[link][0], before, v, vdot)
+        return varied[0], varied
+
+    varied = outward(tree, vary, None, keeps=True)
+
+    def gather(axis: SingleAxis, outboard: Force) -> tuple[Force, _Varied]:
+        """f, and Y_B = PΨ'' + 2P̂Ψ' + η×f."""
+        f = outboard
         for body in axes.bodies[axis.index]:
-            outboard = outboard + bodies[body].M @ alpha[body] + bodies[body].b
-        return outboard, outboard
+            held = links[body][1]
+            f = f + held.M @ varied[body][0] + held.b
+        at, here = varied[axis.link][1][axis.number], inner[axis].outboard
+        Y_B = here.P @ at.psi_ddot + here.P_hat_times(at.psi_dot + at.psi_dot) + at.eta.cross_force(f)
+        return f, _Varied(at, f, Y_B)
 
-    f = inward(axes, gather, Force.zero())
+    rows = _Rows(axes, inner, inward(axes, gather, Force.zero()), tree.nv)
 
-    def variation(axis: SingleAxis) -> AxisVariation:
-        return joints[axis.link].axes[axis.number]
-
-    def admit(axis: SingleAxis, parent: _Admittance | None) -> _Admittance:
-        """Υ, L, U and E (4.26)."""
-        here, at = inner[axis], variation(axis)
-        Y_B = here.outboard.P @ at.psi_ddot + here.outboard.P_hat_times(at.psi_dot + at.psi_dot) + at.eta.cross_force(f[axis])
-        upsilon = zeros(6, 6) if parent is None else parent.upsilon
+    def admit(axis: SingleAxis, parent: Matrix | None) -> Matrix:
+        """Υ, L, U and E (4.26); then the axis' rows."""
+        here, at = inner[axis], rows.varied[axis].at
+        upsilon = zeros(6, 6) if parent is None else parent
         Z = _times(upsilon, here.G)
         L = here.d_inverse + Z.dot(here.G)
         U = at.eta * L - Z
         upsilon = _updated(upsilon, at.eta, U, Z)
-        E_A, E_B = at.theta - _times(upsilon, here.Y_A), at.psi_ddot - _times(upsilon, Y_B)
-        return _Admittance(upsilon, L, U, E_A, E_B, Y_B)
+        E_A = at.theta - _times(upsilon, here.Y_A)
+        E_B = at.psi_ddot - _times(upsilon, rows.varied[axis].Y_B)
+        rows.fill(axis, L, U, _Admittance(upsilon, E_A, E_B))
+        return upsilon
 
-    outer = outward(axes, admit, None)
-    rows = _Rows(axes, inner, outer, {axis.index: variation(axis) for axis in axes.links}, tree.nv)
-    for axis in axes.links:
-        rows.fill(axis)
-    rows.mend_joints(f)
+    outward(axes, admit, None)
+    rows.mend_joints()
     return vdot, rows.dq, rows.dv, rows.M_inverse
 
 
 class _Rows:
     """𝓜⁻¹, -A_C and -B_C, filled row by row."""
 
-    def __init__(
-        self,
-        axes: AxisTree,
-        inner: Field[_Articulated],
-        outer: Field[_Admittance],
-        variations: dict[int, AxisVariation],
-        nv: int,
-    ) -> None:
-        self.axes, self.inner, self.outer, self.variations = axes, inner, outer, variations
+    def __init__(self, axes: AxisTree, inner: Field[_Articulated], varied: Field[_Varied], nv: int) -> None:
+        self.axes, self.inner, self.varied = axes, inner, varied
+        self.admittances: dict[int, _Admittance] = {}
         self.M_inverse, self.dv, self.dq = zeros(nv, nv), zeros(nv, nv), zeros(nv, nv)
 
-    def fill(self, axis: SingleAxis) -> None:
+    def fill(self, axis: SingleAxis, L: Scalar, U: Motion, admittance: _Admittance) -> None:
         """The row of one axis: its own entry, those of all outboard, those on the way to the base."""
-        row, own = axis.place, self.outer[axis]
-        self.M_inverse[row][row] = own.L
-        self._felt_by(row, axis, own.U)
-        self._spread(row, self.axes.children[axis.index], own.U)
+        row = axis.place
+        self.admittances[axis.index] = admittance
+        self.M_inverse[row][row] = L
+        self._felt_by(row, axis, U)
+        self._spread(row, self.axes.children[axis.index], U)
         W, Q = self.inner[axis].G, self.inner[axis].G_hat
         below = axis
         while below.parent >= 0:
             at = self.axes.links[below.parent]
-            variation, there, admittance = self.variations[at.index], self.inner[at], self.outer[at]
-            self.dv[row][at.place] = -(admittance.E_A.dot(W) + variation.eta.ang.dot(Q))
-            self.dq[row][at.place] = -(admittance.E_B.dot(W) + variation.psi_dot.ang.dot(Q))
+            variation, there, admitted = self.varied[at].at, self.inner[at], self.admittances[at.index]
+            by_W_and_Q = (*W, *Q)
+            self.dv[row][at.place] = -in_one_chain((*admitted.E_A, *variation.eta.ang), by_W_and_Q)
+            self.dq[row][at.place] = -in_one_chain((*admitted.E_B, *variation.psi_dot.ang), by_W_and_Q)
             others = [child for child in self.axes.children[at.index] if child is not below]
             if others:
-                self._spread(row, others, -_times(admittance.upsilon, W))
-            along = variation.eta.dot(W)
+                self._spread(row, others, -_times(admitted.upsilon, W))
+            along = in_one_chain(variation.eta, W)
             W, Q = W - there.G * along, Q - there.G_hat * along
             below = at
 
     def _spread(self, row: int, axes: Sequence[SingleAxis], X: Motion) -> None:
         """Outwards along the row of ψ."""
         for axis in axes:
-            entry = -X.dot(self.inner[axis].G)
+            entry = -in_one_chain(X, self.inner[axis].G)
             self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
-            beyond = X + self.variations[axis.index].eta * entry
+            beyond = X + self.varied[axis].at.eta * entry
             self._felt_by(row, axis, beyond)
             self._spread(row, self.axes.children[axis.index], beyond)
 
     def _felt_by(self, row: int, axis: SingleAxis, X: Motion) -> None:
-        self.dv[row][axis.place] = -X.dot(self.inner[axis].Y_A)
-        self.dq[row][axis.place] = -X.dot(self.outer[axis].Y_B)
+        self.dv[row][axis.place] = -in_one_chain(X, self.inner[axis].Y_A)
+        self.dq[row][axis.place] = -in_one_chain(X, self.varied[axis].Y_B)
 
-    def mend_joints(self, f: Field[Force]) -> None:
+    def mend_joints(self) -> None:
         """What turning one axis of a joint does to the others: S*f changes by (∂S/∂q)*f, no more.
 
         The rows filled so far have the whole outboard force turn past the inner axes of the same joint.
         """
         for axis in self.axes.links:
-            turned = self.variations[axis.index]
+            turned, f = self.varied[axis].at, self.varied[axis].f
             for other in self.axes.links:
                 if other.link is not axis.link:
                     continue
-                extra = turned.dS[other.number].dot(f[axis])
+                extra = turned.dS[other.number].dot(f)
                 if other.number > axis.number:  # inboard of it
-                    extra = extra - self.variations[other.index].eta.dot(turned.eta.cross_force(f[axis]))
+                    extra = extra - self.varied[other].at.eta.dot(turned.eta.cross_force(f))
                 for row in range(len(self.dq)):
                     change = self.M_inverse[row][other.place] * extra
                     self.dq[row][axis.place] = self.dq[row][axis.place] - change
@@ -254,14 +274,7 @@ class _Rows:
 
 def _times(upsilon: Matrix, f: Force) -> Motion:
     """Υf."""
-    return Motion.of([_dot(row, f) for row in upsilon])
-
-
-def _dot(row: Sequence[Scalar], f: Force) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(row, f, strict=True):
-        total = total + x * y
-    return total
+    return Motion.of([in_one_chain(row, f) for row in upsilon])
 
 
 def _updated(upsilon: Matrix, eta: Motion, U: Motion, Z: Motion) -> Matrix:
