@@ -159,31 +159,51 @@ def linearized_inverse(
     if way is None:
         walked, referred = multiplications(tree, q)
         way = in_link_frames if walked <= referred else about_a_fixed_point
-    joints, gather, enter = way(tree, q, v, vdot, f_ext)
+    joints, gather, enter, together = way(tree, q, v, vdot, f_ext)
     result = _Matrices(tree)
+    waiting: list[_Walking] = []
 
-    def fill(link: Link, outboard: Subtree | None) -> tuple[Subtree | None, None]:
+    def begin(link: Link, outboard: Subtree | None) -> tuple[Subtree | None, None]:
         """The columns of one link, as soon as all that is outboard of it is known."""
         handed, whole = gather(link, outboard)
         for i in range(len(joints[link].axes)):
-            column = _within_joint(result, link, joints[link], i, whole, vdot)
-            inner = link
-            for ancestor in tree.inboard(link):
-                column = enter(inner, column, ancestor)
-                inner = ancestor
-                _across(result, link, i, ancestor, joints, column)
+            waiting.append(_Walking(link, i, link, _within_joint(result, link, joints[link], i, whole, vdot)))
+        if len(waiting) >= together or link.index == 0:
+            walk()
         return handed, None
 
-    inward(tree, fill, None)
+    def walk() -> None:
+        """All waiting columns, to the base: link by link, so that what they meet there is read once for all."""
+        at: dict[int, list[_Walking]] = {}
+        for each_one in waiting:
+            at.setdefault(each_one.link.parent, []).append(each_one)
+        waiting.clear()
+        for link in reversed(tree.links):
+            for link_far, i, inner, column in at.pop(link.index, ()):
+                here = enter(inner, column, link)
+                _across(result, link_far, i, link, joints, here)
+                at.setdefault(link.parent, []).append(_Walking(link_far, i, link, here))
+
+    inward(tree, begin, None)
     return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
+
+
+class _Walking(NamedTuple):
+    """A column, the axis it belongs to, and the link that it has reached."""
+
+    link: Link
+    i: int
+    at: Link
+    column: _Column
 
 
 Way = tuple[
     Field[JointVariation],
     Callable[[Link, Subtree | None], tuple[Subtree | None, Subtree]],
     Callable[[Link, Any, Link], Any],
+    int,
 ]
-"""The variations of every joint; what a link hands to its parent, and is with all outboard; a column's next step."""
+"""Variations of every joint; a link with all outboard, handed on and kept; a column's next step; how many walk at once."""
 
 
 def multiplications(tree: Tree, q: Flat) -> tuple[float, float]:
@@ -235,7 +255,7 @@ def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Force
         entered: _Column = leave(link, column).seen_faster(joints[parent].speed_within)
         return entered
 
-    return joints, gather, enter
+    return joints, gather, enter, 1
 
 
 def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
@@ -254,7 +274,7 @@ def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: 
         whole = links[link].own if outboard is None else links[link].own + outboard
         return whole, whole
 
-    return Field([link.joint for link in links.values]), gather, lambda link, column, parent: column
+    return Field([link.joint for link in links.values]), gather, lambda link, column, parent: column, 4
 
 
 class _Referred(NamedTuple):
@@ -313,13 +333,24 @@ def _across(
     here = freedom(link, i)
     for j, axis in enumerate(joints[ancestor].axes):
         there = freedom(ancestor, j)
-        mass = in_one_chain(axis.eta, column.X)
+        mass, A_there, B_there = side_by_side((axis.eta, column.X), (axis.eta, column.X_A), (axis.eta, column.X_B))
+        X, A_axis, B_axis = ((*a, *b) for a, b in zip(
+            (column.X, axis.theta, axis.psi_ddot), (column.X_hat, axis.eta.ang, axis.psi_dot.ang), strict=True))
+        A_here, B_here = side_by_side((A_axis, X), (B_axis, X))
         add(result.M, there, here, mass)
         add(result.M, here, there, mass)
-        add(result.A_D, there, here, in_one_chain(axis.eta, column.X_A))
-        add(result.B_D, there, here, in_one_chain(axis.eta, column.X_B))
-        add(result.A_D, here, there, in_one_chain((*axis.theta, *axis.eta.ang), (*column.X, *column.X_hat)))
-        add(result.B_D, here, there, in_one_chain((*axis.psi_ddot, *axis.psi_dot.ang), (*column.X, *column.X_hat)))
+        add(result.A_D, there, here, A_there)
+        add(result.B_D, there, here, B_there)
+        add(result.A_D, here, there, A_here)
+        add(result.B_D, here, there, B_here)
+
+
+def side_by_side(*pairs: tuple[Iterable[Scalar], Iterable[Scalar]]) -> list[Scalar]:
+    """Inner products, term by term all at once: what they share is read once."""
+    totals: list[Scalar] = [0.0] * len(pairs)
+    for terms in zip(*(zip(x, y, strict=True) for x, y in pairs), strict=True):
+        totals = [total + x * y for total, (x, y) in zip(totals, terms, strict=True)]
+    return totals
 
 
 def in_one_chain(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:

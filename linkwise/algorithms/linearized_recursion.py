@@ -24,7 +24,7 @@ from linkwise.algorithms.fixed_point import (
 from linkwise.algorithms.freedoms import Matrix, zeros
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation
-from linkwise.algorithms.linearized_inverse import in_one_chain
+from linkwise.algorithms.linearized_inverse import in_one_chain, side_by_side
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
@@ -203,12 +203,17 @@ def linearize(
         upsilon = _updated(upsilon, at.eta, U, Z)
         E_A = at.theta - _times(upsilon, here.Y_A)
         E_B = at.psi_ddot - _times(upsilon, rows.varied[axis].Y_B)
-        rows.fill(axis, L, U, _Admittance(upsilon, E_A, E_B))
+        rows.begin(axis, L, U, _Admittance(upsilon, E_A, E_B))
         return upsilon
 
     outward(axes, admit, None)
+    rows.fill()
     rows.mend_joints()
     return vdot, rows.dq, rows.dv, rows.M_inverse
+
+
+TOGETHER = 4
+"""Rows that are filled at once: what they meet at an axis is read once for all of them."""
 
 
 class _Rows:
@@ -217,42 +222,55 @@ class _Rows:
     def __init__(self, axes: AxisTree, inner: Field[_Articulated], varied: Field[_Varied], nv: int) -> None:
         self.axes, self.inner, self.varied = axes, inner, varied
         self.admittances: dict[int, _Admittance] = {}
+        self.waiting: list[tuple[SingleAxis, Motion]] = []
         self.M_inverse, self.dv, self.dq = zeros(nv, nv), zeros(nv, nv), zeros(nv, nv)
 
-    def fill(self, axis: SingleAxis, L: Scalar, U: Motion, admittance: _Admittance) -> None:
-        """The row of one axis: its own entry, those of all outboard, those on the way to the base."""
-        row = axis.place
+    def begin(self, axis: SingleAxis, L: Scalar, U: Motion, admittance: _Admittance) -> None:
+        """One axis' own entries; its rows are filled together with those of its neighbours."""
         self.admittances[axis.index] = admittance
-        self.M_inverse[row][row] = L
-        self._felt_by(row, axis, U)
-        self._spread(row, self.axes.children[axis.index], U)
-        W, Q = self.inner[axis].G, self.inner[axis].G_hat
-        below = axis
-        while below.parent >= 0:
-            at = self.axes.links[below.parent]
-            variation, there, admitted = self.varied[at].at, self.inner[at], self.admittances[at.index]
-            by_W_and_Q = (*W, *Q)
-            self.dv[row][at.place] = -in_one_chain((*admitted.E_A, *variation.eta.ang), by_W_and_Q)
-            self.dq[row][at.place] = -in_one_chain((*admitted.E_B, *variation.psi_dot.ang), by_W_and_Q)
-            others = [child for child in self.axes.children[at.index] if child is not below]
-            if others:
-                self._spread(row, others, -_times(admitted.upsilon, W))
-            along = in_one_chain(variation.eta, W)
-            W, Q = W - there.G * along, Q - there.G_hat * along
-            below = at
+        self.M_inverse[axis.place][axis.place] = L
+        self._felt_by(axis.place, axis, U)
+        self.waiting.append((axis, U))
+        if len(self.waiting) == TOGETHER:
+            self.fill()
 
-    def _spread(self, row: int, axes: Sequence[SingleAxis], X: Motion) -> None:
-        """Outwards along the row of ψ."""
-        for axis in axes:
-            entry = -in_one_chain(X, self.inner[axis].G)
-            self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
-            beyond = X + self.varied[axis].at.eta * entry
-            self._felt_by(row, axis, beyond)
-            self._spread(row, self.axes.children[axis.index], beyond)
+    def fill(self) -> None:
+        """The rows that wait: all on the way to the base, then all outboard, axis by axis for all rows at once."""
+        leaving: dict[int, list[tuple[int, Motion]]] = {}
+        inwards: dict[int, list[tuple[int, int, Force, Vec]]] = {}
+        for axis, U in self.waiting:
+            inwards.setdefault(axis.parent, []).append((axis.place, axis.index, self.inner[axis].G, self.inner[axis].G_hat))
+            for child in self.axes.children[axis.index]:
+                leaving.setdefault(child.index, []).append((axis.place, U))
+        self.waiting.clear()
+        for at in reversed(self.axes.links):
+            variation, there, admitted = self.varied[at].at, self.inner[at], self.admittances.get(at.index)
+            for row, below, W, Q in inwards.pop(at.index, ()):
+                assert admitted is not None  # the sweep that begins rows has passed here
+                by_W_and_Q = (*W, *Q)
+                by_E_A, by_E_B = side_by_side(
+                    ((*admitted.E_A, *variation.eta.ang), by_W_and_Q),
+                    ((*admitted.E_B, *variation.psi_dot.ang), by_W_and_Q),
+                )
+                self.dv[row][at.place], self.dq[row][at.place] = -by_E_A, -by_E_B
+                for child in self.axes.children[at.index]:
+                    if child.index != below:
+                        leaving.setdefault(child.index, []).append((row, -_times(admitted.upsilon, W)))
+                along = in_one_chain(variation.eta, W)
+                nearer = (row, at.index, W - there.G * along, Q - there.G_hat * along)
+                inwards.setdefault(at.parent, []).append(nearer)
+        for axis in self.axes.links:  # outwards along the rows of ψ
+            for row, X in leaving.pop(axis.index, ()):
+                entry = -in_one_chain(X, self.inner[axis].G)
+                self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
+                beyond = X + self.varied[axis].at.eta * entry
+                self._felt_by(row, axis, beyond)
+                for child in self.axes.children[axis.index]:
+                    leaving.setdefault(child.index, []).append((row, beyond))
 
     def _felt_by(self, row: int, axis: SingleAxis, X: Motion) -> None:
-        self.dv[row][axis.place] = -in_one_chain(X, self.inner[axis].Y_A)
-        self.dq[row][axis.place] = -in_one_chain(X, self.varied[axis].Y_B)
+        by_A, by_B = side_by_side((X, self.inner[axis].Y_A), (X, self.varied[axis].Y_B))
+        self.dv[row][axis.place], self.dq[row][axis.place] = -by_A, -by_B
 
     def mend_joints(self) -> None:
         """What turning one axis of a joint does to the others: S*f changes by (∂S/∂q)*f, no more.

@@ -40,7 +40,7 @@ def _by_demand(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[i
     order: list[int] = []
     begun: set[int] = set()
     ended: set[int] = set()
-    for root in (*sorted(set(results)), *reversed(chosen)):  # what no result needs comes last; there should be none
+    for root in (*results, *reversed(chosen)):  # what no result needs comes last; there should be none
         stack = [root] if root in among else []
         while stack:
             number = stack[-1]
