@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms import linearized_recursion
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.linearized_inverse import linearized_inverse, multiplications
+from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_inverse, multiplications
 from linkwise.algorithms.solver import Solver, many_sided_solver
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
@@ -51,7 +51,7 @@ def linearized_forward(
         return LinearizedForward(*linearized_recursion.linearize(tree, q, v, tau, f_ext))
     by = many_sided_solver(tree, q) if solver is None else solver
     vdot = by.accelerations(tau, needed_forces(tree, q, v, None, f_ext))
-    inverse = linearized_inverse(tree, q, v, vdot, f_ext)
+    inverse = linearized_inverse(tree, q, v, vdot, f_ext, way=in_link_frames)  # shares its composite bodies with 𝓜
     dq, dv = (by.columns([[-x for x in row] for row in matrix]) for matrix in (inverse.dq, inverse.dv))
     return LinearizedForward(vdot, dq, dv, by.inverse())
 
@@ -59,7 +59,7 @@ def linearized_forward(
 def factors_are_cheaper(tree: Tree, q: Sequence[Scalar]) -> bool:
     """Whether the factors of 𝓜 take fewer multiplications than the recursion, by an estimate of both.
 
-    Few freedoms inboard of one speak for the factors, whose additions are fewer, too: hence the 1.04.
+    Few freedoms inboard of one speak for the factors, whose additions are fewer, too: hence the 1.11.
     """
     inboard = {link.index: sum(a.joint.nv for a in tree.inboard(link)) for link in tree}
     outboard = dict.fromkeys(inboard, 0)
@@ -73,11 +73,11 @@ def factors_are_cheaper(tree: Tree, q: Sequence[Scalar]) -> bool:
             outboard[ancestor.index] += n
     if max(size.values(), default=0) < 9:
         return True
-    factored, recursion = min(multiplications(tree, q)) + 195.0 * tree.nv, 600.0 * tree.nv
+    factored, recursion = multiplications(tree, q)[0] + 195.0 * tree.nv, 600.0 * tree.nv
     for link in tree:
         n, rows, pairs = link.joint.nv, size[root[link.index]], lower[root[link.index]]
         column = inboard[link.index] + n + outboard[link.index]
         factored += n * (2.0 * min(rows * column, rows + 2 * pairs) + pairs)
         if link.parent < 0:
             recursion += 57.0 * pairs + 48.0 * (rows * (rows - 1) // 2 - pairs) - 1000.0
-    return factored <= 1.04 * recursion
+    return factored <= 1.11 * recursion

@@ -212,7 +212,7 @@ def linearize(
     return vdot, rows.dq, rows.dv, rows.M_inverse
 
 
-TOGETHER = 4
+TOGETHER = 6
 """Rows that are filled at once: what they meet at an axis is read once for all of them."""
 
 
