@@ -30,6 +30,7 @@ from linkwise.operators.blocks import Blocks, Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.lanes import Lanes
+from linkwise.operators.partition import Partition, partition
 from linkwise.operators.points import Closing, Point, closing, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.vectors import Given, Moving, Vector
@@ -187,7 +188,7 @@ class Operators:
                 and motions at a point are in the axes of its frame. The points of closure if left out.
         """
         if points is None:
-            return PickOff(self.engine, self._closing.places, self._closing.points)
+            return PickOff(self.engine, self.closing.places, self.closing.points)
         labels, found = places(points, self._find)
         return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found), of_points=True))
 
@@ -205,7 +206,7 @@ class Operators:
         the two frames of each closure, b before a, less those on the world; of a coupling, for each of its joints, the
         frames of the link and of its parent, since a joint's rate is the motion between these two.
         """
-        closing = self._closing
+        closing = self.closing
         return ClosureRows(self.engine, self.engine.blocks.written(closing.A), closing.constraints, closing.points)
 
     @cached_property
@@ -217,12 +218,20 @@ class Operators:
         """
         return ClosureAdmittance(self.Omega, self.B())
 
+    def partition(self, secondary: Sequence[str]) -> Partition:
+        """The closed system in two parts, with A_P, A_S, Λ_P and Λ_S (Rodriguez 1989 §2.3).
+
+        Args:
+            secondary: names of bodies on the base; they and all that hangs on them are the part that may change.
+        """
+        return partition(self, secondary)
+
     @cached_property
     def U(self) -> Vector:
         """U, m: the closures' demand on accelerations by velocities and time: A J v̇ = U (Rodriguez 1989 eq. 2.17)."""
         if not self._has_velocity:
             raise _needs_velocity("U")
-        closing = self._closing
+        closing = self.closing
         column = self.engine.blocks.written([[x] for x in closing.U])[..., 0]
         return Given(self.engine, closing.constraints, column, "U")
 
@@ -291,7 +300,8 @@ class Operators:
         return self._close is not None
 
     @cached_property
-    def _closing(self) -> Closing:
+    def closing(self) -> Closing:
+        """The points of closure, and the rows A and U that close there."""
         if self._close is None:
             raise InputError(
                 "the model has no closures, and so no points of closure",
