@@ -15,7 +15,7 @@ HEAD = """# Operator rules
 
 The identities that the library knows, from `lw.operators.rules()`; this page is generated
 (`python docs/generate_rules.py`). Each holds for every state, and for the adjoints of its two sides. [](operators.md)
-shows them at work, [](../notation.md) explains the letters, [](../theory/papers.md) the numbers of the papers.
+shows them at work, [](../notation.md) explains the letters, [](../papers.md) the numbers of the papers.
 $(+ J_r)$ stands for rotor inertias, where the mechanism has any.
 
 `expr.rewrite("name")` puts the right side in place of the left one wherever it is found, and

@@ -1,6 +1,6 @@
-"""What is numbered in the five papers, in order, in a few words, with the test of each; the code itself says where it is.
+"""List of what is numbered in the five papers, in order, in a few words, with the test of each.
 
-A row's functions are those whose docstrings cite its numbers (:mod:`paper_citations`), the classical algorithms and the
+A row's functions are those whose docstrings cite its numbers (docs/paper_citations.py), the classical algorithms and the
 operator rules that name them, and what ``code`` adds where a docstring would have to cite too much.
 """
 
@@ -39,6 +39,7 @@ LETTERS = "tests/operators/test_letters.py"
 PAPERS = "tests/classics/test_papers.py"
 LINEARIZED = "tests/derivatives/test_paper.py::test_algorithm"
 CLOSED = "tests/operators/test_closed.py"
+PARTS = "tests/operators/test_partition.py"
 
 JAIN = Paper(
     "Jain 1991",
@@ -149,7 +150,7 @@ RODRIGUEZ_JAIN_KREUTZ = Paper(
         Row("eq. 2.1-2.5", "serial chains: recursions, operators, 𝓜 and 𝓒", f"{LETTERS}::test_mass_matrix", ("operators.state:Operators.mass_matrix", "operators.state:Operators.C")),
         Row("eq. 2.6-2.12", "trees", "tests/identities/test_dynamics.py::test_forward_of_inverse_is_identity", ("operators.state:Operators.phi", "algorithms.inverse_dynamics:inverse_dynamics")),
         Row("eq. 2.13-2.14", "points of closure, and their Jacobian J = B*φ*H*", f"{LETTERS}::test_jacobian_of_points"),
-        Row("eq. 2.15-2.17", "constraints AJβ = U, and the equations of a closed system", f"{CLOSED}::test_rows_of_every_kind"),
+        Row("eq. 2.15-2.17", "primary and secondary, A_P, A_S, Λ_P, Λ_S, constraints AJβ = U, the equations of a closed system", f"{PARTS}::test_the_parts_make_up_the_whole", ("operators.partition:partition", "operators.state:Operators.A")),
         Row("eq. 3.1-3.2", "articulated bodies on trees", f"{LETTERS}::test_definitions_of_articulated_operators", ("operators.state:Operators.P", "operators.state:Operators.D")),
         Row("eq. 3.3-3.4, lemma 1", "the innovations factors of 𝓜", RULES),
         Row("eq. 3.5, lemma 2", "the inverse of the factor", RULES),
@@ -157,7 +158,7 @@ RODRIGUEZ_JAIN_KREUTZ = Paper(
         Row("eq. 3.7, step A", "free accelerations in O(n)", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.forward_dynamics:forward_dynamics",)),
         Row("eq. 3.8-3.9, lemma 4, step B", "accelerations of the points of closure", f"{CLOSED}::test_the_steps_of_the_paper", ("operators.state:Operators.J",)),
         Row("eq. 3.10, step C", "Λ = B*ΩB in O(n)", f"{CLOSED}::test_admittance_at_the_points_of_closure", ("algorithms.operational:operational_admittance",)),
-        Row("eq. 3.11, step D", "the closure forces", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.constrained:Constrained", "algorithms.multipliers:Multipliers")),
+        Row("eq. 3.11, step D", "the closure forces, and the alternative for a small secondary", f"{PARTS}::test_steps_of_two_columns", ("operators.partition:step_D", "operators.partition:alternative_step_D", "algorithms.constrained:Constrained", "algorithms.multipliers:Multipliers")),
         Row("eq. 3.12, step E-F", "what the closure forces add", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.constrained:Constrained",)),
         Row("eq. 3.13", "closed forward dynamics in one expression (a misprint mended)", f"{CLOSED}::test_closed_forward_dynamics"),
         Row("eq. 4.1-4.3", "flexible links: nodes, modes, and the factored mass matrix", "tests/flexible/test_operators.py::test_every_rule_on_random_trees", ("spatial.flexible:FlexibleMotion", "mechanism.flexible_link:FlexibleLink")),
