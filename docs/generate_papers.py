@@ -149,7 +149,9 @@ def table(paper: Paper) -> str:
         functions = "<br>".join(", ".join(f"`{n}`" for n in names if n) or "(the file)" for names in by_file.values())
         files = "<br>".join(f"`{file}`" for file in by_file)
         what = row.what.replace("*", "\\*").replace("~", "\\~").replace("_", "\\_")
-        lines.append(f"| {row.numbers.replace('-', '–')} | {what} | {functions} | {files} | `{row.test}` | {held_to(row.test)} |")
+        lines.append(
+            f"| {row.numbers.replace('-', '–')} | {what} | {functions} | {files} | `{row.test}` | {held_to(row.test)} |"
+        )
     return "\n".join(lines)
 
 

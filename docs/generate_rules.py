@@ -45,7 +45,13 @@ def page() -> str:
         for rule in rules(use):
             lines.append(f"| `{rule.name}` | ${tex(rule.statement)}$ | {rule.source} | {rule.needs or ''} |")
         lines.append("")
-    return "\n".join(lines)
+    lines += ["## Proofs", "", "From the left side to the right one; a test holds every step.", ""]
+    for rule in rules():
+        if rule.proof:
+            left, right = rule.statement.split("=")
+            steps = " = ".join(tex(step.strip()) for step in (left, *rule.proof, right))
+            lines.append(f"- `{rule.name}`: ${steps}$")
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

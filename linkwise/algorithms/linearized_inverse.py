@@ -36,7 +36,6 @@ from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
 from linkwise.spatial.transforms import Factor, Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
 
-
 Flat = Sequence[Scalar]
 
 
@@ -260,6 +259,7 @@ def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Force
 
 def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
     """Everything about one inertial point: composite bodies are sums, and columns stay as they are (Jain 1993)."""
+
     def move(link: Link, parent: _Referred | None) -> _Referred:
         moving = velocities(link, None if parent is None else parent.moving, q, v)
         before = base_acceleration(tree, link, q) if parent is None else parent.alpha
@@ -334,8 +334,12 @@ def _across(
     for j, axis in enumerate(joints[ancestor].axes):
         there = freedom(ancestor, j)
         mass, A_there, B_there = side_by_side((axis.eta, column.X), (axis.eta, column.X_A), (axis.eta, column.X_B))
-        X, A_axis, B_axis = ((*a, *b) for a, b in zip(
-            (column.X, axis.theta, axis.psi_ddot), (column.X_hat, axis.eta.ang, axis.psi_dot.ang), strict=True))
+        X, A_axis, B_axis = (
+            (*a, *b)
+            for a, b in zip(
+                (column.X, axis.theta, axis.psi_ddot), (column.X_hat, axis.eta.ang, axis.psi_dot.ang), strict=True
+            )
+        )
         A_here, B_here = side_by_side((A_axis, X), (B_axis, X))
         add(result.M, there, here, mass)
         add(result.M, here, there, mass)

@@ -158,7 +158,9 @@ def linearize(
         z = outboard.z + P_theta * (v[axis.place] * 0.5)
         eps = tau[axis.place] - eta.dot(z)
         x, y, w = (column - G * h for column, h in zip(P_hat, H_P_hat, strict=True))  # τ̄P̂
-        kept = _Articulated(d_inverse, G, H_P_hat * (d_inverse + d_inverse), eps, outboard, P_theta + outboard.P_hat_times(eta + eta))
+        kept = _Articulated(
+            d_inverse, G, H_P_hat * (d_inverse + d_inverse), eps, outboard, P_theta + outboard.P_hat_times(eta + eta)
+        )
         return _Outboard(P.without(u, G, None), (x, y, w), z + G * eps), kept
 
     inner = inward(axes, articulate, None)
@@ -239,7 +241,9 @@ class _Rows:
         leaving: dict[int, list[tuple[int, Motion]]] = {}
         inwards: dict[int, list[tuple[int, int, Force, Vec]]] = {}
         for axis, U in self.waiting:
-            inwards.setdefault(axis.parent, []).append((axis.place, axis.index, self.inner[axis].G, self.inner[axis].G_hat))
+            inwards.setdefault(axis.parent, []).append(
+                (axis.place, axis.index, self.inner[axis].G, self.inner[axis].G_hat)
+            )
             for child in self.axes.children[axis.index]:
                 leaving.setdefault(child.index, []).append((axis.place, U))
         self.waiting.clear()

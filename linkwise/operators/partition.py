@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
-from linkwise.operators.atoms import ClosureAdmittance, ClosureRows, PickOff
+from linkwise.operators.atoms import ClosureAdmittance, PickOff, WrittenOut
 from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
 from linkwise.spatial.scalar import Scalar
@@ -71,7 +71,7 @@ class Part:
         """A_P or A_S, m × 6c_p: the columns of A at its points (Rodriguez 1989 eq. 2.16)."""
         rows = [[x for k in self._points for x in row[6 * k : 6 * k + 6]] for row in self.ops.closing.A]
         matrix = self.ops.engine.blocks.written(rows)
-        return ClosureRows(self.ops.engine, matrix, self.ops.closing.constraints, self._space)
+        return WrittenOut(self.ops.engine, "A", matrix, self.ops.closing.constraints, self._space)
 
     @cached_property
     def Lambda(self) -> Operator:

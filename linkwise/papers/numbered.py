@@ -39,6 +39,7 @@ LETTERS = "tests/operators/test_letters.py"
 PAPERS = "tests/classics/test_papers.py"
 LINEARIZED = "tests/derivatives/test_paper.py::test_algorithm"
 CLOSED = "tests/operators/test_closed.py"
+RATES = "tests/operators/test_rates.py"
 PARTS = "tests/operators/test_partition.py"
 
 JAIN = Paper(
@@ -80,7 +81,7 @@ JAIN_RODRIGUEZ = Paper(
         Row("eq. 1.1-1.4", "the linearised inverse and forward models, defined", "tests/derivatives/test_linearized.py::test_against_differences", ("model.linearization:Linearization.linearize_inverse", "model.linearization:Linearization.linearize_forward")),
         Row("eq. 1.5-1.6", "the operators S and Q", LINEARIZED, ("classics.linearized_terms:MHat",)),
         Row("eq. 2.1-2.20", "the dynamics about one inertially fixed point", LINEARIZED, ("classics.linearized_terms:referred",)),
-        Row("eq. 3.1-3.3, lemma 3.1", "𝓜, A_D and B_D as operators", "tests/derivatives/test_against_pinocchio.py::test_inverse"),
+        Row("eq. 3.1-3.3, lemma 3.1", "𝓜, A_D and B_D as operators", f"{RATES}::test_A_D_as_an_operator"),
         Row("algorithm 1, eq. 3.4-3.5", "δT in O(n)", LINEARIZED),
         Row("eq. 3.6-3.7, lemma 3.2", "𝓜, A_D and B_D element by element", "tests/derivatives/test_linearized.py::test_against_differences"),
         Row("algorithm 2, eq. 3.8", "𝓜, A_D and B_D in O(n²)", LINEARIZED),
@@ -92,7 +93,7 @@ JAIN_RODRIGUEZ = Paper(
         Row("eq. 4.7, lemma 4.3", "the inverse of the factor", RULES),
         Row("eq. 4.8, lemma 4.4, eq. 4.10", "𝓜⁻¹, and forward dynamics with it", "tests/operators/test_rewrite.py::test_the_inverse_of_the_mass_matrix", ("operators.rewrite:inverse",)),
         Row("eq. 4.9, lemma 4.5", "HφMφ* by articulated bodies", RULES),
-        Row("eq. 4.11-4.15, lemma 4.6-4.7", "A_C and B_C without 𝓜, and δθ''", LINEARIZED, ("classics.changes_of_accelerations:delta_acceleration",)),
+        Row("eq. 4.11-4.15, lemma 4.6-4.7", "A_C and B_C without 𝓜, and δθ''; P̂, Ĝ and their identities", f"{RATES}::test_proofs_hold_step_by_step", ("classics.changes_of_accelerations:delta_acceleration",)),
         Row("algorithm 5, eq. 4.16-4.18", "δθ'' in O(n)", LINEARIZED, ("classics.changes_of_accelerations:articulated",)),
         Row("eq. 4.19-4.25, lemma 4.8-4.9", "𝓜⁻¹, A_C and B_C element by element", LINEARIZED, ("classics.changes_of_accelerations:forward_matrices",)),
         Row("algorithm 6, eq. 4.26", "𝓜⁻¹, A_C and B_C in O(n²)", LINEARIZED),
