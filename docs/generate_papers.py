@@ -20,8 +20,8 @@ PAGE = Path(__file__).parent / "papers.md"
 
 HEAD = """# Which paper is where
 
-What is numbered in the five papers, the functions that implement it, their files, the test of each, and the numbers that
-the test holds it to: relative or absolute errors; a dash where it compares whole numbers or words, or leaves
+What is numbered in the five papers, the functions that implement it, their files, the test of each, and the numbers
+that the test holds it to: relative or absolute errors; a dash where it compares whole numbers or words, or leaves
 the bound to what it imports. This page is
 generated (`python docs/generate_papers.py`) from the docstrings, which cite the paper and the equation, from the lists
 of classical algorithms and operator rules, and from a short list of what is numbered; a test holds it to the code.

@@ -1,8 +1,8 @@
 """Links referred to one inertial point: there φ has identities for blocks, and what crosses joints is plain sums.
 
 Jain 1993 §2. The point, its velocity and the axes are those of the root link's frame at this instant, so that its joint
-axes are coordinate directions, and neither its place nor its speed costs digits. V(k) = V(p) + H*v, α(k) = α(p) + H*v̇ + ½Θv, and a joint of several freedoms is a chain of
-axes, one freedom each, which costs nothing here.
+axes are coordinate directions, and neither its place nor its speed costs digits. V(k) = V(p) + H*v,
+α(k) = α(p) + H*v̇ + ½Θv; and a joint of several freedoms is a chain of axes of one freedom each, which costs nothing.
 
 DIFFERS FROM PAPER: for trees and joints of every type; see :mod:`linkwise.algorithms.joint_variation` for Θ, Ψ', Ψ''.
 """

@@ -10,8 +10,8 @@ Two ways, the same numbers: about one inertial point as in the paper (:mod:`link
 column does not change on its walk; or in link frames.
 
 DIFFERS FROM PAPER: link frames. There H* is a coordinate direction, so that products with it cost nothing, and a force
-crosses a joint for a dozen multiplications; up to nine links between base and tip that is the cheaper way, and on robots
-whose axes are at right angles beyond. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
+crosses a joint for a dozen multiplications; up to nine links between base and tip that is the cheaper way, and beyond
+on robots whose axes are at right angles. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
 change as a change of inertial frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
 """
 
@@ -202,7 +202,7 @@ Way = tuple[
     Callable[[Link, Any, Link], Any],
     int,
 ]
-"""Variations of every joint; a link with all outboard, handed on and kept; a column's next step; how many walk at once."""
+"""Variations of joints; a link with all outboard, handed on and kept; a column's next step; how many walk at once."""
 
 
 def multiplications(tree: Tree, q: Flat) -> tuple[float, float]:

@@ -25,7 +25,7 @@ from linkwise.algorithms.freedoms import Matrix, zeros
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation
 from linkwise.algorithms.linearized_inverse import in_one_chain, side_by_side
-from linkwise.algorithms.sweeps import Field, inward, outward
+from linkwise.algorithms.sweeps import Field, outward
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
@@ -163,7 +163,7 @@ def linearize(
         )
         return _Outboard(P.without(u, G, None), (x, y, w), z + G * eps), kept
 
-    inner = inward(axes, articulate, None)
+    inner: Field[_Articulated] = axes.inward(articulate, None)
     vdot: list[Scalar] = [0.0] * tree.nv
 
     def accelerate(axis: SingleAxis, parent: Motion | None) -> Motion:
@@ -171,9 +171,10 @@ def linearize(
         alpha = base_acceleration(tree, axis.link, q) if parent is None else parent
         here, moving, k, i = inner[axis], links[axis.link][0], axis.number, axis.place
         vdot[i] = here.eps * here.d_inverse - alpha.dot(here.G)
-        return alpha + moving.theta[k] * (v[i] * 0.5) + moving.joint.S[k] * vdot[i]
+        moved: Motion = alpha + moving.theta[k] * (v[i] * 0.5) + moving.joint.S[k] * vdot[i]
+        return moved
 
-    outward(axes, accelerate, None)
+    axes.outward(accelerate, None, False)
 
     def vary(link: Link, parent: Motion | None) -> tuple[Motion, tuple[Motion, tuple[AxisVariation, ...]]]:
         """α, Ψ''."""
@@ -193,7 +194,7 @@ def linearize(
         Y_B = here.P @ at.psi_ddot + here.P_hat_times(at.psi_dot + at.psi_dot) + at.eta.cross_force(f)
         return f, _Varied(at, f, Y_B)
 
-    rows = _Rows(axes, inner, inward(axes, gather, Force.zero()), tree.nv)
+    rows = _Rows(axes, inner, axes.inward(gather, Force.zero()), tree.nv)
 
     def admit(axis: SingleAxis, parent: Matrix | None) -> Matrix:
         """Υ, L, U and E (4.26); then the axis' rows."""
@@ -208,7 +209,7 @@ def linearize(
         rows.begin(axis, L, U, _Admittance(upsilon, E_A, E_B))
         return upsilon
 
-    outward(axes, admit, None)
+    axes.outward(admit, None, False)
     rows.fill()
     rows.mend_joints()
     return vdot, rows.dq, rows.dv, rows.M_inverse

@@ -176,7 +176,7 @@ ALGORITHMS = Algorithms(
         Algorithm("sparse_kkt", "forward", "Featherstone 2000", "27", "n", sparse_kkt.forward_dynamics, needs=_BODIES),
         Algorithm(
             "constraint_force", "forward", "Featherstone 2000", "28", "n", constraint_force.forward_dynamics,
-            topology="chain", needs=_BODIES,
+            needs=_BODIES,
         ),
         Algorithm(
             "divide_and_conquer", "forward", "Featherstone 2000", "§3.5", "n", divide_and_conquer.forward_dynamics,

@@ -149,7 +149,7 @@ class PickOff(Atom):
 
 @final
 class WrittenOut(Atom):
-    """An operator given as a matrix: A, what constraints ask of the points of closure (Rodriguez 1989 eq. 2.16); M̂, …."""
+    """An operator given as a matrix: A, what closures ask of their points (Rodriguez 1989 eq. 2.16), or M̂."""
 
     def __init__(self, engine: Engine, word: str, matrix: Array, rows: Space, cols: Space) -> None:
         super().__init__(engine, word, rows, cols)

@@ -1,7 +1,8 @@
 """The order in which a program is emitted, and how it is cut.
 
-Operations are ordered by :mod:`linkwise.targets.llvm.schedule`; those of long programs stay in the order of the text, as
-in :func:`linkwise.trace.passes.remove_dead` (derivatives of a chain of ten: 316 ns a state, by demand 423). Two things are arranged above that:
+Operations are ordered by :mod:`linkwise.targets.llvm.schedule`; those of long programs stay in the order of the text,
+as in :func:`linkwise.trace.passes.remove_dead` (derivatives of a chain of ten: 316 ns a state, by demand 423). Two
+things are arranged above that:
 
 * **Groups.** sin, cos, exp, log and atan2 are computed for many values by one call. All those whose
   arguments can be known at the same time form a group; what the arguments need comes before it.
