@@ -215,7 +215,7 @@ def linearize(
     return vdot, rows.dq, rows.dv, rows.M_inverse
 
 
-TOGETHER = 6
+TOGETHER = 12
 """Rows that are filled at once: what they meet at an axis is read once for all of them."""
 
 
