@@ -48,7 +48,7 @@ def case(request):
     bent[:14] = rng.uniform(-0.5, 0.5, 14)
     q = model.assemble(bent)
     v, tau = rng.normal(size=(2, model.nv))
-    v = model.project_velocity(q, v)
+    v = model.constraints.project_velocity(q, v)
     ops = model.operators(q, v)
     return model, q, v, tau, ops, ops.partition(["load"])
 
