@@ -120,7 +120,7 @@ class ClosedDynamics(Linearization, Passive):
     ) -> Equilibrium:
         """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.
 
-        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by Levenberg's steps: the springs of the
+        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by a trust region: the springs of the
         model pull as they do in ``simulate``, and so does ``control``. Dry friction is smooth and holds nothing at
         rest; joint limits are not looked at. Whether it is stable is not asked. External forces keep their components
         in body frames.
@@ -147,7 +147,7 @@ class ClosedDynamics(Linearization, Passive):
         rows = self._place_rows
         still = np.zeros(n)
         if self.closures:
-            x = self.assemble(x, t, p=p)
+            x = self.assemble(x, t, limits="ignore", p=p)
 
         def lacking(at: Array) -> Array:
             """The joint forces that are missing for rest, before the closures'."""
