@@ -98,10 +98,11 @@ class ChangedCopies:
         joint: Joint | Closure,
         node_a: Any = None,
         node_b: Any = None,
+        **numbers: Any,
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
         sides = (body_a, placement_a, body_b, placement_b)
-        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b))
+        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b, **numbers))
 
     def with_coupling(self, name: str, coupling: Relation) -> Self:
         """A copy with one relation between joints more; see :meth:`linkwise.ModelBuilder.add_coupling`."""

@@ -134,6 +134,33 @@ class Closures(Methods):
         result: Any = self._run("impulse", q, v, t=t, p=p, out=out, threads=threads)
         return Impulse._make(result)
 
+    # The freedoms that closures leave.
+    def closure_coordinates(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """The coordinates (..., k) of the freedoms that closures leave, of one closure after the other.
+
+        Of a closed configuration: where the joint that closes would be, were it in the tree.
+        ``model.closure_freedoms[name].q_slice`` is a closure's part. An angle is told within half a turn of the middle
+        of its limits, of its rest where it has no limits, or of zero.
+
+        Example:
+            >>> from linkwise.samples import four_bar
+            >>> model = four_bar(1)
+            >>> model.closure_coordinates(model.assemble([0.3, -0.3, 0.3])).round(12).tolist()
+            [0.3]
+        """
+        return self._run("closure_coordinates", q, others=others)
+
+    def closure_velocities(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """The velocities (..., k) of those freedoms; ``model.closure_freedoms[name].v_slice`` is a closure's part."""
+        return self._run("closure_velocities", q, v, others=others)
+
+    def closure_efforts(self, q: ArrayLike, along_closures: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """The joint forces (..., nv) that forces (..., k) along those freedoms amount to: a motor where a loop closes.
+
+        τ = J*f, where J v are :meth:`closure_velocities`.
+        """
+        return self._run("closure_efforts", q, along_closures, others=others)
+
     # States that close.
     def assemble(
         self,

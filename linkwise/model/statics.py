@@ -14,6 +14,7 @@ from linkwise.mechanism.actuation import JointTransmission
 from linkwise.model.closed_dynamics import ClosedDynamics
 from linkwise.model.configuration_space import ConfigurationSpace
 from linkwise.model.support import support_margin
+from linkwise.model.transmissions import names_closures
 
 _ROWS = {"all": slice(0, 6), "rotation": slice(0, 3), "position": slice(3, 6)}
 
@@ -160,7 +161,7 @@ class Statics(ConfigurationSpace, ClosedDynamics):
         """What each actuator does to each freedom."""
         B = np.zeros((self.nv, len(self.actuators)))
         for k, actuator in enumerate(self.actuators):
-            if not isinstance(actuator.transmission, JointTransmission):
+            if not isinstance(actuator.transmission, JointTransmission) or names_closures(self, actuator.transmission):
                 raise InputError(
                     f"what actuator {actuator.name!r} does to the joints depends on the configuration",
                     got=type(actuator.transmission).__name__,
