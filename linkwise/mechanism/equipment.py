@@ -44,7 +44,7 @@ def fitted_sensors(
     for sensor in found:
         of = SENSOR_KINDS[sensor.kind][0]
         if of == "joint":
-            joint = _joint_type(mechanism, sensor.target)
+            joint = joint_type(mechanism, sensor.target)
             wanted = {"ball_orientation": (4, 3), "ball_angular_velocity": (4, 3)}.get(sensor.kind, (1, 1))
             if sensor.kind == "joint_drive_force" and closing_joint(mechanism, sensor.target) is not None:
                 raise ModelError(
@@ -77,7 +77,7 @@ def closing_joint(mechanism: Mechanism, name: str) -> ClosureFreedoms | None:
     return next((each for each in mechanism.closure_freedoms if each.name == name), None)
 
 
-def _joint_type(mechanism: Mechanism, name: str) -> Joint:
+def joint_type(mechanism: Mechanism, name: str) -> Joint:
     """The type of a joint of the tree, or of one that closes a loop."""
     closing = closing_joint(mechanism, name)
     return mechanism.joint(name).type if closing is None else closing.joint
@@ -94,7 +94,7 @@ def _fitted(mechanism: Mechanism, transmission: Transmission, whose: str) -> Tra
         return transmission
     gears = []
     for name, gear in transmission.gears:
-        joint = _joint_type(mechanism, name)
+        joint = joint_type(mechanism, name)
         if joint.nq != joint.nv and (joint.nq, joint.nv) != (4, 3):
             raise ModelError(
                 f"the {whose} cannot drive joint {name!r} by a gear",

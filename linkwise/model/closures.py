@@ -240,7 +240,14 @@ class Closures(Methods):
         return found.reshape(*batch, self.nq)
 
     def _say_open(
-        self, state: int, start: Array, errors: Array, batch: tuple[int, ...], search: Assembly, wide: Assembly, tol: float
+        self,
+        state: int,
+        start: Array,
+        errors: Array,
+        batch: tuple[int, ...],
+        search: Assembly,
+        wide: Assembly,
+        tol: float,
     ) -> None:
         """Raise for a state that was not closed, with the reason: limits, a loop alone, or several together."""
         own = np.zeros_like(errors)
@@ -250,7 +257,9 @@ class Closures(Methods):
                 own[state] = errors[state]
                 beyond = [
                     f"{self.joints[k].name!r} at {x:.4g} (limits {low:.4g} to {high:.4g})"
-                    for x, low, high, place in zip(q[0, search.place], search.low, search.high, search.place, strict=True)
+                    for x, low, high, place in zip(
+                        q[0, search.place], search.low, search.high, search.place, strict=True
+                    )
                     for k, joint in enumerate(self.joints)
                     if joint.q_slice.start <= place < joint.q_slice.stop and not low <= x <= high
                 ]

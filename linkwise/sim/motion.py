@@ -397,7 +397,10 @@ class Motion:
         """
         own = self.model_parameters(p)
         active, _ = self.joint_forces(t, q, v, x, p, hosted)
-        found: dict[str, list[Scalar]] = {"control": list(active), **self.passive.at_joints(q, v, own, self.closure_flags(x))}
+        found: dict[str, list[Scalar]] = {
+            "control": list(active),
+            **self.passive.at_joints(q, v, own, self.closure_flags(x)),
+        }
         found["limits"] = self.limit_forces(q, v, x, p)
         found["external"] = [0.0] * self.nv
         felt: dict[str, list[tuple[str, Flat]]] = {
