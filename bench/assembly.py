@@ -1,7 +1,7 @@
 """How many starts of parallel robots are closed: ``python -m bench.assembly ROBOTS [--starts 1000] [--reference 20]``.
 
-ROBOTS is the folder ``robots`` of a checkout of ``example-parallel-robots`` (Gepetto): each folder in it with a URDF and
-a ``robot.yaml`` is one robot. It is assembled from the file's zero, and from random starts of which each freedom is
+ROBOTS is the folder ``robots`` of a checkout of ``example-parallel-robots`` (Gepetto): each folder in it with a URDF
+and a ``robot.yaml`` is one robot. It is assembled from the file's zero, and from random starts of which each freedom is
 within 0.25 rad (or m) of that; with ``--reference``, SciPy's trust region runs on the same residuals from as many of
 the same starts. Of a robot that stays open, each loop is tried alone, by SciPy and from all over: what that leaves is a
 distance that no choice of starts takes away.

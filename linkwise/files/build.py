@@ -56,9 +56,21 @@ class Builder(Protocol[ModelT_co]):
         """Add a named frame to a body."""
 
     def add_closure(
-        self, name: str, body_a: str, placement_a: Any, body_b: str, placement_b: Any, *, joint: Any, **numbers: Any
+        self,
+        name: str,
+        body_a: str,
+        placement_a: Any,
+        body_b: str,
+        placement_b: Any,
+        *,
+        joint: Any,
+        limits: JointLimits | Sequence[JointLimits] | None,
+        damping: float | Sequence[float],
+        friction: float | Sequence[float],
+        stiffness: float | Sequence[float],
+        rest: float | Sequence[float],
     ) -> Any:
-        """Close a loop between two bodies or frames; ``numbers`` are limits, damping, … of the joint that closes it."""
+        """Close a loop between two bodies or frames."""
 
     def add_coupling(self, name: str, coupling: Relation) -> Any:
         """Couple joints."""
@@ -164,10 +176,19 @@ def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterato
 
 
 def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> None:
-    given = {each: getattr(joint, each) for each in ("limits", "damping", "friction", "stiffness", "rest")}
-    numbers = {each: value for each, value in given.items() if value is not None and value != 0.0}
-    ends = joint.parent, joint.placement, joint.child, joint.joint_frame
-    builder.add_closure(joint.name, *ends, joint=joint_of(joint), **numbers)
+    builder.add_closure(
+        joint.name,
+        joint.parent,
+        joint.placement,
+        joint.child,
+        joint.joint_frame,
+        joint=joint_of(joint),
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        stiffness=joint.stiffness,
+        rest=joint.rest,
+    )
 
 
 def _couple(builder: Builder[Any], coupling: CouplingWritten, bodies: Sequence[Body]) -> None:

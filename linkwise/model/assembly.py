@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures import ClosureInstance, Prescribed, RelationInstance
 from linkwise.model.roots import nearest_root
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-_ATTEMPTS = 40
+_ATTEMPTS = 24
 """Guesses that are tried: the user's own first, then others around it, further and further away."""
-_NEAREST, _FURTHER, _FURTHEST = 0.03, 1.3, 2.0
+_NEAREST, _FURTHER, _FURTHEST = 0.03, 1.4, 2.0
 """How far off the second guess is, by which factor each is further than the one before, and the most: rad or m."""
 _LONGEST = 1.0
 """Rad or m in one step: further away a linear model of a loop says nothing."""
@@ -219,11 +220,11 @@ def _attempts(n: int, rng: np.random.Generator) -> Iterator[tuple[list[Sequence[
         far = min(far * _FURTHER, _FURTHEST)
 
 
-def _prescribed(model: Model, loops: Sequence[Loop]) -> Iterator[tuple[int, object]]:
+def _prescribed(model: Model, loops: Sequence[Loop]) -> Iterator[tuple[int, JointInstance]]:
     """The rows of motions that are given for joints, with their joints, each joint once."""
     seen: set[int] = set()
     for closure, loop in zip(model.closures, loops, strict=True):
-        if isinstance(closure.type, Prescribed) and isinstance(closure, RelationInstance) and closure.joints:
+        if isinstance(closure, RelationInstance) and isinstance(closure.type, Prescribed) and closure.joints:
             (k,) = closure.joints
             if model.joints[k].mimic is None and k not in seen:
                 seen.add(k)

@@ -412,3 +412,6 @@ class Closures(Methods):
 
         def freedoms(self, q: ArrayLike, t: ArrayLike | None = None, *, tol: float = 1e-6, p: Any = None) -> Freedoms:
             """Count them."""
+
+        def _places_in_v(self, names: Sequence[str]) -> list[int]:
+            """The freedoms of joints."""

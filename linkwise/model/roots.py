@@ -22,6 +22,7 @@ from linkwise.array_types import Array
 
 _MOST = 200  # steps
 _SHORTEST = 1e-14  # radius at which a state is left
+_SLOW, _PATIENCE = 0.01, 12  # share of |e|² that a step should gain, and steps in a row that may gain less
 _STATIONARY = 1e-11  # sine of the angle between e and what J can change, below which e is the least that is near
 _DAMPED = 1e-9
 _TINY = float(np.finfo(float).tiny)
@@ -51,6 +52,7 @@ def nearest_root(
     every = np.arange(len(x))
     e = residual(x, every)
     radius = np.full(len(x), min(1.0, longest))
+    slow = np.zeros(len(x), int)
     for _ in range(_MOST):
         active = np.flatnonzero((np.abs(e).max(-1, initial=0.0) > tol) & (radius > _SHORTEST) & np.isfinite(e).all(-1))
         if not len(active):
@@ -77,7 +79,8 @@ def nearest_root(
         old = radius[active]
         grown = np.where((share > 0.75) & (length > 0.9 * old), np.minimum(2.0 * old, longest), old)
         radius[active] = np.where(share < 0.25, 0.25 * np.minimum(length, old), grown)
-        radius[active[still]] = 0.0
+        slow[active] = np.where(better & (gain > _SLOW * size), 0, slow[active] + 1)
+        radius[active[still | (slow[active] > _PATIENCE)]] = 0.0
     return x, e
 
 

@@ -17,6 +17,7 @@ from linkwise.mechanism.equipment import closing_joint
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
     from linkwise.model.model import Model
 
 Vector = Any  # an object array or a sequence of scalars
@@ -89,10 +90,10 @@ def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: l
                 tau[i] = tau[i] + force * (g * m)
 
 
-def names_closures(model: Model, transmission: Transmission) -> bool:
+def names_closures(mechanism: Mechanism, transmission: Transmission) -> bool:
     """Whether a transmission acts along the freedoms of closures."""
     names = transmission.joints if isinstance(transmission, JointTransmission) else ()
-    return any(closing_joint(model, name) is not None for name in names)
+    return any(closing_joint(mechanism, name) is not None for name in names)
 
 
 def closure_forces(model: Model, transmission: Transmission, force: Scalar, found: dict[str, list[Scalar]]) -> None:

@@ -138,8 +138,8 @@ class _Run:
         closing = closing_joint(self.model, sensor.target)
         if closing is not None:
             if which == "q":
-                return self.model.closure_coordinates(self.q, p=self.p)[..., closing.q_slice]
-            return self.model.closure_velocities(self.q, self.v, p=self.p)[..., closing.v_slice]
+                return np.asarray(self.model.closure_coordinates(self.q, p=self.p))[..., closing.q_slice]
+            return np.asarray(self.model.closure_velocities(self.q, self.v, p=self.p))[..., closing.v_slice]
         joint = self.model.joint(sensor.target)
         m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         part = of[..., joint.q_slice if which == "q" else joint.v_slice]

@@ -124,7 +124,8 @@ class ClosureLimits:
         J = np.array([self.model.closure_efforts(q, unit) for unit in np.eye(count)])
         M = self.model.mass_matrix(q)
         eased = np.einsum("ij,ij->i", J, np.linalg.lstsq(M, J.T, rcond=None)[0].T)
-        return np.divide(1.0, eased * limit_time**2, out=np.zeros(count), where=eased > 0.0)
+        found: NDArray[Any] = np.divide(1.0, eased * limit_time**2, out=np.zeros(count), where=eased > 0.0)
+        return found
 
     def forces(self, q: Flat, v: Flat, p: Any, loss: float) -> dict[str, list[Scalar]]:
         """K δ (1 + loss δ̇) against the depth δ, and never a pull, along the freedoms of closures by name."""

@@ -296,7 +296,7 @@ class Motion:
     def _along_closures(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, chosen: Sequence[bool]
     ) -> dict[str, list[Scalar]]:
-        """What some elements exert along the freedoms of closures in force, by name; of actuators, within its limits."""
+        """Forces of some elements along the freedoms of closures in force, by name; of actuators, within limits."""
         found: dict[str, list[Scalar]] = {}
         for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
             given = element.closure_force(t, objects(q), objects(v), own, self.given(p)) if taken else None
@@ -305,7 +305,7 @@ class Motion:
                 found[name] = [a + b for a, b in zip(before, forces, strict=True)]
         if self.rules.effort and any(e.is_actuator and taken for e, taken in zip(self.elements, chosen, strict=True)):
             for name, forces in found.items():
-                limits = self.model.closure(name).limits
+                limits = self.model.closure_freedoms[name].closure.limits
                 if limits:
                     pairs = zip(forces, limits, strict=True)
                     found[name] = [within(f, -float(limit.effort), float(limit.effort)) for f, limit in pairs]
@@ -470,7 +470,7 @@ class Motion:
         if self.is_timed:
             given["t"] = objects([t]).reshape(())
         if self.switches:
-            given["active"] = objects(self.closure_flags(x))
+            given["active"] = objects(self.closure_flags(x) or ())
         return given
 
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:

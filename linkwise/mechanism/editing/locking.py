@@ -67,10 +67,9 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
         if a != b or closure.node_a != closure.node_b:
             left.append((closure, a, b))
         else:  # it holds, and nothing moves between its ends
-            X = _held(closure)
-            kind = closure.type
+            within, kind = _held(closure), closure.type
             if isinstance(kind, JointClosure):
-                values[closure.name] = tuple(float(x) for x in kind.coordinates(X, closure.centre))
+                values[closure.name] = tuple(float(x) for x in kind.coordinates(within, closure.centre))
     pieces.closures = left
     relations = [(name, _without(name, relation, values)) for name, relation in pieces.relations]
     pieces.relations = [each for each in relations if each[1] is not None]
