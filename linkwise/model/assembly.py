@@ -63,7 +63,8 @@ class Assembly:
         self.loops = loops_of(model)
         self.due = [(row, joint.q_slice.start, joint.v_slice.start) for row, joint in _prescribed(model, self.loops)]
         held = {*locked, *(place for _, _, place in self.due)}
-        self.free = np.array([k not in held for k in range(model.nv)], bool)
+        looped = set().union(*(loop.freedoms for loop in self.loops))
+        self.free = np.array([k in looped and k not in held for k in range(model.nv)], bool)  # no others are touched
         self.low, self.high, self.place = _bounds(model, lower, upper, self.free)
 
     def closed(self, guesses: Array) -> Array:

@@ -184,7 +184,7 @@ class Closures(Methods):
             q: the guess (..., nq).
             t: time (...).
             tol: the largest residual allowed, m or a pure number.
-            limits: ``"respect"`` (a guess beyond a joint limit is moved inside) or ``"ignore"``.
+            limits: ``"respect"`` (joints of loops begin and stay within theirs) or ``"ignore"``.
             locked: names of joints that stay as they are in the guess.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
