@@ -298,6 +298,8 @@ class Motion:
     ) -> dict[str, list[Scalar]]:
         """Forces of some elements along the freedoms of closures in force, by name; of actuators, within limits."""
         found: dict[str, list[Scalar]] = {}
+        if not self.model.closure_freedoms:
+            return found
         for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
             given = element.closure_force(t, objects(q), objects(v), own, self.given(p)) if taken else None
             for name, forces in (given or {}).items():

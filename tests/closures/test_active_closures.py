@@ -17,6 +17,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.files.compare import compare
+from tests.flexible.mechanisms import arm
 
 HINGE = lw.Revolute((0, 1, 0))
 RODS: dict[str, dict[str, Any]] = {
@@ -155,6 +156,34 @@ def run(cut: str) -> tuple[lw.Model, lw.Trajectory, dict[str, np.ndarray]]:
     return model, motion, lw.Sensors(drives=drives).read(motion)
 
 
+def test_they_do_so_in_long_chains_and_on_bodies_that_bend() -> None:
+    """Sweeps that run as loops over the links, and forces at the node of a flexible body, which move its modes."""
+    rng = np.random.default_rng(0)
+    b = lw.ModelBuilder("ring")
+    step = at(0.1, 0.0)
+    names = b.add_chain("link", 90, placements=step, masses=0.01, coms=(0.05, 0, 0), axes=(0, 1, 0))
+    b.add_closure("pin", names[3], step, names[-1], step, joint=HINGE, damping=2.0)
+    b.add_closure("guide", "world", None, names[40], None, joint=lw.Prismatic((1, 0, 0)))
+    chain = b.build()
+    assert chain.rolls
+    bent = arm().with_closure(
+        "tip", "world", at(1.0, 0.0), "two", None, joint=HINGE, node_b="tip", stiffness=9.0, rest=0.3
+    )
+    for model, k in ((chain, 2), (bent, 1)):
+        q = model.integrate(model.neutral(), 0.1 * rng.normal(size=model.nv))
+        v, f = rng.normal(size=model.nv), rng.normal(size=k)
+        u = model.closure_velocities(q, v)
+        np.testing.assert_allclose(model.closure_efforts(q, f) @ v, f @ u, rtol=1e-11)
+        if model is chain:  # all in one plane: the rate of the angle, closed or not
+            np.testing.assert_allclose(u[0], v[4:].sum(), rtol=1e-12)
+            felt = model.passive_force(q, v)
+            np.testing.assert_allclose(felt, np.r_[np.zeros(4), np.full(86, -2.0 * u[0])], atol=1e-10)
+        else:
+            stretch = model.closure_coordinates(q)[0] - 0.3
+            np.testing.assert_allclose(model.passive_force(q, 0 * v) @ v, -9.0 * stretch * u[0], rtol=1e-11)
+            assert np.abs(model.passive_force(q, 0 * v)[model.body("two").v_slice]).max() > 1e-3  # its modes feel it
+
+
 @pytest.mark.parametrize("cut", ["A", "D"])
 def test_the_motion_does_not_know_where_the_loop_is_cut(cut: str) -> None:
     (first, one, read), (second, other, again) = run("C"), run(cut)
@@ -238,7 +267,8 @@ def test_effort_limits_of_a_closure_bound_its_motor() -> None:
     at_c, at_d = (np.array(drives.forces(0.0, q, 0 * v, (), ()), float) * 1.5).tolist()
     assert at_c == 7.5
     for effort, felt in zip((0.5, 7.5), pushed, strict=True):
-        np.testing.assert_allclose(felt, [*model.closure_efforts(q, [effort]), 0.0, 0.0, at_d], atol=1e-12)
+        alone = model.closure_efforts(q, [effort])
+        np.testing.assert_allclose(felt - alone, (0.0, 0.0, at_d), atol=1e-12)
 
 
 def test_an_angle_is_told_around_the_middle_of_its_limits() -> None:
