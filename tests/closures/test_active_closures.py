@@ -152,7 +152,8 @@ def run(cut: str) -> tuple[lw.Model, lw.Trajectory, dict[str, np.ndarray]]:
     q, v = (tree_part(model, each) for each in states())
     drives = lw.Actuators(model, u={"motor C": 0.7, "motor D": lambda t, q, v, p: lw.sin(t)})
     times = np.linspace(0, 0.6, 7)
-    motion = lw.simulate(model, q, v, duration=0.6, control=drives, rtol=1e-12, atol=1e-13, output_times=times)
+    given = {"control": drives, "rtol": 1e-12, "atol": 1e-13, "output_times": times, "account": True}
+    motion = lw.simulate(model, q, v, duration=0.6, **given)
     return model, motion, lw.Sensors(drives=drives).read(motion)
 
 
@@ -194,6 +195,16 @@ def test_the_motion_does_not_know_where_the_loop_is_cut(cut: str) -> None:
     assert set(read) == set(again)
     for name, values in read.items():
         np.testing.assert_allclose(values, again[name], rtol=0.0, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("cut", ["A", "D"])
+def test_the_work_of_each_cause_is_the_same(cut: str) -> None:
+    first, other = (run(each)[1].energy_account() for each in ("C", cut))
+    for account in (first, other):
+        assert np.abs(account.unexplained).max() < 1e-9
+    for cause in ("control", "springs", "damping", "friction"):
+        np.testing.assert_allclose(first.work[cause], other.work[cause], rtol=0.0, atol=1e-10, err_msg=cause)
+        assert np.abs(first.work[cause]).max() > 1e-3, cause
 
 
 def test_the_hinges_bear_the_same_wherever_the_loop_is_cut() -> None:
