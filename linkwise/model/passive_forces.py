@@ -20,10 +20,19 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import Spring
+from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import Methods
 from linkwise.model.memory import Memory
-from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import (
+    add_pulled,
+    closure_forces,
+    joint_forces,
+    length,
+    pushed_by_closures,
+    speed,
+    wrenches,
+)
 from linkwise.spatial.scalar import Scalar, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
@@ -81,15 +90,28 @@ class PassiveForces:
             or (self.damping and any(any(joint.damping) for joint in joints))
             or (self.friction and any(any(joint.friction) for joint in joints))
             or any(self._acts(spring) for spring in self.model.springs)
+            or bool(self._closing)
         )
 
     def _acts(self, spring: Spring) -> bool:
         return bool((self.springs and spring.stiffness) or (self.damping and spring.damping))
 
-    def at_joints(self, q: Flat, v: Flat, p: Any = None) -> dict[str, list[Scalar]]:
-        """Joint forces (nv) of what acts along joints, by their cause.
+    @cached_property
+    def _closing(self) -> list[ClosureFreedoms]:
+        """The closures along whose freedoms something acts."""
+        return [
+            each
+            for each in self.model._closure_freedoms
+            if (self.springs and any(each.closure.stiffness))
+            or (self.damping and any(each.closure.damping))
+            or (self.friction and any(each.closure.friction))
+        ]
 
-        A joint that follows another moves m times as fast as that one and acts on it m times as hard.
+    def at_joints(self, q: Flat, v: Flat, p: Any = None, active: Flat | None = None) -> dict[str, list[Scalar]]:
+        """Joint forces (nv) of what acts along joints, by their cause; those that close loops included.
+
+        A joint that follows another moves m times as fast as that one and acts on it m times as hard. ``active`` has a
+        number for each closure, 1 in force and 0 released; all are in force if not given.
         """
         nv = self.model.nv
         found: dict[str, list[Scalar]] = {cause: [0.0] * nv for cause in CAUSES}
@@ -108,7 +130,41 @@ class PassiveForces:
         for spring in self.model.springs:
             for cause, pull in self._pulls(spring, q, v, p):
                 joint_forces(self.model, spring.transmission, pull, found[cause])
+        for cause, forces in self._at_closures(q, v, p, active).items():
+            pushed = pushed_by_closures(self.model, q, forces, p)
+            assert pushed is not None
+            found[cause] = [a + b for a, b in zip(found[cause], pushed, strict=True)]
         return found
+
+    def _at_closures(self, q: Flat, v: Flat, p: Any, active: Flat | None) -> dict[str, dict[str, list[Scalar]]]:
+        """For each cause and the name of a closure, the forces along its freedoms."""
+        found: dict[str, dict[str, list[Scalar]]] = {}
+        for spring in self.model.springs:
+            for cause, pull in self._pulls(spring, q, v, p):
+                own: dict[str, list[Scalar]] = {}
+                closure_forces(self.model, spring.transmission, pull, own)
+                if own:
+                    _add_forces(found.setdefault(cause, {}), in_force(self.model, own, active))
+        if self._closing:
+            x = self._closure_coordinates(q, p)
+            u = self.model._run("closure_velocities", scalar_array(q), scalar_array(v), p=p)
+            for each in self._closing:
+                closure, rate = each.closure, list(u[each.v_slice])
+                laws: dict[str, list[Scalar]] = {}
+                if self.springs and any(closure.stiffness):
+                    own_x = zip(closure.stiffness, closure.rest, x[each.q_slice], strict=True)
+                    laws["springs"] = [(a - rest) * (-k) for k, rest, a in own_x]
+                if self.damping and any(closure.damping):
+                    laws["damping"] = [b * (-d) for d, b in zip(closure.damping, rate, strict=True)]
+                if self.friction and any(closure.friction):
+                    smooth = 1.0 / self.friction_speed
+                    laws["friction"] = [tanh(b * smooth) * (-f) for f, b in zip(closure.friction, rate, strict=True)]
+                for cause, forces in laws.items():
+                    _add_forces(found.setdefault(cause, {}), in_force(self.model, {closure.name: forces}, active))
+        return found
+
+    def _closure_coordinates(self, q: Flat, p: Any) -> Any:
+        return self.model._run("closure_coordinates", scalar_array(q), p=p)
 
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
         """For each cause and the name of a body, [moment, force] (6) at its origin and in its axes."""
@@ -127,9 +183,15 @@ class PassiveForces:
         pushed = as_joint_forces(self.model, q, felt, p)
         return total if pushed is None else [a + b for a, b in zip(total, pushed, strict=True)]
 
-    def energy(self, q: Flat, p: Any = None) -> Scalar:
-        """½ Σ k d² of all springs, in J."""
+    def energy(self, q: Flat, p: Any = None, active: Flat | None = None) -> Scalar:
+        """½ Σ k d² of all springs, in J; those of closures that are released (``active`` 0) hold none."""
         total: Scalar = 0.0
+        stretched = [each for each in self._closing if self.springs and any(each.closure.stiffness)]
+        coordinates = self._closure_coordinates(q, p) if stretched else ()
+        for each in stretched:
+            own = zip(each.closure.stiffness, each.closure.rest, coordinates[each.q_slice], strict=True)
+            on = 1.0 if active is None else active[each.number]
+            total = sum(((x - rest) * (x - rest) * (0.5 * k) * on for k, rest, x in own if k), total)
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
         for spring in self.model.springs if self.springs else ():
@@ -161,6 +223,19 @@ class PassiveForces:
             return l - low
         over = where(l > high, l - high, 0.0) if np.isfinite(high) else 0.0
         return where(l < low, l - low, over) if np.isfinite(low) else over
+
+
+def in_force(model: Model, forces: dict[str, list[Scalar]], active: Flat | None) -> dict[str, list[Scalar]]:
+    """Forces along the freedoms of closures by name, none where a closure is released (its ``active`` is 0)."""
+    if active is None:
+        return forces
+    return {name: [f * active[model._closure_freedoms[name].number] for f in own] for name, own in forces.items()}
+
+
+def _add_forces(found: dict[str, list[Scalar]], more: dict[str, list[Scalar]]) -> None:
+    """Add forces along the freedoms of closures, by name."""
+    for name, own in more.items():
+        found[name] = [a + b for a, b in zip(found[name], own, strict=True)] if name in found else own
 
 
 def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: Any) -> list[Scalar] | None:

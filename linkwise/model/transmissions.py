@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ import numpy as np
 
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import FrameTransmission, JointTransmission, PathTransmission, Transmission
+from linkwise.mechanism.equipment import closing_joint
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
     from linkwise.model.model import Model
 
 Vector = Any  # an object array or a sequence of scalars
@@ -31,6 +34,13 @@ def length(model: Model, transmission: Transmission, q: Vector, p: Vector | None
             for a, b in pairwise(frames):
                 total = total + _norm_and_unit(points[b] - points[a])[0] * factor
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        closing = closing_joint(model, name)
+        if closing is not None:
+            x = list(model._run("closure_coordinates", scalar_array(q), p=p)[closing.q_slice])
+            if closing.joint.nq != closing.joint.nv:
+                x = list(closing.joint.difference(closing.joint.neutral(), x))
+            total = sum((g * each for g, each in zip(gear, x, strict=True) if g), total)
+            continue
         joint = model.joints[name]
         own = list(q[joint.q_slice])
         m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
@@ -47,6 +57,11 @@ def speed(model: Model, transmission: Transmission, q: Vector, v: Vector, p: Vec
     total: Scalar = 0.0
     if isinstance(transmission, JointTransmission):
         for name, gear in transmission.gears:
+            closing = closing_joint(model, name)
+            if closing is not None:
+                u = model._run("closure_velocities", scalar_array(q), scalar_array(v), p=p)[closing.v_slice]
+                total = sum((g * each for g, each in zip(gear, u, strict=True) if g), total)
+                continue
             joint = model.joints[name]
             m = joint.mimic.multiplier if joint.mimic else 1.0
             for g, x in zip(gear, v[joint.v_slice], strict=True):
@@ -64,13 +79,41 @@ def speed(model: Model, transmission: Transmission, q: Vector, v: Vector, p: Vec
 
 
 def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: list[Scalar]) -> None:
-    """Add what the joints feel to nv numbers."""
+    """Add what the joints of the tree feel to nv numbers."""
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        if closing_joint(model, name) is not None:
+            continue
         joint = model.joints[name]
         m = joint.mimic.multiplier if joint.mimic else 1.0
         for i, g in enumerate(gear, joint.v_slice.start):
             if g:
                 tau[i] = tau[i] + force * (g * m)
+
+
+def names_closures(mechanism: Mechanism, transmission: Transmission) -> bool:
+    """Whether a transmission acts along the freedoms of closures."""
+    names = transmission.joints if isinstance(transmission, JointTransmission) else ()
+    return any(closing_joint(mechanism, name) is not None for name in names)
+
+
+def closure_forces(model: Model, transmission: Transmission, force: Scalar, found: dict[str, list[Scalar]]) -> None:
+    """Add what the freedoms of closures feel, by the closures' names."""
+    for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        if closing_joint(model, name) is not None:
+            before = found.get(name, [0.0] * len(gear))
+            found[name] = [a + force * g for a, g in zip(before, gear, strict=True)]
+
+
+def pushed_by_closures(
+    model: Model, q: Vector, forces: Mapping[str, Sequence[Scalar]], p: Vector | None = None
+) -> list[Scalar] | None:
+    """The joint forces (nv) of forces along the freedoms of closures, by the closures' names; None for none."""
+    if not forces:
+        return None
+    along: list[Scalar] = [0.0] * sum(each.joint.nv for each in model._closure_freedoms)
+    for name, own in forces.items():
+        along[model._closure_freedoms[name].v_slice] = own
+    return list(model._run("closure_efforts", scalar_array(q), scalar_array(along), p=p))
 
 
 def wrenches(model: Model, transmission: Transmission, q: Vector, p: Vector | None = None) -> dict[str, list[Scalar]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import JointInstance
+from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.model.model import Model
 from linkwise.spatial.scalar import Scalar, where
 
@@ -99,6 +101,56 @@ class AllLimits:
 
     def _depths(self, q: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(q[:, self._places] * self._slopes + self._at_zero)
+
+
+class ClosureLimits:
+    """The finite position limits of the freedoms of a model's closures; the stiffness is chosen as for joints."""
+
+    def __init__(self, model: Model, limit_time: float) -> None:
+        self.model = model
+        limited = [each for each in model._closure_freedoms if each.closure.limits and each.joint.nq == each.joint.nv]
+        self.ends = [
+            (each, k, float(bound), side)
+            for each in limited
+            for k, limit in enumerate(each.closure.limits)
+            for bound, side in ((limit.lower, -1.0), (limit.upper, 1.0))
+            if np.isfinite(bound)
+        ]
+        self.stiffness = self._stiffness(limit_time) if self.ends else np.zeros(0)
+
+    def _stiffness(self, limit_time: float) -> NDArray[Any]:
+        """The inertia that each freedom feels in the tree, 1/(J 𝓜⁻¹J*), over the square of a time."""
+        q, count = self.model.neutral(), sum(each.joint.nv for each in self.model._closure_freedoms)
+        J = np.array([self.model.constraints.efforts(q, unit) for unit in np.eye(count)])
+        M = self.model.mass_matrix(q)
+        eased = np.einsum("ij,ij->i", J, np.linalg.lstsq(M, J.T, rcond=None)[0].T)
+        found: NDArray[Any] = np.divide(1.0, eased * limit_time**2, out=np.zeros(count), where=eased > 0.0)
+        return found
+
+    def forces(self, q: Flat, v: Flat, p: Any, loss: float) -> dict[str, list[Scalar]]:
+        """K δ (1 + loss δ̇) against the depth δ, and never a pull, along the freedoms of closures by name."""
+        u = self.model._run("closure_velocities", scalar_array(q), scalar_array(v), p=p)
+        found: dict[str, list[Scalar]] = {}
+        for each, k, depth, side, stiffness in self._depths(q, p):
+            push = depth * stiffness * (1.0 + u[each.v_slice][k] * side * loss)
+            push = where(depth > 0.0, where(push < 0.0, 0.0, push), 0.0)
+            own = found.setdefault(each.name, [0.0] * each.joint.nv)
+            own[k] = own[k] - push * side
+        return found
+
+    def energy(self, q: Flat, p: Any, active: Flat | None) -> Scalar:
+        """½ k δ² of all; none of closures that are released."""
+        total: Scalar = 0.0
+        for each, _, depth, _, stiffness in self._depths(q, p):
+            on = 1.0 if active is None else active[each.number]
+            total = total + where(depth > 0.0, depth * depth * (0.5 * stiffness), 0.0) * on
+        return total
+
+    def _depths(self, q: Flat, p: Any) -> Iterator[tuple[ClosureFreedoms, int, Scalar, float, float]]:
+        x = self.model._run("closure_coordinates", scalar_array(q), p=p)
+        for each, k, bound, side in self.ends:
+            depth = (x[each.q_slice][k] - bound) * side
+            yield each, k, depth, side, float(self.stiffness[each.v_slice][k])
 
 
 def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:

@@ -23,12 +23,13 @@ from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
-from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
+from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces, in_force
+from linkwise.model.transmissions import pushed_by_closures
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
-from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
+from linkwise.sim.limits import AllLimits, ClosureLimits, Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where, within
 from linkwise.trace.calls import stored
@@ -286,7 +287,31 @@ class Motion:
         if self.rules.effort:
             limits = (float(limit) for limit in self.model.limits.effort)
             active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
+        for total, acts in ((active, True), (passive, False)):
+            along = self._along_closures(t, q, v, x, p, [e.is_actuator is acts for e in self.elements])
+            for i, value in enumerate(pushed_by_closures(self.model, q, along, self.model_parameters(p)) or ()):
+                total[i] = total[i] + value
         return active, passive
+
+    def _along_closures(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, chosen: Sequence[bool]
+    ) -> dict[str, list[Scalar]]:
+        """Forces of some elements along the freedoms of closures in force, by name; of actuators, within limits."""
+        found: dict[str, list[Scalar]] = {}
+        if not self.model._closure_freedoms:
+            return found
+        for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
+            given = element.closure_force(t, objects(q), objects(v), own, self.given(p)) if taken else None
+            for name, forces in (given or {}).items():
+                before = found.get(name, [0.0] * self.model._closure_freedoms[name].joint.nv)
+                found[name] = [a + b for a, b in zip(before, forces, strict=True)]
+        if self.rules.effort and any(e.is_actuator and taken for e, taken in zip(self.elements, chosen, strict=True)):
+            for name, forces in found.items():
+                limits = self.model._closure_freedoms[name].closure.limits
+                if limits:
+                    pairs = zip(forces, limits, strict=True)
+                    found[name] = [within(f, -float(limit.effort), float(limit.effort)) for f, limit in pairs]
+        return in_force(self.model, found, self.closure_flags(x))
 
     def checked_force(self, force: Any, element: Element) -> list[Scalar]:
         """What an element or function returned, as nv numbers."""
@@ -299,15 +324,19 @@ class Motion:
             )
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
-    def joint_losses(self, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
+    def joint_losses(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
         """Damping, dry friction, springs and the springs of joint limits; nv numbers."""
-        own = self.passive.at_joints(q, v, self.model_parameters(p))
+        own = self.passive.at_joints(q, v, self.model_parameters(p), self.closure_flags(x))
         out: list[Scalar] = [a + b + c for a, b, c in zip(*own.values(), strict=True)]
-        return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
+        return [a + b for a, b in zip(out, self.limit_forces(q, v, x, p), strict=True)]
 
-    def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:
+    def limit_forces(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
         """Joint forces of the springs of joint limits; nv numbers."""
         out: list[Scalar] = [0.0] * self.nv
+        if self.closure_limits:
+            along = self.closure_limits.forces(q, v, self.model_parameters(p), self.rules.limit_loss)
+            along = in_force(self.model, along, self.closure_flags(x))
+            out = pushed_by_closures(self.model, q, along, self.model_parameters(p)) or out
         if self.rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, self.rules.limit_loss).items():
@@ -318,6 +347,12 @@ class Motion:
     def limits(self) -> list[Limit]:
         """The finite position limits of joints, those that follow others included."""
         return limits_of_joints(self.model, self.rules.limit_time)
+
+    @cached_property
+    def closure_limits(self) -> ClosureLimits | None:
+        """The finite position limits of the freedoms of closures; they push back as springs wherever limits act."""
+        found = ClosureLimits(self.model, self.rules.limit_time)
+        return found if found.ends and self.rules.limits != "ignore" else None
 
     @cached_property
     def all_limits(self) -> AllLimits:
@@ -364,8 +399,11 @@ class Motion:
         """
         own = self.model_parameters(p)
         active, _ = self.joint_forces(t, q, v, x, p, hosted)
-        found: dict[str, list[Scalar]] = {"control": list(active), **self.passive.at_joints(q, v, own)}
-        found["limits"] = self.limit_forces(q, v)
+        found: dict[str, list[Scalar]] = {
+            "control": list(active),
+            **self.passive.at_joints(q, v, own, self.closure_flags(x)),
+        }
+        found["limits"] = self.limit_forces(q, v, x, p)
         found["external"] = [0.0] * self.nv
         felt: dict[str, list[tuple[str, Flat]]] = {
             cause: list(on.items()) for cause, on in self.passive.on_bodies(q, v, own).items()
@@ -375,6 +413,10 @@ class Motion:
             given = t, objects(q), objects(rates), states, self.given(p)
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
             for i, value in enumerate([] if force is None else self.checked_force(force, element)):
+                found[cause][i] = found[cause][i] + value * factor
+            along = None if cause == "control" else element.closure_force(*given)
+            along = None if along is None else in_force(self.model, along, self.closure_flags(x))
+            for i, value in enumerate(pushed_by_closures(self.model, q, along or {}, own) or ()):
                 found[cause][i] = found[cause][i] + value * factor
             for body, wrench, on_modes in self._on_bodies(q, element, element.wrench(*given)):
                 felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
@@ -400,7 +442,7 @@ class Motion:
     ) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ and the actuators' joint forces."""
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
-        losses = self.joint_losses(q, v, p)
+        losses = self.joint_losses(q, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         given = self.closure_inputs(t, x, p)
         if self.closing and self.closing.rate:
@@ -420,13 +462,17 @@ class Motion:
         """Whether closures depend on the time."""
         return any(closure.type.time_dependent for closure in self.model.closures)
 
+    def closure_flags(self, x: Flat) -> Flat | None:
+        """1 for each closure in force and 0 for those released; None where none is switched."""
+        return x[self.nx - self.switches :] if self.switches else None
+
     def closure_inputs(self, t: Scalar, x: Flat, p: Flat) -> dict[str, Any]:
         """What functions of closures take besides the state: the time, which of them are in force, and p."""
         given: dict[str, Any] = {"p": self.model_parameters(p)}
         if self.is_timed:
             given["t"] = objects([t]).reshape(())
         if self.switches:
-            given["active"] = objects(x[self.nx - self.switches :])
+            given["active"] = objects(self.closure_flags(x) or ())
         return given
 
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
@@ -534,7 +580,9 @@ class Motion:
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, self.given(p))
-        total = total + self.passive.energy(q, self.model_parameters(p))
+        total = total + self.passive.energy(q, self.model_parameters(p), self.closure_flags(x))
+        if self.closure_limits:
+            total = total + self.closure_limits.energy(q, self.model_parameters(p), self.closure_flags(x))
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)

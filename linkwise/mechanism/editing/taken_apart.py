@@ -109,7 +109,7 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
     whole = replace(tree, closures=Named(closed[name] for name in pieces.order if name in closed))
     whole = whole.with_equipment(actuators=pieces.actuators, springs=pieces.springs)
     driven = {actuator.name for actuator in pieces.actuators}
-    moving = {joint.name for joint in whole.joints}
+    moving = {joint.name for joint in whole.joints} | {each.name for each in whole._closure_freedoms}
     kept = {"joint": moving, "actuator": driven}
     whole = whole.with_equipment(
         sensors=[s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,))]
