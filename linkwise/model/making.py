@@ -55,9 +55,9 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
         group, _, name = (text.method or function).rpartition(".")
         if method := getattr(kinds[group] if group else model, name, None):
             METHODS[function] = CatalogueMethod(group or None, name, method)
-            for owner in (kinds[group] if group else model).__mro__:
-                if vars(owner).get(name) is method:
-                    setattr(owner, name, QuickMethod(function, method))
+            bases = (kinds[group] if group else model).__mro__
+            for owner in [base for base in bases if vars(base).get(name) is method]:
+                setattr(owner, name, QuickMethod(function, method))
 
 
 def method_of(model: Model, function: str) -> Callable[..., Any]:
