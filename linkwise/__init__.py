@@ -109,6 +109,7 @@ if TYPE_CHECKING:
         cos,
         cosh,
         exp,
+        hold,
         log,
         maximum,
         minimum,
@@ -144,8 +145,8 @@ __all__ = [  # noqa: RUF022  # in groups
     "FlexibleBody",
     # compiled functions, and scalar functions to write them with
     "compile", "CompiledFunction", "loop", "while_loop", "rollout", "emit_c", "as_torch", "as_jax",
-    "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign", "sin",
-    "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
+    "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "hold", "log", "maximum", "minimum", "sign",
+    "sin", "sinh", "sqrt", "tan", "tanh", "where", "solve", "cholesky",
     # simulation: what acts, what measures, what comes out
     "simulate", "Simulation", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element",
     "ComputedTorque", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing",
@@ -217,8 +218,8 @@ _MODULES = {
     "linkwise.sim.tables": ("Table",),
     "linkwise.sim.trajectory": ("Trajectory",),
     "linkwise.spatial.scalar": (
-        "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "log", "maximum", "minimum", "sign",
-        "sin", "sinh", "sqrt", "tan", "tanh", "where",
+        "abs", "acos", "asin", "atan", "atan2", "clip", "cos", "cosh", "exp", "hold", "log", "maximum", "minimum",
+        "sign", "sin", "sinh", "sqrt", "tan", "tanh", "where",
     ),
     "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
