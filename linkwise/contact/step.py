@@ -32,11 +32,12 @@ from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, configured, each, generalized, outward
 from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
+from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import JointCones, JointRow
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, hold, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -98,19 +99,32 @@ def contact_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
-    V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
-    cones = middle.cones(rules.recovery)
-    response = Response(cones, middle.Lambda)
-    V, found = response.solved(response.pushed(V0, impulses), impulses, rules)
+    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
+        middle.solution = Solution(middle, tau, f_ext)
+    V0, nu, mean = middle.free_motion(tau, impulses, f_ext, rules.passes)
+    response = Response(middle.cones(rules.recovery), middle.Lambda)
+    end = middle.solved(response, response.pushed(V0, impulses), impulses, nu, mean, rules)
     if middle.expanding:
-        response = Response(middle.expansion(found), middle.Lambda)
-        V, found = response.solved(V, found, rules)
-    q_new, v_new, gaps = middle.end(nu, V, found)
-    return ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
+        response = Response(middle.expansion(end.impulses), middle.Lambda)
+        end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
+    q_new, v_new, gaps = middle.end(end)
+    residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
+    return ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
+
+
+class Velocities(NamedTuple):
+    """Velocities in the axes of the middle, those along the pulls, and the impulses that lead to them."""
+
+    v: list[Scalar]
+    V: list[Scalar]
+    impulses: list[Scalar]
 
 
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
+
+    solution: Solution | None = None
+    """How solutions depend on what they are solutions of; only where that is asked for."""
 
     def __init__(
         self,
@@ -130,7 +144,7 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        turning = of_freedoms(tree, each(tree, lambda link: link.joint.carry_rate(link.rates(self.v))))
+        turning = self.turning(self.v)
         self.motions = outward(
             tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
         )
@@ -148,19 +162,38 @@ class MiddleOfStep:
         self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
         """J v at the start, along each pull of contacts and joints."""
 
-    def free_motion(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> tuple[list[Scalar], Field[Any]]:
-        """Velocities along the pulls without impulses, and the innovations ν that they come from."""
+    def turning(self, v: Flat) -> list[Scalar]:
+        """How velocities that are written in turning axes change though nothing acts."""
+        return of_freedoms(self.tree, each(self.tree, lambda link: link.joint.carry_rate(link.rates(v))))
+
+    def free_motion(
+        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
+    ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
+        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄."""
         mean = self.v
         for left in reversed(range(passes)):
-            turning = of_freedoms(self.tree, each(self.tree, lambda link, v=mean: link.joint.carry_rate(link.rates(v))))
-            b = needed_forces(self.tree, self.q, mean, turning, f_ext)
+            b = needed_forces(self.tree, self.q, mean, self.turning(mean), f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             if left:
-                moved = self.moved(nu, impulses, 0.5)
-                mean = [a + b for a, b in zip(self.v, moved, strict=True)]
+                pushed = self.pushed(nu, impulses)
+                found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
+                mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         gained, held = self._gained(nu)
         felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
-        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
+        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu, mean
+
+    def solved(
+        self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
+    ) -> Velocities:
+        """The solution of all cones, found from some V and impulses."""
+        V, found = response.solved(V, impulses, rules)
+        pushed = self.pushed(nu, found)
+        v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
+        if self.solution is None:
+            return Velocities(v, V, found)
+        kept = self.pushed(nu, [hold(x) for x in found])
+        width = rules.smoothing if rules.backward == "smooth" else 0.0
+        return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
         """The hJ𝓜⁻¹(τ - c) = hε*ν along the pulls of contacts and joints, and along those that hold."""
@@ -171,8 +204,8 @@ class MiddleOfStep:
         gained = [self.h * x for x in total]
         return gained[: len(self.before)], gained[len(self.before) :]
 
-    def moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
-        """The change of v, [I - HψK]*(hν + D⁻¹εC*λ), or a fraction of it."""
+    def pushed(self, nu: Field[Any], impulses: Flat) -> list[Scalar]:
+        """Impulses along all pulls: C*λ, and those that hold."""
         pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
         of_contacts = len(self.pulled.rows)
         for row, x in zip(self.pulled.rows, impulses[:of_contacts], strict=True):
@@ -180,7 +213,11 @@ class MiddleOfStep:
                 pushed[k] = pushed[k] + c * x
         pushed = [*pushed, *impulses[of_contacts:]]
         if self.holding.pulls.count:
-            pushed += self.holding.impulses(self._gained(nu)[1], pushed)
+            pushed += [hold(x) for x in self.holding.impulses(self._gained(nu)[1], pushed)]
+        return pushed
+
+    def moved(self, nu: Field[Any], pushed: Flat, fraction: float = 1.0) -> list[Scalar]:
+        """The change of v for impulses P along all pulls, [I - HψK]*(hν + D⁻¹εP), or a fraction of it."""
 
         def both(link: Link) -> list[Scalar]:
             found = []
@@ -290,10 +327,9 @@ class MiddleOfStep:
         ]
         return self.all_cones
 
-    def end(self, nu: Field[Any], V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """The q⁺, v⁺ and gaps that impulses lead to."""
-        h = self.h
-        v_new = [a + b for a, b in zip(self.v, self.moved(nu, impulses), strict=True)]
+    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The q⁺, v⁺ and gaps that velocities lead to."""
+        h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
