@@ -103,6 +103,12 @@ class Recorded:
                             found[a] = True
         return found
 
+    @cached_property
+    def calls_that_matter(self) -> set[int]:
+        """The numbers of the calls whose results the outputs change with."""
+        nodes = (node[1] for node, matters in zip(self.nodes, self.matters, strict=True) if matters and node[0] == "input")
+        return {self.call_of[array][0] for array in nodes if array in self.call_of}
+
     def moved_by(self, moving: Sequence[bool]) -> list[bool]:
         """Of each node whether it changes where some inputs do."""
         found: list[bool] = []
@@ -198,7 +204,7 @@ class _Values:
             call = self.code.calls[k]
             given = [[self.found[a] for a in numbers] for numbers in call.arguments]
             along = [[self.moved[a] for a in numbers] for numbers in call.arguments]
-            moving = any(tangent for array in along for tangent in array)
+            moving = k in self.code.calls_that_matter and any(tangent for array in along for tangent in array)
             if call.program is None:
                 self.made[k] = given, along
             elif moving:
@@ -236,9 +242,9 @@ def code_has_reverse(code: Code) -> bool:
     if not isinstance(code, Recorded):
         return has_reverse(code)
     moving = code.moved_by([True] * len(code.own))
-    for call in code.calls:
-        made = {n for n, node in enumerate(code.nodes) if node[0] == "input" and node[1] in call.arrays}
-        on_the_way = any(moving[n] and code.matters[n] for n in made)
+    for k in code.calls_that_matter:
+        call = code.calls[k]
+        on_the_way = any(moving[a] for numbers in call.arguments for a in numbers)
         if on_the_way and call.program is not None and not has_reverse(call.program):
             return False
     return True
