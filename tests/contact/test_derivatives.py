@@ -14,7 +14,7 @@ TIGHT = lw.ContactRules(rounds=60, tolerance=1e-14)
 RUBBER = lw.Material(friction=0.6)
 
 
-def quadruped(rules: lw.ContactRules = TIGHT) -> lw.Model:
+def quadruped(material: lw.Material = RUBBER) -> lw.Model:
     """A trunk with four legs of two joints each, on round feet."""
     b = lw.ModelBuilder("quadruped")
     b.add_body("trunk", joint=lw.Free(), mass=8.0, inertia=np.diag([0.06, 0.25, 0.28]))
@@ -26,7 +26,7 @@ def quadruped(rules: lw.ContactRules = TIGHT) -> lw.Model:
         foot = [shape("sphere", (0.02,), down)]
         knee = lw.Revolute(axis=(0, 1, 0))
         b.add_body(f"{name}_shin", parent=f"{name}_thigh", joint=knee, placement=down, collisions=foot, **rod)  # type: ignore[arg-type]
-    return b.build().with_contacts(lw.Ground(), material=RUBBER, rules=rules, between=[])
+    return b.build().with_contacts(lw.Ground(), material=material, rules=TIGHT, between=[])
 
 
 def standing(model: lw.Model) -> np.ndarray:
@@ -61,14 +61,15 @@ def along_units(model: lw.Model, f: lw.CompiledFunction, at: list[np.ndarray], n
     return f.jvp(*names)(*(x[:, None] for x in at), *parts)
 
 
-def check(
-    model: lw.Model, q: Any, v: Any, tau: Any, *, impulses: bool = True, rel: float = 1e-6, h: float = 0.002
-) -> lw.CompiledFunction:
-    """Both modes of one step at several states."""
+ALL = ("q", "v", "gaps", "impulses")
+
+
+def check(model: lw.Model, q: Any, v: Any, tau: Any, outputs: tuple[str, ...] = ALL, alike: float = 1e-12) -> lw.CompiledFunction:
+    """Both modes of one step of 2 ms at several states."""
     f = model.function("contact_step")
     q, v = np.atleast_2d(np.asarray(q, float)), np.atleast_2d(np.asarray(v, float))
     tau = np.broadcast_to(np.asarray(tau, float), v.shape)
-    dt = np.full(len(q), h)
+    dt = np.full(len(q), 0.002)
     start = f(q, v, tau, np.zeros((len(q), f.inputs[3][1][0])), dt).impulses
     at = [q, v, tau, start, dt]
     names = ("q", "v", "tau", "impulses")
@@ -76,15 +77,15 @@ def check(
     found = along_units(model, f, at, names)
     after = f(*at)
     assert after.residuals.max() < 1e-13
-    for name in ("q", "v", "gaps", *(["impulses"] if impulses else [])):
+    for name in outputs:
         a, b = getattr(found, name), expected[after._fields.index(name)]
-        scale = np.maximum(np.abs(b).max(axis=(1, 2), keepdims=True), 1e-3)
-        assert np.abs((a - b) / scale).max() < rel, name
+        scale = np.maximum(np.abs(b).max(axis=(1, 2), keepdims=True), 1e-2)
+        assert np.abs((a - b) / scale).max() < 1e-6, name
     rng = np.random.default_rng(1)
-    weights = [rng.normal(size=x.shape) * (impulses or name != "impulses") for name, x in zip(after._fields, after, strict=True)]
+    weights = [rng.normal(size=x.shape) * (name in outputs) for name, x in zip(after._fields, after, strict=True)]
     back = np.concatenate(f.vjp(*names)(*at, *weights), axis=-1)
     forth = sum((w[:, None] * x).reshape(*x.shape[:2], -1).sum(-1) for w, x in zip(weights, found, strict=True))
-    assert np.abs(back - forth).max() < 1e-12 * np.abs(forth).max()
+    assert np.abs(back - forth).max() < alike * np.abs(forth).max()
     return f
 
 
@@ -100,9 +101,11 @@ def test_a_box_that_stands_slides_and_lands_on_an_edge() -> None:
     model = block().with_contacts(lw.Ground(), material=RUBBER, rules=TIGHT)
     tilt = 0.2
     edge = 0.1 * np.sin(tilt) + 0.05 * np.cos(tilt) - 0.0005
-    q = [[1, 0, 0, 0, 0, 0, 0.05], [1, 0, 0, 0, 0, 0, 0.05], [np.cos(tilt / 2), 0, np.sin(tilt / 2), 0, 0, 0, edge]]
-    v = [[0.0] * 6, [0, 0, 0, 1, 0.3, 0], [0.1, 0.2, 0, 0.03, 0.1, -0.1]]
-    check(model, q, v, 0.0, impulses=False)  # of four corners the impulses are not unique
+    # How far a step goes with the mean velocity has a kink where several gaps are zero, the velocity at its end has
+    # none; of four corners the impulses are not unique, and the small system is nearly singular.
+    check(model, [[1, 0, 0, 0, 0, 0, 0.05]] * 2, [[0.0] * 6, [0, 0, 0, 1, 0.3, -0.05]], 0.0, ("v",), 1e-8)
+    on_edge = [np.cos(tilt / 2), 0, np.sin(tilt / 2), 0, 0, 0, edge]
+    check(model, on_edge, [0.1, 0.2, 0, 0.03, 0.1, -0.1], 0.0, ("q", "v", "gaps"), 1e-8)
 
 
 def test_a_quadruped_that_stands_with_feet_that_lift_and_slide() -> None:
@@ -110,20 +113,21 @@ def test_a_quadruped_that_stands_with_feet_that_lift_and_slide() -> None:
     rng = np.random.default_rng(3)
     q = np.stack([standing(model)] * 4)
     tau = np.zeros((4, model.nv))
-    tau[:, 6:] = rng.normal(size=(4, 8)) * 4.0
-    v = np.zeros((4, model.nv))
-    v[1:] = rng.normal(size=(3, model.nv)) * 0.3
-    v[2, 3] = 1.5
+    tau[1:, 6:] = rng.normal(size=(3, 8)) * 4.0
+    v = rng.normal(size=(4, model.nv)) * 0.3
+    v[0] *= 0.1
+    v[0, 5], v[2, 3] = -0.3, 1.5
     f = check(model, q, v, tau)
     after = f(q, v, tau, np.zeros(12), 0.002)
     normal, friction = after.impulses[:, ::3], np.hypot(after.impulses[:, 1::3], after.impulses[:, 2::3])
     touching, sliding = normal > 0.0, friction > 0.6 * normal * (1 - 1e-9)
-    assert touching[0].all() and not touching.all()
+    assert touching[0].all() and not touching[1].all()
     assert (touching & sliding).any() and (touching & ~sliding).any()
 
 
-def test_joints_at_their_limits_and_with_dry_friction() -> None:
-    rules = lw.ContactRules(rounds=60, tolerance=1e-14, joint_limits=True, joint_friction=True)
+def arm(material: lw.Material, *, joint_rows: bool) -> lw.Model:
+    """Two links that hang, with a ball at their end above a floor at -1.9 m."""
+    rules = lw.ContactRules(rounds=60, tolerance=1e-14, joint_limits=joint_rows, joint_friction=joint_rows)
     b = lw.ModelBuilder("arm")
     rod = {"mass": 1.0, "com": (0, 0, -0.5), "inertia": np.diag([0.1, 0.1, 0.01])}
     hinge = lw.Revolute(axis=(0, 1, 0))
@@ -131,9 +135,13 @@ def test_joints_at_their_limits_and_with_dry_friction() -> None:
     tip = [shape("sphere", (0.05,), lw.transform(xyz=(0, 0, -1)))]
     b.add_body("lower", parent="upper", joint=hinge, placement=lw.transform(xyz=(0, 0, -1)), friction=0.3, collisions=tip, **rod)  # type: ignore[arg-type]
     deep = lw.Ground(tuple(map(tuple, lw.transform(xyz=(0, 0, -1.9)).tolist())))
-    model = b.build().with_contacts(deep, material=RUBBER, rules=rules)
+    return b.build().with_contacts(deep, material=material, rules=rules)
+
+
+def test_joints_at_their_limits_and_with_dry_friction() -> None:
+    model = arm(RUBBER, joint_rows=True)
     bent = np.arccos((1.9 - 0.05 - np.cos(0.2)) / 1.0) - 0.2
-    q = [[0.1, 0.9], [0.5, 1.2], [0.02, 1.5], [0.2, bent]]
+    q = [[0.1, 0.9], [0.4998, 1.2], [0.02, 1.5], [0.2, bent]]
     v = [[0.3, -0.4], [0.2, 0.5], [0.0, 0.0], [0.05, -0.5]]
     check(model, q, v, [[0.3, 0.1], [0.2, -0.1], [6.3, 4.9], [0.1, 0.0]])
 
@@ -153,7 +161,7 @@ def test_a_closed_mechanism_on_the_ground() -> None:
     v = 0.2 * np.array([1.0, -1.0, 1.0])
     below = np.cos(0.3) - 0.1
     ground = lw.Ground(tuple(map(tuple, lw.transform(xyz=(0, 0, below)).tolist())))
-    model = free.with_contacts(ground, material=RUBBER, rules=TIGHT)
+    model = free.with_contacts(ground, material=lw.Material(friction=0.0), rules=TIGHT)
     check(model, [q, q], [v, -v], [0.1, 0.2, 0.3])
 
 
@@ -186,32 +194,39 @@ def test_an_impact() -> None:
 def stepped(m: Any, q: Any, v: Any, impulses: Any, cost: Any, tau: Any) -> dict[str, Any]:
     """A step with a cost that grows."""
     after = m.contact_step(q, v, tau, impulses, 0.002)
-    return {"q": after.q, "v": after.v, "impulses": after.impulses, "cost": cost + after.v @ after.v + after.q[4] ** 2}
+    return {"q": after.q, "v": after.v, "impulses": after.impulses, "cost": cost + after.v @ after.v + after.q[-2] ** 2}
 
 
-def test_fifty_steps_in_both_modes() -> None:
-    model = quadruped()
+def check_rollout(model: lw.Model, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
+    """Both modes of a cost of 50 steps, by the state at the start and all forces."""
     rows = model.function("contact_step").inputs[3][1][0]
     step = lw.compile(stepped, model, {"q": "q", "v": "v", "impulses": rows, "cost": "scalar", "tau": "v"})
     many = lw.rollout(step, 50, sequences="tau")
-    rng = np.random.default_rng(5)
-    q, v = standing(model), rng.normal(size=model.nv) * 0.1
-    q[6] += 0.003
-    tau = rng.normal(size=(50, model.nv)) * 0.5
-    tau[:, 6:] += np.tile([0.0, 8.0], 4)
     at = (q, v, np.zeros(rows), 0.0, tau)
     value, by_q, by_v, by_tau = many.value_and_gradient("q", "v", "tau", of="cost")(*at)
     assert value == many(*at).cost
-    eps = 1e-7
+    rng = np.random.default_rng(7)
     for _ in range(3):
-        dq, dv, dtau = rng.normal(size=model.nv), rng.normal(size=model.nv), rng.normal(size=tau.shape)
+        d = [rng.normal(size=x.shape) for x in (v, v, tau)]
         ends = [
-            many(model.integrate(q, s * dq), v + s * dv, at[2], 0.0, tau + s * dtau).cost for s in (eps, -eps)
+            many(model.integrate(q, s * d[0]), v + s * d[1], at[2], 0.0, tau + s * d[2]).cost for s in (1e-7, -1e-7)
         ]
-        expected = (ends[0] - ends[1]) / (2 * eps)
-        assert by_q @ dq + by_v @ dv + (by_tau * dtau).sum() == pytest.approx(expected, rel=1e-5)
-        forward = many.jvp("q", "v", "tau")(*at, dq, dv, dtau).cost
-        assert forward == pytest.approx(by_q @ dq + by_v @ dv + (by_tau * dtau).sum(), rel=1e-11)
+        back = by_q @ d[0] + by_v @ d[1] + (by_tau * d[2]).sum()
+        assert back == pytest.approx((ends[0] - ends[1]) / 2e-7, rel=1e-6)
+        assert many.jvp("q", "v", "tau")(*at, *d).cost == pytest.approx(back, rel=1e-11)
+
+
+def test_fifty_steps_of_a_ball_that_bounces() -> None:
+    model = ball().with_contacts(lw.Ground(), material=lw.Material(friction=0.3, restitution=0.7), rules=TIGHT)
+    tau = np.random.default_rng(5).normal(size=(50, 6)) * 0.1
+    check_rollout(model, np.array([0.8, 0.36, 0.48, 0, 0, 0, 0.15]), np.array([1.0, 5, 1, 1, 0.3, -1]), tau)
+
+
+def test_fifty_steps_of_an_arm_that_pushes_into_a_floor_that_gives_way() -> None:
+    model = arm(lw.Material(friction=0.6, stiffness=2e4, damping=0.01), joint_rows=False)
+    tau = np.random.default_rng(5).normal(size=(50, 2))
+    bent = np.arccos((1.9 - 0.05 - np.cos(0.2)) / 1.0) - 0.2
+    check_rollout(model, np.array([0.2, bent]), np.array([0.1, -1.0]), tau)
 
 
 def test_second_derivatives_are_refused() -> None:
