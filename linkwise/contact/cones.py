@@ -216,6 +216,7 @@ class Response:
             change, V_change = self.newton_step(now[:n], now[n:])
             step = [*V_change, *change]
             nearest: list[Scalar] = []
+            distance: Scalar = 0.0
             for length in LENGTHS:
                 trial = [a + length * b for a, b in zip(now, step, strict=True)]
                 there = _square(self.missing(trial[:n], trial[n:]))
@@ -254,12 +255,12 @@ class Response:
         for k, cone in enumerate(self.cones):
             if all(row.is_pull for row in cone.rows):
                 # The rows of these pulls are those of the cone: (A - bound) y + DΛy/ℓ = -F, without an inverse.
-                own = [row.pulls[0] for row in cone.rows]
-                for i, x in zip(own, missing[self.starts[k] :], strict=False):
+                places = [row.pulls[0] for row in cone.rows]
+                for i, x in zip(places, missing[self.starts[k] :], strict=False):
                     right[i] = -x
-                for j, i in enumerate(own):
-                    unit = [1.0 if m == j else 0.0 for m in range(len(own))]
-                    for m, a, d in zip(own, slopes[k].times_A(unit), slopes[k].times_D(unit), strict=True):
+                for j, i in enumerate(places):
+                    unit = [1.0 if m == j else 0.0 for m in range(len(places))]
+                    for m, a, d in zip(places, slopes[k].times_A(unit), slopes[k].times_D(unit), strict=True):
                         left[m][i], G[m][i] = a, d
                     if cone.follows is not None:
                         left[i][self.cones[cone.follows].rows[0].pulls[0]] = -slopes[k].follow[j]
@@ -271,9 +272,7 @@ class Response:
                     right[i] = right[i] - c * x
                     for m, f in line.items():
                         G[i][m] = G[i][m] + c * f
-        matrix = [
-            [_dot_sparse(G[i], column) + left[i][j] for j, column in enumerate(self.Lambda)] for i in range(n)
-        ]
+        matrix = [[_dot_sparse(G[i], column) + left[i][j] for j, column in enumerate(self.Lambda)] for i in range(n)]
         y = eliminated(matrix, right)
         V_change = [_dot_sparse(line, y) for line in self.Lambda]
         change: list[Scalar] = []
@@ -341,7 +340,7 @@ class Response:
 class ConeSlope:
     """The slope of a cone's projection, D = ratio (I - u u*) + stay u u*, and by its bound, the least or the radius.
 
-    A = (1 + proximal) I - D, with the compliance of the row, has the inverse ``across`` I + (``along`` - ``across``) u u*.
+    A = (1 + proximal) I - D, with a row's compliance, has the inverse ``across`` I + (``along`` - ``across``) u u*.
     """
 
     ratio: Scalar
@@ -432,9 +431,7 @@ class ConeSlope:
         places = sorted({i for row in cone.rows for i in row.pulls})
         own = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
         lines: list[dict[int, Scalar]] = [{} for _ in own]
-        normal = (
-            {} if cone.follows is None else slopes[cone.follows].times_C(cones[cone.follows], slopes, cones)[0]
-        )
+        normal = {} if cone.follows is None else slopes[cone.follows].times_C(cones[cone.follows], slopes, cones)[0]
         for i in sorted({*places, *normal}):
             moved = self.inverse(self.times_D([line.get(i, 0.0) for line in own]), normal.get(i, 0.0))
             for line, x in zip(lines, moved, strict=True):
@@ -481,7 +478,10 @@ def eliminated(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> l
             if is_zero(rows[i][k]):
                 continue
             factor = rows[i][k] * inverses[k]
-            rows[i] = [*rows[i][: k + 1], *(a - factor * b for a, b in zip(rows[i][k + 1 :], rows[k][k + 1 :], strict=True))]
+            rows[i] = [
+                *rows[i][: k + 1],
+                *(a - factor * b for a, b in zip(rows[i][k + 1 :], rows[k][k + 1 :], strict=True)),
+            ]
     found: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
         rest = rows[k][n]

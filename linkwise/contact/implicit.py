@@ -181,5 +181,5 @@ class Solution:
 
 
 def _held_axis(axis: Axis) -> Axis:
-    s, g = (type(x).of([hold(a) for a in x]) for x in (axis.s, axis.g))
+    s, g = type(axis.s).of([hold(a) for a in axis.s]), type(axis.g).of([hold(a) for a in axis.g])
     return Axis(s, hold(axis.d_inverse), g)

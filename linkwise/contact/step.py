@@ -164,7 +164,7 @@ class MiddleOfStep:
 
     def turning(self, v: Flat) -> list[Scalar]:
         """How velocities that are written in turning axes change though nothing acts."""
-        return of_freedoms(self.tree, each(self.tree, lambda link: link.joint.carry_rate(link.rates(v))))
+        return of_freedoms(self.tree, each(self.tree, lambda link: list(link.joint.carry_rate(link.rates(v)))))
 
     def free_motion(
         self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
@@ -300,9 +300,7 @@ class MiddleOfStep:
         total = total - point.drift.ang.cross(point.drift.lin)
         return total * (0.5 * self.h)
 
-    def _turned(
-        self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec
-    ) -> list[Scalar]:
+    def _turned(self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec) -> list[Scalar]:
         """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
         along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
         slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]

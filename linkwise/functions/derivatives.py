@@ -18,7 +18,14 @@ from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
 from linkwise.trace.forward import Tangent
-from linkwise.trace.recorded import code_cotangents, code_has_reverse, code_tangents, code_values, Recorded, refuse_again
+from linkwise.trace.recorded import (
+    Recorded,
+    code_cotangents,
+    code_has_reverse,
+    code_tangents,
+    code_values,
+    refuse_again,
+)
 from linkwise.trace.replay import NUMBERS, Table
 from linkwise.trace.reverse import Cotangent
 
@@ -228,12 +235,16 @@ def tuple_of(names: Sequence[str]) -> Any:
     return namedtuple("Cotangents", list(names))
 
 
-def _tangents(f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]) -> list[list[Tangent]]:
+def _tangents(
+    f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
+) -> list[list[Tangent]]:
     _refuse_duals(f, flat)
     return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
 
 
-def _cotangents(f: CompiledFunction, flat: Sequence[Flat], weights: Sequence[Sequence[Cotangent]]) -> list[list[Cotangent]]:
+def _cotangents(
+    f: CompiledFunction, flat: Sequence[Flat], weights: Sequence[Sequence[Cotangent]]
+) -> list[list[Cotangent]]:
     _refuse_duals(f, flat)
     return code_cotangents(f.differentiable, flat, weights, ANY_SCALAR)
 

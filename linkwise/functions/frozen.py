@@ -22,9 +22,8 @@ from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.passes import remove_dead
-from linkwise.trace.program import Program
-from linkwise.trace.recorded import Code, Recorded, code_values
 from linkwise.trace.program_derivatives import called, program_tangents
+from linkwise.trace.recorded import Code, Recorded, code_values
 from linkwise.trace.replay import NUMBERS, Table
 
 Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None

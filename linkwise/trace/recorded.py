@@ -49,7 +49,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """A whole trace. Its nodes are those of a :class:`~linkwise.trace.block.Block`; some arrays are results of calls."""
+    """A whole trace: nodes as of a :class:`~linkwise.trace.block.Block`; some arrays are results of calls."""
 
     name: str
     nodes: tuple[Node, ...] = field(repr=False)
@@ -106,7 +106,9 @@ class Recorded:
     @cached_property
     def calls_that_matter(self) -> set[int]:
         """The numbers of the calls whose results the outputs change with."""
-        nodes = (node[1] for node, matters in zip(self.nodes, self.matters, strict=True) if matters and node[0] == "input")
+        nodes = (
+            node[1] for node, matters in zip(self.nodes, self.matters, strict=True) if matters and node[0] == "input"
+        )
         return {self.call_of[array][0] for array in nodes if array in self.call_of}
 
     def moved_by(self, moving: Sequence[bool]) -> list[bool]:
@@ -132,7 +134,9 @@ Code = Block | Program | Recorded
 Run = Callable[[Program, Sequence[Sequence[Number]]], list[list[Number]]]
 
 
-def recorded(tracer: CallingTracer, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Sequence[Number]]]) -> Recorded:
+def recorded(
+    tracer: CallingTracer, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Sequence[Number]]]
+) -> Recorded:
     """The whole trace that makes ``outputs``: (name, shape, flat values) each."""
     specs = tuple(ArraySpec(output, shape) for output, shape, _ in outputs)
     results = tuple(tuple(tracer.number(x) for x in values) for _, _, values in outputs)
@@ -284,8 +288,8 @@ def code_cotangents(
                 for k, x in behind(own.rows, own.guard, table).items():
                     there[k] = there[k] + x if k in there else x
             else:
-                k, result = code.call_of[arguments[0]]
-                of_calls[k][result][arguments[1]] = behind(own.rows, own.guard, table)
+                which, result = code.call_of[arguments[0]]
+                of_calls[which][result][arguments[1]] = behind(own.rows, own.guard, table)
         own.rows = {}
         if number in begins:
             _call_back(code.calls[begins[number]], of_calls[begins[number]], values.found, meaning, table)
