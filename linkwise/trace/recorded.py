@@ -288,8 +288,8 @@ def code_cotangents(
                 for k, x in behind(own.rows, own.guard, table).items():
                     there[k] = there[k] + x if k in there else x
             else:
-                which, result = code.call_of[arguments[0]]
-                of_calls[which][result][arguments[1]] = behind(own.rows, own.guard, table)
+                which, output = code.call_of[arguments[0]]
+                of_calls[which][output][arguments[1]] = behind(own.rows, own.guard, table)
         own.rows = {}
         if number in begins:
             _call_back(code.calls[begins[number]], of_calls[begins[number]], values.found, meaning, table)
