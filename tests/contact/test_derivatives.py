@@ -32,7 +32,7 @@ def quadruped(material: lw.Material = RUBBER) -> lw.Model:
 def standing(model: lw.Model) -> np.ndarray:
     """A crouched q whose feet touch the ground."""
     q = np.array([1.0, 0, 0, 0, 0, 0, 1.0, *[0.6, -1.1] * 4])
-    q[6] -= float(model.contact_points(q).gap.min())
+    q[6] -= float(model.contacts.points(q).gap.min())
     return q
 
 
