@@ -40,8 +40,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("robots", nargs="+", type=Path, help="MJCF files, or native ones where MuJoCo is not installed")
     parser.add_argument("--gpu", action="store_true", help="on a CUDA device, by CuPy")
     parser.add_argument("--rounds", type=int, default=30, help="turns of each call (default 30)")
+    parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="of solving (default: all)")
     options = parser.parse_args(argv)
-    rows = [row for path in options.robots for row in (on_gpu if options.gpu else beside_mujoco)(path, options.rounds)]
+    measure = on_gpu if options.gpu else beside_mujoco
+    rows = [row for path in options.robots for row in measure(path, options.rounds, options.ways)]
     header = ("robot", "way", "compile s", "ns/step", "times MuJoCo", "Signorini m/s", "dissipation J")
     print(report.table(header, [[row.get(key) for key in header] for row in rows]))
     report.write("contact", {"rows": rows})
@@ -80,7 +82,7 @@ def touching(model: lw.Model, rules: lw.ContactRules) -> lw.Model:
     return model.with_contacts(only=feet, material=lw.Material(friction=0.8), rules=rules)
 
 
-def beside_mujoco(path: Path, rounds: int) -> list[dict[str, Any]]:
+def beside_mujoco(path: Path, rounds: int, ways: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of one robot."""
     import mujoco
     from mujoco import rollout
@@ -95,8 +97,8 @@ def beside_mujoco(path: Path, rounds: int) -> list[dict[str, Any]]:
     control = data.ctrl + 0.1 * np.random.default_rng(0).normal(size=(4, steps, peer.nu))
     model = lw.loads(text)
     rows = []
-    for way, rules in WAYS.items():
-        robot = touching(model, rules)
+    for way in ways:
+        robot = touching(model, WAYS[way])
         given = standing(robot, float(data.qpos[2]), BATCH)
         started = time.perf_counter()
         step = robot.function("contact_step")
@@ -137,14 +139,14 @@ def mujoco_state(mujoco: Any, model: Any, data: Any) -> Any:
     return state
 
 
-def on_gpu(path: Path, rounds: int) -> list[dict[str, Any]]:
+def on_gpu(path: Path, rounds: int, ways: Sequence[str]) -> list[dict[str, Any]]:
     """Rows of one robot on a CUDA device, in single and in double precision."""
     import cupy as cp
 
     model = lw.load(path) if path.suffix == ".json" else lw.loads(on_feet(path))
     rows = []
-    for way, rules in WAYS.items():
-        robot = touching(model, rules)
+    for way in ways:
+        robot = touching(model, WAYS[way])
         step = robot.function("contact_step")
         for dtype, count in ((np.float32, 262_144), (np.float64, 131_072)):
             given = standing(robot, 0.3 if robot.nv < 20 else 0.8, count)
