@@ -86,6 +86,11 @@ class Element(metaclass=_Finished):
         return [0.0] * (self.nx + self.nh)
 
     @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the own states, nx + nh of them: heads of columns, and labels of plots."""
+        return tuple(f"{type(self).__name__}[{k}]" for k in range(self.nx + self.nh))
+
+    @property
     def signature(self) -> Hashable:
         """Elements of equal signature are compiled alike: only the numbers in their tables differ."""
         return self

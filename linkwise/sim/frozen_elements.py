@@ -36,6 +36,7 @@ class FrozenElement(Element):
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
         self.start, self.name = tuple(element.initial()), name_of(element)
+        self.names = tuple(element.state_names)
         self.formulas = dict(formulas)
         self.asked = element if element.in_python else None
 
@@ -61,7 +62,12 @@ class FrozenElement(Element):
         """The formulas, and what else is compiled."""
         tables = tuple((table.size, table.degree, table.is_smooth) for table in self.tables)
         asked = None if self.asked is None else identity(self.asked)
-        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked)
+        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked, self.names)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """As they were."""
+        return self.names
 
     def __repr__(self) -> str:
         return self.name

@@ -132,6 +132,12 @@ class Motion:
         return slice(self.nq + self.nv + self.works, self.ny - self.switches)
 
     @property
+    def state_names(self) -> list[str]:
+        """Names of the elements' own states, in their order in x."""
+        named = [(element.nx, element.state_names) for element in self.elements if not isinstance(element, Works)]
+        return [name for nx, names in named for name in names[:nx]] + [name for nx, names in named for name in names[nx:]]
+
+    @property
     def ny(self) -> int:
         """Numbers in the state y."""
         return self.nq + self.nv + self.nx

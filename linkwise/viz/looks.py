@@ -25,6 +25,8 @@ BONE = (120, 144, 176)
 """Colour of a body without shapes."""
 KNOB = (226, 150, 66)
 """Colour of a joint between such bodies."""
+_ELLIPSOID = 0.05
+"""Longest half axis of the ellipsoid on such a body's rods, in sizes of the model."""
 MANY = 150
 """Bodies of a model of which each is drawn as one surface, where it has no shapes of its own."""
 _READERS = 2
@@ -139,21 +141,38 @@ def _radius(body: Body) -> float:
 
 
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
-    """Drawing of a body without shapes: its ellipsoid, and a skeleton from its joint to the joints that hang on it."""
-    radius = 0.008 * size
+    """Drawing of a body without shapes: rods from its joint to those that hang on it, and a small ellipsoid.
+
+    The ellipsoid lies where the mass centre is and has the axes of the inertia; its own size only where there are no
+    rods, as for a body that flies alone.
+    """
+    radius = 0.012 * size
     start = np.array(body.joint_frame)[:3, 3]
     ends = [np.array(child.placement)[:3, 3] for child in model.bodies if child.parent == body.index]
     mass, com, _ = inertia_of(body)
-    if mass > 0.0 and not ends:
-        ends = [com]
+    if mass > 0.0 and all(_distance(com, start, end) > 2.0 * radius for end in ends):
+        ends.append(com)  # or nothing would hold the ellipsoid
     distant = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
     found = [stick(start, end, radius).painted(BONE) for end in distant]
-    found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
+    if model.joints[body.index].nv < 6:
+        found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
-        found.append(inertia.painted(BONE, 0.55))
+        reach = float(np.abs(inertia.vertices - com).max())
+        share = min(1.0, _ELLIPSOID * size / reach) if distant else 1.0
+        X = np.eye(4)
+        X[:3, 3] = (1.0 - share) * com
+        found.append(inertia.placed(X, (share, share, share)).painted(BONE))
     if len(model.bodies) > MANY:
         return [merged(found).painted(BONE)]
     return found
+
+
+def _distance(point: Array, start: Array, end: Array) -> float:
+    """Distance of a point from the way between two others, m."""
+    way = end - start
+    square = float(way @ way)
+    share = min(max(float((point - start) @ way) / square, 0.0), 1.0) if square > 0.0 else 0.0
+    return float(np.linalg.norm(point - start - share * way))
 
 
 def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[Solid]:
