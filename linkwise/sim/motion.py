@@ -27,7 +27,7 @@ from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_join
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
-from linkwise.sim.elements import Element
+from linkwise.sim.elements import Element, state_names
 from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where, within
@@ -134,8 +134,7 @@ class Motion:
     @property
     def state_names(self) -> list[str]:
         """Names of the elements' own states, in their order in x."""
-        named = [(element.nx, element.state_names) for element in self.elements if not isinstance(element, Works)]
-        return [name for nx, names in named for name in names[:nx]] + [name for nx, names in named for name in names[nx:]]
+        return state_names([element for element in self.elements if not isinstance(element, Works)])
 
     @property
     def ny(self) -> int:

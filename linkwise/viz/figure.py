@@ -185,7 +185,7 @@ def furnish(
     Args:
         stage: where they are.
         figures: of which the first stands on the floor.
-        places: of joints, all that move, at T instants (T, k, 3), m.
+        places: where all is that moves, at T instants (T, k, 3), m.
         middle: what is followed at these instants (T, 3), m; None for nothing.
         closer: how many times closer the camera stands than where it sees everything.
     """

@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.resources import mesh_file
+from linkwise.joints import Prismatic
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.description import Geometry
 from linkwise.model.model import Model
@@ -60,6 +61,19 @@ class Looks:
     def reach(self, body: int) -> float:
         """Farthest that a body goes from its origin, along any axis of its frame, m."""
         return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
+
+    def corners(self, poses: Array) -> Array:
+        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4); its origin, without
+        surfaces."""
+        boxes = np.zeros((len(self.bodies), 2, 3))
+        for k in range(len(boxes)):
+            if solids := self.surfaces(k):
+                boxes[k, 0] = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
+                boxes[k, 1] = np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
+        choice = np.stack(np.meshgrid((0, 1), (0, 1), (0, 1), indexing="ij"), -1).reshape(8, 3)
+        corners = boxes[:, choice, np.arange(3)]  # (n, 8, 3)
+        at = np.einsum("...nij,ncj->...nci", poses[..., :3, :3], corners) + poses[..., None, :3, 3]
+        return np.asarray(at.reshape(*poses.shape[:-3], -1, 3))
 
     def middle(self, body: int) -> Array:
         """The middle of the box around a body (3), in its frame."""
@@ -143,8 +157,8 @@ def _radius(body: Body) -> float:
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
     """Drawing of a body without shapes: rods from its joint to those that hang on it, and a small ellipsoid.
 
-    The ellipsoid lies where the mass centre is and has the axes of the inertia; its own size only where there are no
-    rods, as for a body that flies alone.
+    The ellipsoid lies where the mass centre is and has the axes of the inertia; its own size only for a body that flies
+    alone, without rods.
     """
     radius = 0.012 * size
     start = np.array(body.joint_frame)[:3, 3]
@@ -154,17 +168,30 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
         ends.append(com)  # or nothing would hold the ellipsoid
     distant = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
     found = [stick(start, end, radius).painted(BONE) for end in distant]
-    if model.joints[body.index].nv < 6:
+    found += [rail for child in model.bodies if child.parent == body.index for rail in _rails(model, child, size)]
+    flies = model.joints[body.index].nv == 6
+    if not flies:
         found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
         reach = float(np.abs(inertia.vertices - com).max())
-        share = min(1.0, _ELLIPSOID * size / reach) if distant else 1.0
+        share = min(1.0, _ELLIPSOID * size / reach) if distant or not flies else 1.0
         X = np.eye(4)
         X[:3, 3] = (1.0 - share) * com
         found.append(inertia.placed(X, (share, share, share)).painted(BONE))
     if len(model.bodies) > MANY:
         return [merged(found).painted(BONE)]
     return found
+
+
+def _rails(model: Model, body: Body, size: float) -> list[Solid]:
+    """A thin rod along which a body slides, in the frame of the body that it slides on; as long as its way."""
+    joint = model.joints[body.index]
+    if not isinstance(joint.type, Prismatic):
+        return []
+    low, high = (float(bounds[joint.q_slice][0]) for bounds in (model.limits.lower, model.limits.upper))
+    X = np.array(body.placement)
+    ends = [X[:3, :3] @ (np.clip(end, -size, size) * np.asarray(joint.type.axis)) + X[:3, 3] for end in (low, high)]
+    return [stick(*ends, 0.005 * size).painted(BONE)] if np.linalg.norm(ends[1] - ends[0]) > 1e-9 else []
 
 
 def _distance(point: Array, start: Array, end: Array) -> float:

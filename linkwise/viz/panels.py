@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
@@ -107,6 +109,42 @@ class ShowPanel:
         for overlays, moment in zip(self.overlays, self.moments(), strict=True):
             for overlay in overlays:
                 overlay.update(moment)
+
+
+class SavePanel:
+    """Buttons for what can be taken away: a picture of what is seen, and a page that needs no program.
+
+    Args:
+        page: on which they are.
+        name: of the files, without suffix.
+        document: makes the page, as HTML.
+    """
+
+    def __init__(self, page: Page, name: str, document: Callable[[], str]) -> None:
+        self.page, self.name, self.document = page, "".join(c if c.isalnum() else "_" for c in name), document
+        gui = page.server.gui
+        shot = gui.add_button("Screenshot", icon="camera", hint="A picture of what you see, as a PNG file.")
+        save = gui.add_button("Save page", icon="download", hint="One file that plays in any browser.")
+        self._connect(shot, self._screenshot)
+        self._connect(save, self._save)
+
+    def _connect(self, button: Any, action: Callable[[Any], None]) -> None:
+        async def clicked(event: Any) -> None:
+            client = event.client
+            self.page.worker.post((button.label, client.client_id), lambda: action(client))
+
+        button.on_click(clicked)
+
+    def _screenshot(self, client: Any) -> None:
+        image = require_extra("PIL.Image", "viz")
+        camera = client.camera
+        pixels = client.get_render(camera.image_height, camera.image_width, transport_format="png", timeout=20.0)
+        file = io.BytesIO()
+        image.fromarray(pixels).save(file, "PNG", optimize=True)
+        client.send_file_download(f"{self.name}.png", file.getvalue(), save_immediately=True)
+
+    def _save(self, client: Any) -> None:
+        client.send_file_download(f"{self.name}.html", self.document().encode(), save_immediately=True)
 
 
 class BodyTree:

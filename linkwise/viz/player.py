@@ -17,9 +17,9 @@ from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import looks_of
 from linkwise.viz.overlays import Moment
 from linkwise.viz.page import FRAME, Page
-from linkwise.viz.panels import BodyTree, ShowPanel
+from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.solids import Colour
-from linkwise.viz.stage import WORLD, followed
+from linkwise.viz.stage import NOTHING, WORLD, followed
 
 MOST_GHOSTS = 5000
 _GLANCES = 12
@@ -132,6 +132,8 @@ class Player(Page):
             self.tree = BodyTree(self, self.figures[0], lambda _: self.tree.update(self.moments()[0]))
         with tabs.add_tab("Show"):
             self.shown = ShowPanel(self, self.figures, self.moments)
+        with tabs.add_tab("Save"):
+            SavePanel(self, models[0].name, self._document)
 
     # Times and moments.
     def index(self, motion: Trajectory) -> int:
@@ -183,7 +185,7 @@ class Player(Page):
             q = np.moveaxis(np.asarray(motion.q[..., times, :], float), -2, 0).reshape(len(times), -1, motion.q.shape[-1])
             q = q[:, :_MOST_GLANCED]
             poses = figure.model.poses(np.where(np.isfinite(q).all(axis=-1, keepdims=True), q, figure.model.neutral()))
-            ways.append(poses[..., :3, 3].reshape(len(times), -1, 3) + figure.offset)
+            ways.append(figure.looks.corners(poses).reshape(len(times), -1, 3) + figure.offset)
             if self.target is not None and middle is None:
                 middle = self.target.place(poses[:, 0]) + figure.offset
         furnish(self.stage, self.figures, np.concatenate(ways, axis=1), middle)
@@ -221,6 +223,12 @@ class Player(Page):
         self.worker.call(lambda: self._scrub(float(t)))
 
     # Everything below runs in the worker.
+    def _document(self) -> str:
+        """A page of the first motion."""
+        from linkwise.viz.recording import motion_html
+
+        return motion_html(self.motions[0], follow=NOTHING if self.target is None else self.target.name)
+
     def toggle(self) -> None:
         """Play, or pause."""
         self.playing = not self.playing

@@ -75,7 +75,7 @@ def motion_html(
                 _say_fewer(count, most)
             ghosts = Ghosts(server.scene, model, shown, min(count, most))
         poses = model.poses(leader[:: max(1, len(leader) // 20)], p=None if own is None else own[0])
-        furnish(stage, [figure], poses[..., :3, 3], target and target.place(poses), closer)  # it sees all of the way
+        furnish(stage, [figure], shown.corners(poses), target and target.place(poses), closer)  # it sees all of the way
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):

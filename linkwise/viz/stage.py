@@ -175,7 +175,7 @@ class Stage:
             cell_color=lines,
             section_color=lines,
             cell_thickness=0.7,
-            section_thickness=1.3,
+            section_thickness=1.1,
             plane_color=(44, 50, 60) if self.dark else FLOOR,
             plane_opacity=0.8,
             shadow_opacity=0.45,

@@ -14,15 +14,16 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model.model import Model
+from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, furnish, pose_of, quaternions
 from linkwise.viz.freedoms import Freedom, freedoms_of
 from linkwise.viz.live import LiveRun
 from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
 from linkwise.viz.page import Page
-from linkwise.viz.panels import BodyTree, ShowPanel
+from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.posing import PointGoal, is_closed, moved, settled
-from linkwise.viz.stage import followed
+from linkwise.viz.stage import NOTHING, followed
 
 MOST_COMPILED = 60
 """Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
@@ -125,7 +126,7 @@ class Viewer(Page):
         self.figure.show(start)
         self.target = target
         poses = self.figure.poses[None]
-        furnish(self.stage, [self.figure], poses[..., :3, 3], target and target.place(poses))
+        furnish(self.stage, [self.figure], looks.corners(poses), target and target.place(poses))
         self.freedoms = freedoms_of(model, looks.size)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Pose"):
@@ -137,6 +138,8 @@ class Viewer(Page):
         if model.nv:
             with tabs.add_tab("Live"):
                 self.live = LivePanel(self, run)
+        with tabs.add_tab("Save"):
+            SavePanel(self, model.name, self._document)
         self.figure.on_each(self._draggable)
 
     @property
@@ -151,11 +154,25 @@ class Viewer(Page):
         self.worker.call(lambda: self.put(wanted))
 
     @property
+    def recording(self) -> Trajectory | None:
+        """The motion that was recorded last; None where none was."""
+        motion: Trajectory | None = self.worker.call(lambda: self.run.recorded_motion)
+        return motion
+
+    @property
     def is_running(self) -> bool:
         """Whether a simulation runs."""
         return bool(self.model.nv) and self.live.running
 
     # Everything below runs in the worker.
+    def _document(self) -> str:
+        """A page of the recording, or of the model as it is shown."""
+        from linkwise.viz.recording import model_html, motion_html
+
+        follow = NOTHING if self.target is None else self.target.name
+        motion = self.run.recorded_motion
+        return model_html(self.model, self.moment.q, follow=follow) if motion is None else motion_html(motion, follow=follow)
+
     def put(self, q: Array) -> None:
         """Show a configuration at rest."""
         self.run.reset(q)
