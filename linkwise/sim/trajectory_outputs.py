@@ -72,6 +72,7 @@ class Outputs:
         sensors: Mapping[str, ArrayLike] | None = None,
         beside: float | None = None,
         follow: bool | str | None = None,
+        markers: Sequence[Any] = (),
         port: int | None = None,
         open: bool | None = None,
     ) -> Any:
@@ -91,6 +92,7 @@ class Outputs:
             beside: distance between motions, m; 0 shows them in one place, in different colours.
             follow: what the camera follows of this motion: the name of a body, ``"mass centre"`` or True, ``"nothing"``
                 or False; None: the mass centre of a model that can go anywhere.
+            markers: arrows, discs and cones at this motion's samples: :class:`linkwise.viz.markers.Markers`.
             port: to begin with (8080); the next free one where it is in use, 0 for any.
             open: whether to open the browser; None: where there is a terminal and a screen.
 
@@ -98,7 +100,7 @@ class Outputs:
             The page: ``url``, ``play()``, ``pause()``, ``seek(t)``, ``close()``, ``wait()``; it ends with the program.
         """
         motions = tuple(motion.on_host() for motion in (self, *others))
-        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, follow, port, open)
+        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, follow, markers, port, open)
         page.announce()
         return page
 
@@ -110,6 +112,7 @@ class Outputs:
         most_faces: int | None = None,
         dark: bool = False,
         follow: bool | str | None = None,
+        markers: Sequence[Any] = (),
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -121,9 +124,12 @@ class Outputs:
             most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
             dark: on a dark page.
             follow: what the camera follows, as for :meth:`view`.
+            markers: arrows, discs and cones, as for :meth:`view`.
         """
         save: Any = import_module("linkwise.viz.recording").save_html
-        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark, follow=follow)
+        written: Path = save(
+            self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark, follow=follow, markers=markers
+        )
         return written
 
     def embed(
@@ -158,6 +164,7 @@ class Outputs:
         size: tuple[int, int] = (640, 480),
         camera: Any = None,
         follow: bool | str | None = None,
+        markers: Sequence[Any] = (),
         progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write a video, or an animated GIF.
@@ -172,12 +179,12 @@ class Outputs:
             size: width and height, even numbers of pixels.
             camera: a :class:`linkwise.viz.raster.Camera`; one that sees the whole motion, or goes along with it, if not given.
             follow: what the camera follows, as for :meth:`view`; it keeps its distance.
+            markers: arrows, discs and cones, as for :meth:`view`.
             progress: as for :func:`linkwise.simulate`.
         """
         save: Any = import_module("linkwise.viz.video").save_video
-        written: Path = save(
-            self.on_host(), path, fps=fps, speed=speed, size=size, camera=camera, follow=follow, progress=progress
-        )
+        choices = {"camera": camera, "follow": follow, "markers": markers, "progress": progress}
+        written: Path = save(self.on_host(), path, fps=fps, speed=speed, size=size, **choices)
         return written
 
     def _repr_html_(self) -> str | None:

@@ -14,6 +14,7 @@ from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid
 from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
+from linkwise.viz.textures import TexturedMesh
 from linkwise.viz.turns import from_wxyz, turns_of
 
 _SELECTED: Colour = (255, 190, 60)
@@ -77,9 +78,10 @@ class Figure:
         return f"{self.root}/{body}: {self.model.bodies[body].name.replace('/', '∕')}"
 
     def _mesh(self, name: str, solid: Solid) -> Any:
-        return self.scene.add_mesh_simple(
+        plain = self.scene.add_mesh_simple(
             name, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), **self._finish(solid)
         )
+        return plain if solid.texture is None or self.tint else TexturedMesh(self.scene, name, solid, plain)
 
     def _skin(self, name: str, surface: Bending) -> Any:
         """A surface whose bones are moved: in the same instant as bodies, where new vertices would come later."""

@@ -82,6 +82,11 @@ class ShowPanel:
 
         return self._later(f"show {place}", action)
 
+    def add_switch(self, title: str, action: Callable[[bool], None]) -> None:
+        """A switch more, for something that is shown at first."""
+        box = self.page.server.gui.add_checkbox(title, True)
+        box.on_update(self._later(f"show {title}", lambda: action(bool(box.value))))
+
     def _see_through(self) -> None:
         for figure in self.figures:
             figure.see_through(_THROUGH if self.through.value else 1.0)

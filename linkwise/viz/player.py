@@ -15,6 +15,7 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, furnish
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import looks_of
+from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment
 from linkwise.viz.page import FRAME, Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
@@ -79,6 +80,7 @@ class Player(Page):
         sensors: name to readings (T, n) at the samples of the first motion, to be plotted too.
         beside: how far apart several motions are, m; 0 for all in one place. None: as wide as they are.
         follow: what the camera follows of the first motion, as for :func:`linkwise.view`.
+        markers: arrows, discs and cones beside the bodies of the first motion.
         port: see :func:`linkwise.viz.server.start_server`.
         open: whether to open the browser.
     """
@@ -89,6 +91,7 @@ class Player(Page):
         sensors: Mapping[str, ArrayLike] | None = None,
         beside: float | None = None,
         follow: bool | str | None = None,
+        markers: Sequence[Markers] = (),
         port: int | None = None,
         open: bool | None = None,
     ) -> None:
@@ -99,6 +102,7 @@ class Player(Page):
             )
         models = [motion._with_model("view") for motion in self.motions]
         target = followed(models[0], follow)
+        fitting = [each.checked(len(self.motions[0].t)) for each in markers]
         looks = [looks_of(model) for model in models]
         super().__init__(" | ".join(dict.fromkeys(model.name for model in models)), port, open)
         self.target = target
@@ -122,6 +126,7 @@ class Player(Page):
         if batch:
             count = min(int(np.prod(batch)), MOST_GHOSTS)
             self.ghosts = Ghosts(self.server.scene, models[0], looks[0], count)
+        self.markers = [MarkerNodes(self.server.scene, each, looks[0].size) for each in fitting]
         self._show()
         self._furnish()
         self._controls()
@@ -132,6 +137,8 @@ class Player(Page):
             self.tree = BodyTree(self, self.figures[0], lambda _: self.tree.update(self.moments()[0]))
         with tabs.add_tab("Show"):
             self.shown = ShowPanel(self, self.figures, self.moments)
+            for marks in self.markers:
+                self.shown.add_switch(marks.markers.name, lambda on, m=marks: m.switch(on, self.index(self.motions[0])))
         with tabs.add_tab("Save"):
             SavePanel(self, models[0].name, self._document)
 
@@ -170,6 +177,8 @@ class Player(Page):
         for figure, moment in zip(self.figures, self.moments(), strict=True):
             if np.isfinite(moment.q).all():
                 figure.show(moment.q, p=moment.p)
+        for marks in self.markers:
+            marks.show(self.index(self.motions[0]))
         if self.ghosts is not None:
             motion = self.motions[0]
             q = self._between(motion, self.index(motion))
@@ -227,7 +236,8 @@ class Player(Page):
         """A page of the first motion."""
         from linkwise.viz.recording import motion_html
 
-        return motion_html(self.motions[0], follow=NOTHING if self.target is None else self.target.name)
+        follow = NOTHING if self.target is None else self.target.name
+        return motion_html(self.motions[0], follow=follow, markers=[each.markers for each in self.markers])
 
     def toggle(self) -> None:
         """Play, or pause."""

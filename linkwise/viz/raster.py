@@ -48,6 +48,12 @@ class Camera:
         right /= np.linalg.norm(right)
         return np.stack([right, np.cross(forward, right), forward])
 
+    @property
+    def horizon(self) -> float:
+        """Where the horizon is, from the top of the picture, as a share of its height."""
+        rise = self.axes[2, 2]
+        return 0.5 + 0.5 * float(rise / np.sqrt(max(1.0 - rise * rise, 1e-12)) / np.tan(self.angle / 2))
+
     def moved(self, way: ArrayLike) -> Camera:
         """The same elsewhere: moved by (3), m."""
         by = np.asarray(way, float)

@@ -19,6 +19,7 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, furnish
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import Looks, looks_of
+from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.server import start_server, stop_server
 from linkwise.viz.solids import joined, simplified
@@ -36,6 +37,7 @@ def motion_html(
     dark: bool = False,
     closer: float = 1.0,
     follow: bool | str | None = None,
+    markers: Sequence[Markers] = (),
 ) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
@@ -46,6 +48,7 @@ def motion_html(
         dark: on a dark page.
         closer: how many times closer the camera stands than where it sees everything.
         follow: what the camera follows, as for :func:`linkwise.view`.
+        markers: arrows, discs and cones, given for the samples of the motion.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
@@ -76,6 +79,8 @@ def motion_html(
             ghosts = Ghosts(server.scene, model, shown, min(count, most))
         poses = model.poses(leader[:: max(1, len(leader) // 20)], p=None if own is None else own[0])
         furnish(stage, [figure], shown.corners(poses), target and target.place(poses), closer)  # it sees all of the way
+        marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
+        samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):
@@ -84,6 +89,8 @@ def motion_html(
             if ghosts is not None:
                 q = pictures.q[..., k, :].reshape(-1, model.nq)[: ghosts.count]
                 ghosts.show(q, None if own is None else own[: ghosts.count])
+            for each in marks:
+                each.show(int(samples[k]))
             recorder.insert_sleep(1.0 / fps)
         document = str(recorder.as_html(dark_mode=dark))
     finally:

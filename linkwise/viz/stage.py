@@ -113,11 +113,11 @@ def floor_height(model: Model, looks: Looks, start: float, lowest: float) -> flo
     return min(0.0, *fixed) if fixed else min(0.0, lowest)
 
 
-def sky(dark: bool = False, height: int = 256, width: int = 2) -> Array:
-    """Picture of the sky (height, width, 3), uint8: a gradient that ends a little below the middle."""
-    above, horizon = (np.array(colour, float) for colour in (NIGHT if dark else SKY))
-    share = np.clip(np.linspace(0.0, 1.6, height), 0.0, 1.0)[:, None, None]
-    return np.broadcast_to((1.0 - share) * above + share * horizon + 0.5, (height, width, 3)).astype(np.uint8)
+def sky(dark: bool = False, height: int = 256, width: int = 2, horizon: float = 0.6) -> Array:
+    """Picture of the sky (height, width, 3), uint8: a gradient down to the horizon, at this share of the height."""
+    top, end = (np.array(colour, float) for colour in (NIGHT if dark else SKY))
+    share = np.clip(np.linspace(0.0, 1.0 / horizon, height), 0.0, 1.0)[:, None, None]
+    return np.broadcast_to((1.0 - share) * top + share * end + 0.5, (height, width, 3)).astype(np.uint8)
 
 
 class Stage:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.looks import Looks, looks_of
+from linkwise.viz.markers import Markers
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.recording import fewer
@@ -112,6 +113,7 @@ def pictures(
     height: int,
     camera: Camera | None = None,
     follow: bool | str | None = None,
+    markers: Sequence[Markers] = (),
 ) -> tuple[int, Iterator[Array]]:
     """Number of pictures of a motion, and the pictures (height, width, 3)."""
     motion = checked(trajectory)
@@ -132,8 +134,10 @@ def pictures(
     low, high = seen_around(lows, highs, places)
     eye = camera or Camera.seeing(low, high, width, height)
     z = floor_height(model, looks, float(lows[0, 2]), float(lows[:, 2].min()))
-    background = sky(False, height, width)
+    background = sky(False, height, width, min(max(eye.horizon, 0.2), 1.0) if z is not None else 1.0)
     start = middle(some[0])
+    marks = [each.checked(len(motion.t)) for each in markers]
+    samples = np.searchsorted(motion.t, shown.t + 1e-9, side="right") - 1
 
     def frames() -> Iterator[Array]:
         shift = np.zeros(3)
@@ -144,6 +148,7 @@ def pictures(
                     solids += placed(model, looks, q, own[n], 1.0 if n == 0 else 0.3)
                     shift = middle(q) - start if n == 0 else shift
             ground = [] if z is None else [*floor(z, low + shift, high + shift, SKY[1]), *shadow(solids, z)]
+            solids += [solid for each in marks for solid in each.solids(int(samples[k]), looks.size)]
             yield picture([*ground, *solids], eye.moved(shift), background)
 
     return len(shown.t), frames()
@@ -158,6 +163,7 @@ def save_video(
     size: tuple[int, int] = (640, 480),
     camera: Camera | None = None,
     follow: bool | str | None = None,
+    markers: Sequence[Markers] = (),
     progress: bool | Callable[[float], None] | None = None,
 ) -> Path:
     """Write a video; see :meth:`linkwise.Trajectory.save_video`."""
@@ -172,7 +178,7 @@ def save_video(
             f"a video {kind} needs the program ffmpeg, which is not installed",
             do=f"install ffmpeg, or save_video({str(target.with_suffix('.gif'))!r})",
         )
-    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow)
+    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     bar = Progress(progress, "video")
     try:
         if kind == ".gif":
