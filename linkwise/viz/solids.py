@@ -157,9 +157,12 @@ def ellipsoid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Solid | None:
 
 
 def merged(solids: Sequence[Solid]) -> Solid:
-    """One surface of all, in the colour of the largest, without textures; itself where there is one only."""
-    if len(solids) == 1:
-        return solids[0]
+    """One surface of all, in the colour of the largest; with a texture where all have the same picture."""
+    textures = [solid.texture for solid in solids]
+    first = textures[0]
+    texture = None
+    if first is not None and all(each is not None and each.image is first.image for each in textures):
+        texture = Texture(first.image, np.concatenate([each.uv for each in textures if each is not None]))
     starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
     largest = max(solids, key=lambda solid: len(solid.faces))
     return Solid(
@@ -168,14 +171,16 @@ def merged(solids: Sequence[Solid]) -> Solid:
         largest.colour,
         largest.opacity,
         largest.smooth,
+        texture=texture,
     )
 
 
 def joined(solids: Sequence[Solid]) -> list[Solid]:
-    """Surfaces, those of one colour joined to one; each with a texture stays as it is."""
+    """Surfaces, those of one colour and one picture joined to one."""
     groups: dict[Any, list[Solid]] = {}
     for solid in solids:
-        groups.setdefault((solid.colour, solid.opacity, solid.smooth, solid.texture), []).append(solid)
+        image = None if solid.texture is None else id(solid.texture.image)
+        groups.setdefault((solid.colour, solid.opacity, solid.smooth, image), []).append(solid)
     return [merged(group) for group in groups.values()]
 
 
