@@ -260,6 +260,7 @@ class SeriesElastic(Element):
         for joint in found:
             if joint.nv != 1 or joint.nq != 1 or joint.mimic is not None:
                 raise InputError(f"joint {joint.name!r} does not have one freedom of its own", got=repr(joint.type))
+        self.joints = tuple(joint.name for joint in found)
         self.q_places = [joint.q_slice.start for joint in found]
         self.v_places = [joint.v_slice.start for joint in found]
         check_positive("inertia", inertia)
@@ -274,6 +275,11 @@ class SeriesElastic(Element):
         self.k, self.inertia, self.b = float(stiffness), float(inertia), float(friction)
         self.kp, self.kd = float(kp), float(kd)
         self.start = checked_numbers(0.0 if start is None else start, self.n, "start", one_for_all=start is None)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Of each joint its motor's position, then of each its velocity."""
+        return (*(f"{name} motor" for name in self.joints), *(f"{name} motor speed" for name in self.joints))
 
     def initial(self) -> Sequence[float]:
         """Motors at rest."""

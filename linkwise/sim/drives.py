@@ -99,6 +99,11 @@ class Drives(Element):
             a = u if actuator.activation is None else own.pop(0)
             yield actuator, u, a, own
 
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the actuators that have an activation, which is their state."""
+        return tuple(actuator.name for actuator in self.actuators if actuator.activation is not None)
+
     def controls(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """U, within the ranges of the actuators; one number for each."""
         if self.tables:

@@ -86,6 +86,11 @@ class Element(metaclass=_Finished):
         return [0.0] * (self.nx + self.nh)
 
     @property
+    def state_names(self) -> tuple[str, ...]:
+        """Names of the own states, nx + nh of them: heads of columns, and labels of plots."""
+        return tuple(f"{type(self).__name__}[{k}]" for k in range(self.nx + self.nh))
+
+    @property
     def signature(self) -> Hashable:
         """Elements of equal signature are compiled alike: only the numbers in their tables differ."""
         return self
@@ -193,6 +198,12 @@ def as_elements(control: Any) -> tuple[Element, ...]:
         got=repr(control),
         allowed="a function (t, q, v, p) -> tau, an element such as lw.PD(...), or a list of these",
     )
+
+
+def state_names(elements: Sequence[Element]) -> list[str]:
+    """Names of the own states of elements, as they follow each other: first those that flow, then those that are held."""
+    named = [(element.nx, element.state_names) for element in elements]
+    return [name for nx, names in named for name in names[:nx]] + [name for nx, names in named for name in names[nx:]]
 
 
 def _check_call(function: Any) -> None:

@@ -36,6 +36,7 @@ class FrozenElement(Element):
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
         self.start, self.name = tuple(element.initial()), name_of(element)
+        self.names = tuple(element.state_names)
         self.formulas, self.own_gains = dict(formulas), element.implicit_gains()
         self.asked = element if element.in_python else None
 
@@ -61,14 +62,17 @@ class FrozenElement(Element):
         """The formulas, and what else is compiled."""
         tables = tuple((table.size, table.degree, table.is_smooth) for table in self.tables)
         asked = None if self.asked is None else identity(self.asked)
-        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked, self._gains)
+        gains = None if self.own_gains is None else tuple(map(tuple, self.own_gains))
+        told = self.nx, self.nh, self.is_actuator, self.in_python, tables, asked, self.names, gains
+        return (*self.formulas.items(), *told)
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """As they were."""
+        return self.names
 
     def __repr__(self) -> str:
         return self.name
-
-    @property
-    def _gains(self) -> Hashable:
-        return None if self.own_gains is None else tuple(map(tuple, self.own_gains))
 
     def initial(self) -> Sequence[float]:
         """As it was."""

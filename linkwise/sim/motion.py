@@ -38,7 +38,7 @@ from linkwise.model.transmissions import (
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
-from linkwise.sim.elements import Element
+from linkwise.sim.elements import Element, state_names
 from linkwise.sim.limits import (
     AllLimits,
     ClosureLimits,
@@ -177,6 +177,11 @@ class Motion:
     def own_x(self) -> slice:
         """Where a state y has the elements' own states: between works, and contacts and switches."""
         return slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
+
+    @property
+    def state_names(self) -> list[str]:
+        """Names of the elements' own states, in their order in x."""
+        return state_names([element for element in self.elements if not isinstance(element, Works)])
 
     @property
     def ny(self) -> int:

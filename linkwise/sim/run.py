@@ -260,6 +260,7 @@ class Run:
             note="\n".join(filter(None, (plan.note, self.trouble))),
             reasons=reasons,
             method=plan.method,
+            columns={"x": m.state_names},
             storage=self.records.storage,
             home=home,
         )

@@ -346,9 +346,7 @@ class Trajectory(Outputs, Explained):
         """A name for each number of q, v, x, vdot, tau."""
         from linkwise.sim.trajectory_tables import column_names
 
-        if self._columns is not None:
-            return {name: list(values) for name, values in self._columns.items()}
-        return column_names(self)
+        return {**column_names(self), **{name: list(names) for name, names in (self._columns or {}).items()}}
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Trajectory:

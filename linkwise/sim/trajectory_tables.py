@@ -6,6 +6,7 @@ from typing import Any
 
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
+from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 
 DERIVED = ("vdot", "tau", "energy", "active")
@@ -18,13 +19,18 @@ def column_names(trajectory: Trajectory) -> dict[str, list[str]]:
     q = [f"{k}" for k in range(trajectory.q.shape[-1])]
     v = [f"{k}" for k in range(trajectory.v.shape[-1])]
     if model is not None:
-        for joint in model._independent:
-            for names, part in ((q, joint.q_slice), (v, joint.v_slice)):
-                size = part.stop - part.start
-                names[part] = [joint.name] if size == 1 else [f"{joint.name}[{k}]" for k in range(size)]
+        q, v = coordinate_names(model), list(model.freedom_names)
     closures = [] if model is None else [closure.name for closure in model.closures]
     x = [f"{k}" for k in range(trajectory.x.shape[-1])]
     return {"q": q, "v": v, "x": x, "vdot": v, "tau": v, "active": closures}
+
+
+def coordinate_names(model: Model) -> list[str]:
+    """A name for each number of q: its joint's, with an index where it has several."""
+    names = [""] * model.nq
+    for joint in model._independent:
+        names[joint.q_slice] = [joint.name] if joint.nq == 1 else [f"{joint.name}[{k}]" for k in range(joint.nq)]
+    return names
 
 
 def tabled(trajectory: Trajectory) -> dict[str, Array]:

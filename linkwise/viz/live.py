@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, as_elements
+from linkwise.sim.elements import Element, as_elements, state_names
 from linkwise.sim.simulation import Simulation
+from linkwise.sim.trajectory import Trajectory
+from linkwise.sim.trajectory_tables import coordinate_names
+from linkwise.viz.levers import levers_of
 from linkwise.viz.overlays import Moment
 
 METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4", "generalized_alpha")
@@ -63,6 +67,16 @@ class Grip:
     damping: float
 
 
+class _Sample(NamedTuple):
+    """Sample of a recording."""
+
+    t: float
+    q: Array
+    v: Array
+    tau: Array
+    energy: float
+
+
 class LiveRun:
     """The state of a running simulation; :meth:`advance` moves it on.
 
@@ -70,7 +84,7 @@ class LiveRun:
         model: the mechanism.
         q: where it starts (nq).
         v: velocity at the start (nv); at rest if not given.
-        control: as for ``simulate``.
+        control: as for ``simulate``; without any, the actuators of the model act, and a hand drives them.
         dt: step of fixed-step methods, s.
     """
 
@@ -80,7 +94,13 @@ class LiveRun:
         self.gravity_place = next(each.slice for each in self.model.parameters if each.name == "gravity")
         self.base = np.array(self.model.parameters.nominal)
         self.pull = Pull(self.model, len(self.base))
-        self.elements = [*as_elements(control), self.pull]
+        place = len(self.base) + len(self.pull.numbers(None, np.zeros(6)))
+        self.levers, by_hand = ((), None) if control is not None else levers_of(self.model, np.array(q, float), place)
+        self.u = np.array([lever.start for lever in self.levers])
+        """Values of the levers."""
+        self.elements = [*as_elements(control), *(() if by_hand is None else (by_hand,)), self.pull]
+        self.recording = False
+        self.recorded: list[_Sample] = []
         self.dt = dt
         self.method = METHODS[0]
         self.gravity = True
@@ -92,13 +112,14 @@ class LiveRun:
         """Go back to the start, or to rest at another configuration, which becomes the start."""
         if q is not None:
             self.start = (np.array(q, float), np.zeros(self.model.nv))
+        self.recording = False
         self.t, (self.q, self.v) = 0.0, self.start
         self.x: Array | None = None  # of actuators; their own choice at the start
         self.simulation: Simulation | None = None
         self.tau = np.zeros(self.model.nv)
         self.f_ext: Array | None = None
         self.energy: float | None = None
-        self.history: deque[tuple[float, float, float]] = deque(maxlen=_KEPT)
+        self.history: deque[Array] = deque(maxlen=_KEPT)
         self.pace: deque[tuple[float, float]] = deque(maxlen=60)
 
     @property
@@ -111,9 +132,9 @@ class LiveRun:
 
     @property
     def p(self) -> Array:
-        """Run-time parameters: the model's, and the mouse's."""
+        """Run-time parameters: the model's, the mouse's, and the levers'."""
         body = None if self.hold is None else self.hold.body
-        return np.concatenate([self.own, self.pull.numbers(body, self.grip())])
+        return np.concatenate([self.own, self.pull.numbers(body, self.grip()), self.u])
 
     def grip(self) -> Array:
         """Wrench (6) of the mouse on the body that it holds, a spring's and a damper's, in the body's frame."""
@@ -146,8 +167,51 @@ class LiveRun:
         pieces = 1 if self.hold is None else max(1, math.ceil(duration / _GRIP))
         for _ in range(pieces):
             self._move(duration / pieces)
-        self.history.append((self.t, self.energy or 0.0, self.closure_error))
+        self.history.append(self._signals())
+        if self.recording:
+            self.recorded.append(_Sample(self.t, self.q, self.v, self.tau, self.energy or 0.0))
         self.pace.append((time.perf_counter(), self.t))
+
+    # Signals, to be plotted, and recordings.
+    @property
+    def signal_names(self) -> list[str]:
+        """Names of what can be plotted: energy, closure error, and all coordinates, forces, controls and states."""
+        v = self.model.freedom_names
+        return [
+            "energy",
+            *(["closure error"] if self.model.closures else []),
+            *(f"u {lever.name}" for lever in self.levers),
+            *(f"q {name}" for name in coordinate_names(self.model)),
+            *(f"v {name}" for name in v),
+            *(f"τ {name}" for name in v),
+            *(f"x {name}" for name in state_names(self.elements)),
+        ]
+
+    def _signals(self) -> Array:
+        """The time, then the signals as they are named."""
+        error = [self.closure_error] if self.model.closures else []
+        x = np.full(len(state_names(self.elements)), np.nan) if self.x is None else self.x
+        return np.concatenate([[self.t, self.energy or 0.0, *error], self.u, self.q, self.v, self.tau, x])
+
+    def signals(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Times (n) and values (n, len(names)) of some signals, as far back as they are kept."""
+        known = self.signal_names
+        table = np.array(self.history).reshape(len(self.history), len(known) + 1)
+        return table[:, 0], table[:, [1 + known.index(name) for name in names]]
+
+    def record(self, on: bool) -> None:
+        """Begin a recording, which drops the one before, or end it."""
+        if on:
+            self.recorded = [_Sample(self.t, self.q, self.v, self.tau, self.energy or 0.0)]
+        self.recording = on
+
+    @property
+    def recorded_motion(self) -> Trajectory | None:
+        """The recording as a motion; None where there is none."""
+        if len(self.recorded) < 2:
+            return None
+        t, q, v, tau, energy = (np.array(column) for column in zip(*self.recorded, strict=True))
+        return Trajectory(t, q, v, model=self.model, derived={"tau": tau, "energy": energy}, method=self.method)
 
     def _move(self, duration: float) -> None:
         if self.simulation is None:

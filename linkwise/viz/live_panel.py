@@ -1,8 +1,9 @@
-"""The controls of a running simulation, and its plots."""
+"""The controls of a running simulation: run and pause, levers for actuators, plots of chosen signals, recordings."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +17,22 @@ if TYPE_CHECKING:
     from linkwise.viz.viewer import Viewer
 
 
+MOST_LEVERS = 100
+"""Most sliders for controls."""
 _LONGEST = 0.1
 """Seconds that one picture may simulate: where the machine is too slow, time goes slower."""
 _PLOTS = 0.25
 """Seconds between new plots."""
 
 
+_LINES = ("#2860a0", "#e4783c", "#46965a", "#965abe", "#c03040", "#8a6d3b", "#20908d", "#7f7f7f")
+"""Colours of the lines of the plot; so many signals at most."""
+_NONE = "…"
+"""Choice that is none."""
+
+
 class LivePanel:
-    """Start, pause, single steps, speed, reset, gravity, integrator; real-time factor, energy, closure error."""
+    """Start, pause, single steps, speed, reset, gravity, integrator; levers; signals over time; recordings."""
 
     def __init__(self, page: Viewer, run: LiveRun) -> None:
         self.page, self.run = page, run
@@ -35,17 +44,109 @@ class LivePanel:
         self.start = gui.add_button("Run", icon="player-play")
         step = gui.add_button("Step", icon="player-track-next", hint="One picture further.")
         reset = gui.add_button("Reset", icon="rotate-2", hint="Back to where it started.")
+        self.recorder = gui.add_button("Record", icon="player-record", hint="Keep the motion from now on.")
         self.speed = gui.add_slider("speed", 0.1, 4.0, 0.1, 1.0, hint="Simulated seconds for each second.")
         self.gravity = gui.add_checkbox("gravity", True)
         self.method = gui.add_dropdown("integrator", self._methods(), hint="How the motion is computed.")
         gui.add_markdown("*Drag a body with Ctrl held to pull it.*")
-        self.energy = self._plot("energy [J]")
-        self.error = self._plot("closure error") if page.model.closures else None
+        self._plots()
+        self._levers()
         self._connect(self.start.on_click, "run", self.toggle)
         self._connect(step.on_click, "step", self.step)
         self._connect(reset.on_click, "reset", self.reset)
+        self._connect(self.recorder.on_click, "record", self.record)
         self._connect(self.gravity.on_update, "gravity", self._set_gravity)
         self._connect(self.method.on_update, "method", self._set_method)
+
+    def _levers(self) -> None:
+        """A slider for each actuator, with its name and range."""
+        self.levers: list[Any] = []
+        if not self.run.levers:
+            return
+        gui = self.page.server.gui
+        with gui.add_folder("Controls"):
+            still = gui.add_button("Let go", hint="All controls back to where they do nothing.")
+            for lever in self.run.levers[:MOST_LEVERS]:
+                step = max((lever.high - lever.low) / 1000.0, 1e-9)
+                slider = gui.add_slider(lever.name, lever.low, lever.high, step, lever.start)
+                self._connect(slider.on_update, ("lever", lever.name), self._set_levers)
+                self.levers.append(slider)
+        self._connect(still.on_click, "let go", self._let_go)
+
+    def _set_levers(self) -> None:
+        self.run.u[: len(self.levers)] = [slider.value for slider in self.levers]
+
+    def _let_go(self) -> None:
+        for slider, lever in zip(self.levers, self.run.levers, strict=False):
+            slider.value = lever.start
+        self._set_levers()
+
+    def _plots(self) -> None:
+        """One plot, and what to choose for it."""
+        self.folder = self.page.server.gui.add_folder("Plot")
+        self.plotted = ["energy"]
+        self.plot: Any = None
+        with self.folder:
+            gui = self.page.server.gui
+            more = gui.add_dropdown("add", (_NONE, *self.run.signal_names), hint="A signal to be plotted.")
+            clear = gui.add_button("Clear the plot", icon="eraser")
+        self._connect(more.on_update, "add signal", lambda: self.add_signal(str(more.value)))
+        self._connect(clear.on_click, "clear signals", self.clear_signals)
+        self._draw_plot()
+
+    def add_signal(self, name: str) -> None:
+        """Plot a signal too, instead of the oldest where there are many."""
+        if name in self.run.signal_names and name not in self.plotted:
+            self.plotted = [*self.plotted, name][-len(_LINES) :]
+            self._draw_plot()
+
+    def clear_signals(self) -> None:
+        """Plot nothing."""
+        self.plotted = []
+        self._draw_plot()
+
+    def _draw_plot(self) -> None:
+        """A new plot: lines of one that is there cannot be added or taken away."""
+        if self.plot is not None:
+            self.plot.remove()
+            self.plot = None
+        if not self.plotted:
+            return
+        data, span = self._lines()
+        with self.folder:
+            self.plot = self.page.server.gui.add_uplot(
+                data,
+                (
+                    {"label": "t"},
+                    *(
+                        {"label": name, "stroke": colour, "width": 1.5, "scale": "y"}
+                        for name, colour in zip(self.plotted, _LINES, strict=False)
+                    ),
+                ),
+                scales={"x": {"time": False, "auto": True}, "y": {"range": span}},
+                axes=({}, {"size": 62}),
+                padding=(10, 8, 0, 0),
+                aspect=1.8,
+            )
+
+    def _lines(self) -> tuple[tuple[Array, ...], tuple[float, float]]:
+        """Data of the plot, and the range of its values."""
+        if len(self.run.history) < 2:
+            return (np.array([0.0, 1.0]), *np.zeros((len(self.plotted), 2))), (-1.0, 1.0)
+        t, table = self.run.signals(self.plotted)
+        table = np.nan_to_num(table)
+        low, high = float(table.min()), float(table.max())
+        margin = max(0.05 * (high - low), 1e-3 * max(abs(low), abs(high)), 1e-9)
+        return (t, *table.T), (low - margin, high + margin)
+
+    def record(self) -> None:
+        """Begin or end a recording; it is ``page.recording``, and what "Save page" then saves."""
+        on = not self.run.recording
+        self.run.record(on)
+        self.recorder.label = "Stop recording" if on else "Record"
+        motion = self.run.recorded_motion
+        if not on and motion is not None:
+            self.page.say(f"Recorded {motion.t[-1] - motion.t[0]:.2f} s: page.recording, or Save page.")
 
     def _methods(self) -> tuple[str, ...]:
         model = self.page.model
@@ -56,24 +157,11 @@ class LivePanel:
         self.run.method = known[0]
         return known
 
-    def _connect(self, attach: Any, key: str, action: Any) -> None:
+    def _connect(self, attach: Any, key: Hashable, action: Any) -> None:
         async def changed(_: Any) -> None:
             self.page.worker.post(key, action)
 
         attach(changed)
-
-    def _plot(self, title: str) -> Any:
-        zero = np.zeros(2)
-        return self.page.server.gui.add_uplot(
-            (np.array([0.0, 1.0]), zero),
-            ({"label": "t"}, {"label": title, "stroke": "#2860a0", "width": 1.5}),
-            title=title,
-            scales={"x": {"time": False, "auto": True}, "y": {"auto": True}},
-            legend={"show": False},
-            axes=({}, {"size": 62}),
-            padding=(10, 8, 0, 0),
-            aspect=2.2,
-        )
 
     # All of this runs in the page's worker.
     def toggle(self) -> None:
@@ -121,6 +209,7 @@ class LivePanel:
     def reset(self) -> None:
         """Go back to the start, with the plots empty."""
         self.run.reset()
+        self.recorder.label = "Record"
         self.page.moment = self.run.moment
         self.page.draw()
         self._shown()
@@ -148,8 +237,7 @@ class LivePanel:
         factor = f", {run.real_time_factor:.2f} × real time" if self.running else ""
         energy = "" if run.energy is None else f", {run.energy:.5g} J"
         self.status.content = f"{'Running' if self.running else 'Paused'} at {run.t:.2f} s{factor}{energy}."
-        if len(run.history) > 1:
-            t, energies, errors = (np.array(column) for column in zip(*run.history, strict=True))
-            self.energy.data = (t, energies)
-            if self.error is not None:
-                self.error.data = (t, errors)
+        if self.plot is not None:
+            data, span = self._lines()
+            self.plot.scales = {"x": {"time": False, "auto": True}, "y": {"range": span}}
+            self.plot.data = data

@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.resources import mesh_file
+from linkwise.joints import Prismatic
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.description import Geometry
 from linkwise.model.model import Model
@@ -25,6 +26,8 @@ BONE = (120, 144, 176)
 """Colour of a body without shapes."""
 KNOB = (226, 150, 66)
 """Colour of a joint between such bodies."""
+_ELLIPSOID = 0.05
+"""Longest half axis of the ellipsoid on such a body's rods, in sizes of the model."""
 MANY = 150
 """Bodies of a model of which each is drawn as one surface, where it has no shapes of its own."""
 _READERS = 2
@@ -58,6 +61,19 @@ class Looks:
     def reach(self, body: int) -> float:
         """Farthest that a body goes from its origin, along any axis of its frame, m."""
         return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
+
+    def corners(self, poses: Array) -> Array:
+        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4); its origin, without
+        surfaces."""
+        boxes = np.zeros((len(self.bodies), 2, 3))
+        for k in range(len(boxes)):
+            if solids := self.surfaces(k):
+                boxes[k, 0] = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
+                boxes[k, 1] = np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
+        choice = np.stack(np.meshgrid((0, 1), (0, 1), (0, 1), indexing="ij"), -1).reshape(8, 3)
+        corners = boxes[:, choice, np.arange(3)]  # (n, 8, 3)
+        at = np.einsum("...nij,ncj->...nci", poses[..., :3, :3], corners) + poses[..., None, :3, 3]
+        return np.asarray(at.reshape(*poses.shape[:-3], -1, 3))
 
     def middle(self, body: int) -> Array:
         """The middle of the box around a body (3), in its frame."""
@@ -139,21 +155,51 @@ def _radius(body: Body) -> float:
 
 
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
-    """Drawing of a body without shapes: its ellipsoid, and a skeleton from its joint to the joints that hang on it."""
-    radius = 0.008 * size
+    """Drawing of a body without shapes: rods from its joint to those that hang on it, and a small ellipsoid.
+
+    The ellipsoid lies where the mass centre is and has the axes of the inertia; its own size only for a body that flies
+    alone, without rods.
+    """
+    radius = 0.012 * size
     start = np.array(body.joint_frame)[:3, 3]
     ends = [np.array(child.placement)[:3, 3] for child in model.bodies if child.parent == body.index]
     mass, com, _ = inertia_of(body)
-    if mass > 0.0 and not ends:
-        ends = [com]
+    if mass > 0.0 and all(_distance(com, start, end) > 2.0 * radius for end in ends):
+        ends.append(com)  # or nothing would hold the ellipsoid
     distant = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
     found = [stick(start, end, radius).painted(BONE) for end in distant]
-    found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
+    found += [rail for child in model.bodies if child.parent == body.index for rail in _rails(model, child, size)]
+    flies = model.joints[body.index].nv == 6
+    if not flies:
+        found.append(sphere(1.6 * radius, 16).placed(body.joint_frame).painted(KNOB))
     if inertia is not None:
-        found.append(inertia.painted(BONE, 0.55))
+        reach = float(np.abs(inertia.vertices - com).max())
+        share = min(1.0, _ELLIPSOID * size / reach) if distant or not flies else 1.0
+        X = np.eye(4)
+        X[:3, 3] = (1.0 - share) * com
+        found.append(inertia.placed(X, (share, share, share)).painted(BONE))
     if len(model.bodies) > MANY:
         return [merged(found).painted(BONE)]
     return found
+
+
+def _rails(model: Model, body: Body, size: float) -> list[Solid]:
+    """A thin rod along which a body slides, in the frame of the body that it slides on; as long as its way."""
+    joint = model.joints[body.index]
+    if not isinstance(joint.type, Prismatic):
+        return []
+    low, high = (float(bounds[joint.q_slice][0]) for bounds in (model.limits.lower, model.limits.upper))
+    X = np.array(body.placement)
+    ends = [X[:3, :3] @ (np.clip(end, -size, size) * np.asarray(joint.type.axis)) + X[:3, 3] for end in (low, high)]
+    return [stick(*ends, 0.005 * size).painted(BONE)] if np.linalg.norm(ends[1] - ends[0]) > 1e-9 else []
+
+
+def _distance(point: Array, start: Array, end: Array) -> float:
+    """Distance of a point from the way between two others, m."""
+    way = end - start
+    square = float(way @ way)
+    share = min(max(float((point - start) @ way) / square, 0.0), 1.0) if square > 0.0 else 0.0
+    return float(np.linalg.norm(point - start - share * way))
 
 
 def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[Solid]:

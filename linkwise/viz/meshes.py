@@ -1,12 +1,14 @@
 """Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA through ``pycollada``.
 
 Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder
-or below. Textures are not drawn: a mesh with one gets its mean colour.
+or below. Textures of OBJ and GLB files are kept, with their mean colour for where they cannot be drawn; those of COLLADA
+files are not read.
 """
 
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +17,15 @@ import numpy as np
 from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
 from linkwise.files.opening import read_bytes
 from linkwise.viz.collada import read_collada
-from linkwise.viz.solids import Colour, Solid, joined
+from linkwise.viz.solids import Colour, Solid, Texture, joined
 
 LARGEST_MESH = 256 * 1024 * 1024
 """Bytes."""
 MOST_FACES = 5_000_000
 MOST_PIXELS = 8192 * 8192
 """Most pixels of a texture whose mean colour is asked for; a small file may hold a huge picture."""
+LARGEST_TEXTURE = 1024
+"""Pixels along an edge of a texture in pages."""
 SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 
 
@@ -58,9 +62,13 @@ def _through_trimesh(content: bytes, suffix: str, path: Path) -> list[Solid]:
         X, geometry = scene.graph[name]
         mesh = scene.geometry[geometry]
         if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces):
-            mesh.merge_vertices(merge_tex=True, merge_norm=True)
+            texture = _texture(mesh)
+            mesh.merge_vertices(merge_tex=texture is None, merge_norm=True)
+            if texture is not None:
+                texture = replace(texture, uv=np.asarray(mesh.visual.uv, float))
             colour, opacity = _colour(mesh)
-            solid = Solid(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64), colour, opacity)
+            vertices, faces = np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64)
+            solid = Solid(vertices, faces, colour, opacity, texture=texture)
             found.append(solid.placed(X))
     return joined(found)
 
@@ -70,8 +78,7 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
     visual = mesh.visual
     if visual.kind == "texture":
         rgba = visual.material.main_color
-        image = getattr(visual.material, "image", None) or getattr(visual.material, "baseColorTexture", None)
-        if image is not None and image.width * image.height <= MOST_PIXELS:  # before anything is unpacked
+        if (image := _image(mesh)) is not None:
             small = np.asarray(image.convert("RGB").resize((8, 8)), float).reshape(-1, 3)
             rgba = [*small.mean(axis=0), 255.0]
     elif visual.kind in ("vertex", "face"):
@@ -81,6 +88,25 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
     r, g, b = (round(float(x)) for x in np.asarray(rgba, float)[:3])
     opacity = float(np.asarray(rgba, float)[3]) / 255.0
     return (r, g, b), opacity if opacity > 0.05 else 1.0
+
+
+def _image(mesh: Any) -> Any:
+    """Picture on a mesh, or None; a huge one is left alone before anything is unpacked."""
+    if mesh.visual.kind != "texture":
+        return None
+    material = mesh.visual.material
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+    return image if image is not None and image.width * image.height <= MOST_PIXELS else None
+
+
+def _texture(mesh: Any) -> Texture | None:
+    """Texture of a mesh, at most so large as pages need it."""
+    image = _image(mesh)
+    if image is None or mesh.visual.uv is None:
+        return None
+    image = image.convert("RGB")
+    image.thumbnail((LARGEST_TEXTURE, LARGEST_TEXTURE))
+    return Texture(image, np.asarray(mesh.visual.uv, float))
 
 
 def _beside(folder: Path) -> Any:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows
 from linkwise.viz.page import Page
+from linkwise.viz.stage import MASS_CENTRE, NOTHING, followed
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""
@@ -36,6 +39,7 @@ class ShowPanel:
             self.switches[kind.title] = box
         self.through = gui.add_checkbox("see-through bodies", False, hint="To see what is inside them.")
         self.through.on_update(self._later("through", self._see_through))
+        self._stage_controls(model)
         bodies = gui.add_checkbox("bodies", True, hint="The bodies themselves.")
         bodies.on_update(self._later("bodies", lambda: self._bodies(bodies.value)))
         scale = gui.add_slider("force scale (log10)", -2.0, 2.0, 0.1, 0.0, hint="How long the arrows of forces are.")
@@ -44,6 +48,23 @@ class ShowPanel:
             factor = gui.add_slider("exaggerate bending", 1.0, 50.0, 0.5, 1.0, hint="Deformations times this.")
             factor.on_update(self._later("exaggerate", lambda: self._exaggerate(factor.value)))
             self.exaggeration = factor
+
+    def _stage_controls(self, model: Model) -> None:
+        gui, target = self.page.server.gui, self.page.target
+        names = tuple(model.bodies.names)[:MOST_LISTED]
+        self.follow = gui.add_dropdown(
+            "follow",
+            tuple(dict.fromkeys((NOTHING, MASS_CENTRE, *names, *(() if target is None else (target.name,))))),
+            initial_value=NOTHING if target is None else target.name,
+            hint="What the camera goes along with.",
+        )
+        self.follow.on_update(self._later("follow", self._follow))
+        shadows = gui.add_checkbox("shadows", True, hint="Without them pictures are drawn faster.")
+        shadows.on_update(self._later("shadows", lambda: self.page.stage.shade(shadows.value)))
+
+    def _follow(self) -> None:
+        self.page.target = followed(self.figures[0].model, str(self.follow.value))
+        self.page.keep_in_view(self.figures[0])
 
     def _later(self, key: str, action: Callable[[], None]) -> Callable[[Any], Any]:
         async def changed(_: Any) -> None:
@@ -60,6 +81,11 @@ class ShowPanel:
                 overlays[place].show(box.value, moment)
 
         return self._later(f"show {place}", action)
+
+    def add_switch(self, title: str, action: Callable[[bool], None]) -> None:
+        """A switch more, for something that is shown at first."""
+        box = self.page.server.gui.add_checkbox(title, True)
+        box.on_update(self._later(f"show {title}", lambda: action(bool(box.value))))
 
     def _see_through(self) -> None:
         for figure in self.figures:
@@ -88,6 +114,42 @@ class ShowPanel:
         for overlays, moment in zip(self.overlays, self.moments(), strict=True):
             for overlay in overlays:
                 overlay.update(moment)
+
+
+class SavePanel:
+    """Buttons for what can be taken away: a picture of what is seen, and a page that needs no program.
+
+    Args:
+        page: on which they are.
+        name: of the files, without suffix.
+        document: makes the page, as HTML.
+    """
+
+    def __init__(self, page: Page, name: str, document: Callable[[], str]) -> None:
+        self.page, self.name, self.document = page, "".join(c if c.isalnum() else "_" for c in name), document
+        gui = page.server.gui
+        shot = gui.add_button("Screenshot", icon="camera", hint="A picture of what you see, as a PNG file.")
+        save = gui.add_button("Save page", icon="download", hint="One file that plays in any browser.")
+        self._connect(shot, self._screenshot)
+        self._connect(save, self._save)
+
+    def _connect(self, button: Any, action: Callable[[Any], None]) -> None:
+        async def clicked(event: Any) -> None:
+            client = event.client
+            self.page.worker.post((button.label, client.client_id), lambda: action(client))
+
+        button.on_click(clicked)
+
+    def _screenshot(self, client: Any) -> None:
+        image = require_extra("PIL.Image", "viz")
+        camera = client.camera
+        pixels = client.get_render(camera.image_height, camera.image_width, transport_format="png", timeout=20.0)
+        file = io.BytesIO()
+        image.fromarray(pixels).save(file, "PNG", optimize=True)
+        client.send_file_download(f"{self.name}.png", file.getvalue(), save_immediately=True)
+
+    def _save(self, client: Any) -> None:
+        client.send_file_download(f"{self.name}.html", self.document().encode(), save_immediately=True)
 
 
 class BodyTree:

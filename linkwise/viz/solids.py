@@ -17,6 +17,19 @@ GREY: Colour = (184, 190, 198)
 """Colour of solids that have none of their own."""
 
 
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """A picture on a surface.
+
+    Args:
+        image: a ``PIL.Image``.
+        uv: where in it each vertex is (V, 2), from its lower left corner, 0 to 1.
+    """
+
+    image: Any
+    uv: Array
+
+
 @dataclass(frozen=True)
 class Solid:
     """One surface of one colour.
@@ -27,6 +40,8 @@ class Solid:
         colour: red, green, blue, 0 to 255; None where nothing is said.
         opacity: 0 to 1.
         smooth: whether it is round: light changes across a face, not from face to face.
+        unlit: whether it has its colour in any light.
+        texture: a picture on it, whose mean colour it has where that cannot be drawn.
     """
 
     vertices: Array
@@ -34,6 +49,8 @@ class Solid:
     colour: Colour | None = None
     opacity: float = 1.0
     smooth: bool = False
+    unlit: bool = False
+    texture: Texture | None = None
 
     def placed(self, X: ArrayLike, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> Solid:
         """Scaled along its axes, then moved by the pose X (4×4)."""
@@ -140,7 +157,12 @@ def ellipsoid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Solid | None:
 
 
 def merged(solids: Sequence[Solid]) -> Solid:
-    """One surface of all, in the colour of the largest."""
+    """One surface of all, in the colour of the largest; with a texture where all have the same picture."""
+    textures = [solid.texture for solid in solids]
+    first = textures[0]
+    texture = None
+    if first is not None and all(each is not None and each.image is first.image for each in textures):
+        texture = Texture(first.image, np.concatenate([each.uv for each in textures if each is not None]))
     starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
     largest = max(solids, key=lambda solid: len(solid.faces))
     return Solid(
@@ -149,14 +171,16 @@ def merged(solids: Sequence[Solid]) -> Solid:
         largest.colour,
         largest.opacity,
         largest.smooth,
+        texture=texture,
     )
 
 
 def joined(solids: Sequence[Solid]) -> list[Solid]:
-    """Surfaces, those of one colour joined to one."""
+    """Surfaces, those of one colour and one picture joined to one."""
     groups: dict[Any, list[Solid]] = {}
     for solid in solids:
-        groups.setdefault((solid.colour, solid.opacity, solid.smooth), []).append(solid)
+        image = None if solid.texture is None else id(solid.texture.image)
+        groups.setdefault((solid.colour, solid.opacity, solid.smooth, image), []).append(solid)
     return [merged(group) for group in groups.values()]
 
 
@@ -177,5 +201,5 @@ def simplified(solid: Solid, most: int) -> Solid:
         if len(faces) <= most or cells <= 4:
             count = np.bincount(which.reshape(-1), minlength=len(first))[:, None]
             centres = np.stack([np.bincount(which.reshape(-1), solid.vertices[:, k]) for k in range(3)], -1) / count
-            return replace(solid, vertices=centres, faces=faces)
+            return replace(solid, vertices=centres, faces=faces, texture=None)
         cells = max(4, int(cells * 0.8))

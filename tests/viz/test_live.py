@@ -132,3 +132,87 @@ def test_another_integrator_goes_on_after_a_failure():
     run.method = "rodas4"
     run.advance(0.05)
     assert run.t == pytest.approx(t + 0.05) and np.isfinite(run.q).all()
+
+
+# Levers, signals, recordings.
+
+
+def driven():
+    """A rod with a motor, a servo and one more motor with an activation, each on a hinge of its own."""
+    b = lw.ModelBuilder("driven")
+    for name in ("one", "two", "three"):
+        b.add_body(name, joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5), joint_name=f"{name} hinge",
+                   inertia=0.1 * np.eye(3))  # fmt: skip
+    hinges = {name: lw.equipment.JointTransmission({f"{name} hinge": 1.0}) for name in ("one", "two", "three")}
+    Actuator, Activation = lw.equipment.Actuator, lw.equipment.Activation
+    b.add_actuator(Actuator("motor", hinges["one"], gain=(3, 0, 0), control_range=(-2.0, 1.0)))
+    b.add_actuator(Actuator("servo", hinges["two"], gain=(50, 0, 0), bias=(0, -50, -5)))
+    b.add_actuator(Actuator("muscle", hinges["three"], gain=(4, 0, 0), activation=Activation("filter", 0.1)))
+    return b.build()
+
+
+def test_levers_have_the_names_and_ranges_of_actuators():
+    run = LiveRun(driven(), np.array([0.0, 0.4, 0.0]))
+    motor, servo, muscle = run.levers
+    assert (motor.name, motor.low, motor.high, motor.start) == ("motor", -2.0, 1.0, 0.0)
+    assert servo.name == "servo" and servo.low <= 0.4 <= servo.high
+    assert servo.start == pytest.approx(0.4)  # it holds what it moves where it is
+    assert (muscle.name, muscle.start) == ("muscle", 0.0)
+    assert LiveRun(driven(), np.zeros(3), control=lw.Drives(driven(), u=0.0)).levers == ()  # someone else drives
+
+
+def test_levers_act_as_drives_do():
+    model = driven()
+    run = LiveRun(model, np.array([0.0, 0.4, 0.0]))
+    run.u[:] = u = [0.7, 0.2, 0.5]
+    for _ in range(4):
+        run.advance(0.05)
+    whole = lw.simulate(model, [0.0, 0.4, 0.0], duration=0.2, dt=1e-3, method="rk4", control=lw.Drives(model, u=u))
+    np.testing.assert_allclose(run.q, whole.q[-1], atol=1e-12)
+    np.testing.assert_allclose(run.x, whole.x[-1], atol=1e-12)
+    assert whole.columns["x"] == ["muscle"]
+    run.u[0] = 5.0  # beyond its range
+    run.advance(0.001)
+    assert run.tau[0] == pytest.approx(3.0)
+
+
+def test_a_model_without_actuators_is_driven_at_its_joints():
+    b = lw.ModelBuilder("arm")
+    for name, limits in (("a", lw.JointLimits(effort=5.0)), ("b", None)):
+        b.add_body(name, joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, inertia=0.1 * np.eye(3), limits=limits)
+    run = LiveRun(b.build(), np.zeros(2))
+    (lever,) = run.levers
+    assert (lever.name, lever.low, lever.high) == ("a_joint", -5.0, 5.0)
+    run.u[:] = 2.0
+    run.advance(0.1)
+    np.testing.assert_allclose(run.v, [2.0 / 0.1 * 0.1, 0.0], atol=1e-9)  # v = τ t / I
+    assert LiveRun(samples.planar_arm(), np.zeros(3)).levers == ()
+
+
+def test_signals_have_names_and_are_what_they_say():
+    run = LiveRun(driven(), np.array([0.1, 0.4, 0.0]))
+    run.u[2] = 0.5
+    for _ in range(3):
+        run.advance(0.02)
+    assert {"energy", "u motor", "q one hinge", "v two hinge", "τ three hinge", "x muscle"} <= set(run.signal_names)
+    t, table = run.signals(["q one hinge", "x muscle", "u muscle", "energy"])
+    np.testing.assert_allclose(t, [0.02, 0.04, 0.06])
+    np.testing.assert_allclose(table[-1], [run.q[0], run.x[0], 0.5, run.energy])
+
+
+def test_a_recording_is_a_motion():
+    model = samples.planar_arm()
+    run = LiveRun(model, np.array([0.3, -0.2, 0.5]), dt=1e-3)
+    run.advance(0.1)
+    assert run.recorded_motion is None
+    run.record(True)
+    for _ in range(5):
+        run.advance(0.02)
+    run.record(False)
+    run.advance(0.1)
+    motion = run.recorded_motion
+    np.testing.assert_allclose(motion.t, 0.1 + 0.02 * np.arange(6))
+    whole = lw.simulate(model, [0.3, -0.2, 0.5], duration=0.2, dt=1e-3, method="rk4", output_times=motion.t)
+    np.testing.assert_allclose(motion.q, whole.q, atol=1e-12)
+    np.testing.assert_allclose(motion.energy[1:], whole.energy[1:], atol=1e-9)
+    assert len(motion.poses) == 6  # it knows its model

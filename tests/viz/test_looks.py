@@ -71,7 +71,41 @@ def test_contact_shapes_serve_where_there_are_no_others(tmp_path):
     np.testing.assert_allclose(np.ptp(solid.vertices, axis=0), 0.6, rtol=0.02)
 
 
-def test_a_body_without_shapes_has_its_ellipsoid_and_bones():
+def test_a_body_without_shapes_is_rods_and_a_small_ellipsoid():
+    b = lw.ModelBuilder("arm")
+    heavy = 4.0 * np.eye(3)  # a ball of 3 m, were it drawn as it is
+    b.add_body("upper", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0.5, 0, 0), inertia=heavy)
+    b.add_body("lower", parent="upper", joint=lw.Revolute(axis=(0, 1, 0)), placement=lw.transform(xyz=(1, 0, 0)),
+               mass=1.0, com=(0, 0, -0.5), inertia=0.01 * np.eye(3))  # fmt: skip
+    looks = looks_of(b.build())
+    upper, lower = looks.bodies
+    low, high = (np.min, np.max)
+    corners = [f([f(solid.vertices, axis=0) for solid in upper], axis=0) for f in (low, high)]
+    np.testing.assert_allclose([corners[0][0], corners[1][0]], [0.0, 1.0], atol=0.05 * looks.size)  # joint to joint
+    assert np.abs(np.array(corners)[:, 1:]).max() < 0.06 * looks.size  # and slender
+    assert min(solid.vertices[:, 2].min() for solid in lower) < -0.5  # to its mass centre, where no joint follows
+    assert np.ptp(looks.ellipsoids[0].vertices, axis=0).min() > 3.0  # the true one is still to be had
+
+
+def test_a_body_that_flies_alone_is_its_ellipsoid():
+    b = lw.ModelBuilder("rock")
+    b.add_body("rock", joint=lw.Free(), mass=2.0, inertia=np.diag([1.0, 2.0, 2.5]))
+    looks = looks_of(b.build())
+    (solid,) = looks.bodies[0]
+    np.testing.assert_allclose(solid.vertices, looks.ellipsoids[0].vertices)
+
+
+def test_bodies_that_slide_have_a_rail_on_what_they_slide_on():
+    b = lw.ModelBuilder("gantry")
+    b.add_body("beam", joint=lw.Revolute(axis=(0, 0, 1)), mass=1.0, inertia=np.eye(3))
+    b.add_body("cart", parent="beam", joint=lw.Prismatic(axis=(1, 0, 0)), mass=1.0, inertia=0.1 * np.eye(3),
+               limits=lw.JointLimits(-0.5, 0.7))  # fmt: skip
+    beam = looks_of(b.build()).bodies[0]
+    x = np.concatenate([solid.vertices for solid in beam])[:, 0]
+    np.testing.assert_allclose([x.min(), x.max()], [-0.5, 0.7], atol=1e-9)
+
+
+def test_inertias_are_those_of_the_parameters():
     model = samples.stanford_arm()
     looks = looks_of(model)
     assert all(looks.bodies) and all(each is not None for each in looks.ellipsoids)

@@ -1,5 +1,7 @@
 """Meshes from files: against what was written, and against Assimp (through Pinocchio) on robots' files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from linkwise.errors import ModelFileError
 from linkwise.viz import meshes
 from linkwise.viz.collada import read_collada
 from linkwise.viz.meshes import placeholder, read_mesh
+from linkwise.viz.solids import joined
 from tests.files.recording import robot_files
 
 trimesh = pytest.importorskip("trimesh")
@@ -180,6 +183,13 @@ def test_a_texture_gives_its_mean_colour(tmp_path, monkeypatch):
     (tmp_path / "paint.mtl").write_text("newmtl m\nKd 1 1 1\nmap_Kd paint.png\n")
     corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\n"
     (tmp_path / "a.obj").write_text(f"mtllib paint.mtl\n{corners}usemtl m\nf 1/1 2/2 3/3\n")
-    assert read_mesh(tmp_path / "a.obj")[0].colour == (150, 30, 0)
+    (solid,) = read_mesh(tmp_path / "a.obj")
+    assert solid.colour == (150, 30, 0) and solid.texture.image.size == (16, 16)
+    np.testing.assert_allclose(solid.texture.uv, solid.vertices[:, :2])  # as written above
+    turned = solid.placed(np.diag([2.0, 2.0, 2.0, 1.0]))
+    (both,) = joined([solid, turned])
+    assert both.texture.image is solid.texture.image and len(both.texture.uv) == len(both.vertices) == 6
+    assert len(joined([solid, replace(solid, texture=None)])) == 2
     monkeypatch.setattr(meshes, "MOST_PIXELS", 100)
-    assert read_mesh(tmp_path / "a.obj")[0].colour != (150, 30, 0)
+    (bare,) = read_mesh(tmp_path / "a.obj")
+    assert bare.colour != (150, 30, 0) and bare.texture is None

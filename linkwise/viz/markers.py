@@ -1,0 +1,163 @@
+"""Markers: arrows, discs and cones that change from picture to picture, such as forces and points of contact.
+
+They are given for the samples of a motion and drawn in pages, saved pages and videos alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.array_types import Array
+from linkwise.errors import InputError
+from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards
+from linkwise.viz.stage import WORLD
+from linkwise.viz.turns import turns_of
+
+_AWAY = 1e6
+"""Where markers are that are not shown, m."""
+_FLAT = 0.06
+"""Height of a disc, in radii."""
+
+
+@dataclass(frozen=True)
+class Markers:
+    """K markers of one kind, at T samples of a motion.
+
+    Args:
+        name: of all of them, for the panel.
+        kind: an arrow begins at its place and is as long as its vector; a disc lies at its place, across its vector; a
+            cone has its tip at its place and opens along its vector, as far as that is long.
+        places: in the world (T, k, 3), m; not finite where there is no marker.
+        vectors: in the world (T, k, 3); of arrows and cones in m.
+        radius: of discs, and of cones where they are open, m.
+        colour: red, green, blue, 0 to 255.
+        opacity: 0 to 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from linkwise.viz.markers import Markers
+        >>> up = np.broadcast_to([0.0, 0.0, 0.3], (2, 1, 3))
+        >>> Markers("push", "arrow", np.zeros((2, 1, 3)), up).shown(0)[0]
+        array([[0., 0., 0.]])
+    """
+
+    name: str
+    kind: Literal["arrow", "disc", "cone"]
+    places: Array
+    vectors: Array
+    radius: float = 0.02
+    colour: Colour = (230, 120, 20)
+    opacity: float = 1.0
+
+    def __post_init__(self) -> None:
+        shapes = np.shape(self.places), np.shape(self.vectors)
+        if shapes[0] != shapes[1] or len(shapes[0]) != 3 or shapes[0][2] != 3:
+            raise InputError(
+                f"the markers {self.name!r} do not fit", got=f"places {shapes[0]}, vectors {shapes[1]}",
+                allowed="(T, k, 3) for both: samples, markers, x y z",
+            )  # fmt: skip
+        if self.kind not in ("arrow", "disc", "cone"):
+            raise InputError("no such kind of marker", got=repr(self.kind), allowed="arrow, disc, cone")
+
+    def checked(self, samples: int) -> Markers:
+        """The same, where there are as many samples as a motion has."""
+        if len(self.places) != samples:
+            raise InputError(
+                f"the markers {self.name!r} do not fit the motion", got=f"{len(self.places)} samples", allowed=samples
+            )
+        return self
+
+    def shown(self, sample: int) -> tuple[Array, Array]:
+        """Places and vectors (n, 3) of those that are there at a sample."""
+        places, vectors = (np.asarray(each, float)[sample] for each in (self.places, self.vectors))
+        there = np.isfinite(places).all(axis=-1) & np.isfinite(vectors).all(axis=-1)
+        there &= np.linalg.norm(vectors, axis=-1) > 0.0
+        return places[there], vectors[there]
+
+    def solids(self, sample: int, size: float) -> list[Solid]:
+        """Surfaces at a sample, in the world; arrows are as thick as suits a model of this size, m."""
+        found = []
+        for place, vector in zip(*self.shown(sample), strict=True):
+            X = np.eye(4)
+            X[:3, :3], X[:3, 3] = towards(vector), place
+            found.append(self._solid(float(np.linalg.norm(vector)), size).placed(X).painted(self.colour, self.opacity))
+        return found
+
+    def _solid(self, length: float, size: float) -> Solid:
+        """One of them along z."""
+        if self.kind == "arrow":
+            return arrow(length, 0.006 * size)
+        if self.kind == "disc":
+            return cylinder(self.radius, _FLAT * self.radius)
+        return revolved([(0.0, 0.0), (self.radius, length)])
+
+
+class MarkerNodes:
+    """Markers in the scene of a page.
+
+    Args:
+        scene: a ``viser`` scene.
+        markers: what they are.
+        size: of the model, m.
+        offset: where the world of the model is in that of the stage (3), m.
+    """
+
+    def __init__(self, scene: Any, markers: Markers, size: float, offset: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        self.markers, self.visible = markers, True
+        name, count = f"{WORLD}/markers/{markers.name.replace('/', '∕')}", max(np.shape(markers.places)[1], 1)
+        self.handle: Any
+        if markers.kind == "arrow":
+            self.handle = scene.add_arrows(
+                name,
+                np.zeros((1, 2, 3), np.float32),
+                markers.colour,
+                shaft_radius=0.006 * size,
+                head_radius=0.016 * size,
+                head_length=0.035 * size,
+                position=np.asarray(offset, float),
+            )
+            return
+        solid = markers._solid(1.0, size)
+        self.handle = scene.add_batched_meshes_simple(
+            name,
+            solid.vertices.astype(np.float32),
+            solid.faces.astype(np.uint32),
+            batched_wxyzs=np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)),
+            batched_positions=np.full((count, 3), _AWAY),
+            batched_scales=np.ones((count, 3)),
+            batched_colors=markers.colour,
+            opacity=markers.opacity if markers.opacity < 1.0 else None,
+            side="double",
+            lod="off",
+            cast_shadow=False,
+            position=np.asarray(offset, float),
+        )
+
+    def show(self, sample: int) -> None:
+        """Draw them as they are at a sample."""
+        if not self.visible:
+            return
+        places, vectors = self.markers.shown(sample)
+        if self.markers.kind == "arrow":
+            self.handle.visible = bool(len(places))
+            if len(places):
+                self.handle.points = np.stack([places, places + vectors], axis=1).astype(np.float32)
+            return
+        count = len(self.handle.batched_positions)
+        at, turns, scales = np.full((count, 3), _AWAY), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)), np.ones((count, 3))
+        at[: len(places)] = places
+        if len(places):
+            turns[: len(places)] = turns_of(np.array([towards(vector) for vector in vectors]))
+        if self.markers.kind == "cone":
+            scales[: len(places), 2] = np.linalg.norm(vectors, axis=-1)
+        self.handle.batched_positions, self.handle.batched_wxyzs = at.astype(np.float32), turns.astype(np.float32)
+        self.handle.batched_scales = scales.astype(np.float32)
+
+    def switch(self, visible: bool, sample: int) -> None:
+        """Show or hide them."""
+        self.visible = self.handle.visible = visible
+        self.show(sample)
