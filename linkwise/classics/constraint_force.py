@@ -5,17 +5,24 @@ Featherstone 2000 eq. 28: T*I⁻¹T β = T*a₀ - T*I⁻¹(f_a - v ×* Iv). For 
     A(i, i) = T_i*(I_i⁻¹ + φ*I_{i-1}⁻¹φ)T_i,    A(i, i+1) = -T_i* I_i⁻¹ φ T_{i+1},
 
 and odd-even reduction halves the chain in each round: O(log n) rounds on O(n) processors, O(n) operations in all.
-On a tree the joints on one body feel each other, too: A(i, j) = T_i*φ_i* I_p⁻¹ φ_jT_j for i and j on p.
+On a tree the joints on one body feel each other, too: A(i, j) = T_i*φ_i* I_p⁻¹ φ_jT_j for i and j on p. The equations
+of closed loops stand beside those of the joints, and are eliminated last: then those that say the same twice do no harm.
 I⁻¹ is constant in a link's own coordinates. Bodies with mass, no rotors; joints as in sparse_kkt.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from linkwise.algorithms.equations import Constraint
+from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import (
     Matrix,
     as_rows,
+    dot,
     inverse,
     matrix_minus,
     minus,
@@ -30,13 +37,16 @@ from linkwise.classics.global_bases import checked, constraint_basis, coordinate
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.sparse_kkt import active_forces
 from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
-from linkwise.mechanism.tree import Tree
+from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion
 
 
-def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
-    """q̈: constraint forces from eq. 28, then every body's acceleration by itself."""
+def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Sequence[Constraint] = ()) -> list[Scalar]:
+    """q̈: constraint forces from eq. 28, then every body's acceleration by itself.
+
+    ``constraints``: closed loops, if the mechanism has any.
+    """
     checked(tree, "constraint force")
     own_mass(tree, "constraint force")
     terms = spatial_terms(tree, q, v)
@@ -67,10 +77,43 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
             gap = gap + phi.T @ free[p]
         diagonal.append(block)
         right.append([gap.dot(t) for t in T[k]])
-    beta = reduction(dict(enumerate(diagonal)), beside, dict(enumerate(right)))
+
+    def joint_forces(right: Sequence[list[Scalar]]) -> dict[int, list[Scalar]]:
+        return reduction(dict(enumerate(diagonal)), beside, dict(enumerate(right)))
+
+    beta = joint_forces(right)
+    on_body = [Force.zero() for _ in tree]
+    for loop in _together(loops(tree, q, v, terms, constraints)):
+        felt = {k: [Motion.of(bodies.values[k].solve(list(f))) for f in own] for k, own in loop.forces.items()}
+        still = [Motion.zero() for _ in loop.u]
+        columns = []  # what a unit of each loop force asks of the joints
+        for i in range(len(loop.u)):
+            a = {k: moved[i] for k, moved in felt.items()}
+            columns.append([[_across(link, q, a).dot(t) for t in T[link.index]] for link in tree])
+        answers = [joint_forces(column) for column in columns]
+        Lambda = [
+            [
+                sum((felt.get(k, still)[j].dot(own[i]) for k, own in loop.forces.items()), 0.0)
+                - sum((dot(columns[i][k], answers[j][k]) for k in beta), 0.0)
+                for j in range(len(loop.u))
+            ]
+            for i in range(len(loop.u))
+        ]
+        left = [
+            loop.u[i]
+            - sum((free[k].dot(own[i]) for k, own in loop.forces.items()), 0.0)
+            - sum((dot(columns[i][k], beta[k]) for k in beta), 0.0)
+            for i in range(len(loop.u))
+        ]
+        nu = Multipliers(Lambda).solve(left)
+        for k in beta:
+            for answer, x in zip(answers, nu, strict=True):
+                beta[k] = minus(beta[k], [x * y for y in answer[k]])
+        for k, own in loop.forces.items():
+            on_body[k] = _sum(own, nu)
 
     through = [_sum(columns, beta[k]) for k, columns in enumerate(T)]
-    on_body = list(through)
+    on_body = [a + b for a, b in zip(on_body, through, strict=True)]
     for link in tree:
         if link.parent >= 0:
             on_body[link.parent] = on_body[link.parent] - link.phi(q) @ through[link.index]
@@ -82,6 +125,24 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         qddot.append(coordinates(link.S(q), a - link.phi(q).T @ before - terms[link].c))
         accelerations.append(a)
     return tree.generalized(Field(qddot))
+
+
+def _across(link: Link, q: Flat, a: dict[int, Motion]) -> Motion:
+    """a of a link less that of its parent, zero where none is given."""
+    own = a.get(link.index, Motion.zero())
+    return own - link.phi(q).T @ a[link.parent] if link.parent in a else own
+
+
+def _together(closed: Sequence[Loop]) -> list[Loop]:
+    """All loops as one, if there are any."""
+    count = sum(len(loop.u) for loop in closed)
+    forces: dict[int, list[Force]] = {}
+    start = 0
+    for loop in closed:
+        for k, own in loop.forces.items():
+            forces.setdefault(k, [Force.zero()] * count)[start : start + len(own)] = own
+        start += len(loop.u)
+    return [Loop(forces, [x for loop in closed for x in loop.u])] if count else []
 
 
 def odd_even_reduction(diagonal: list[Matrix], beside: list[Matrix], right: list[list[Scalar]]) -> list[list[Scalar]]:

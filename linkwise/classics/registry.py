@@ -190,7 +190,7 @@ ALGORITHMS = Algorithms(
         ),
         Algorithm(
             "divide_and_conquer", "forward", "Featherstone 2000", "§3.5", "n", divide_and_conquer.forward_dynamics,
-            topology="chain", needs=_MASS,
+            needs=_MASS,
         ),
     ]
 )  # fmt: skip

@@ -112,6 +112,7 @@ class Model(
         self,
         q: ArrayLike,
         v: ArrayLike | None = None,
+        vdot: ArrayLike | None = None,
         *,
         t: ArrayLike | None = None,
         p: ArrayLike | None = None,
@@ -124,7 +125,8 @@ class Model(
 
         Args:
             q: configuration (..., nq).
-            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f`` and ``U`` only.
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f``, ``U`` and the linearised models only.
+            vdot: acceleration (..., nv); needed for ``alpha``, ``H_ddot``, ``H_tilde_f`` and ``B_D`` only.
             t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
@@ -137,7 +139,7 @@ class Model(
 
         self._check_parameters("operators", p)
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
-        return operators(trees, q, v, frames, t)
+        return operators(trees, q, v, vdot, frames=frames, t=t)
 
     @classmethod
     def from_dh(
