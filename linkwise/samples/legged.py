@@ -9,7 +9,7 @@ from linkwise.errors import InputError
 from linkwise.joints import Free, Revolute
 from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import transform
-from linkwise.mechanism.shapes import BodyShape, box, capsule, sphere
+from linkwise.mechanism.shapes import BodyShape, box, capsule, cylinder, sphere
 from linkwise.model.model import Model, ModelBuilder
 
 Touching = Literal["feet", "all"]
@@ -81,7 +81,7 @@ def quadruped(touching: Touching = "feet") -> Model:
 
 
 def humanoid(touching: Touching = "feet") -> Model:
-    """A humanoid of 1.48 m and 48.4 kg with 29 joints, free in space; x is ahead, y to its left, z up.
+    """A humanoid of 1.47 m and 48.4 kg with 29 joints, free in space; x is ahead, y to its left, z up.
 
     Six joints a leg (``left_hip_yaw``, ``…_hip_roll``, ``…_hip_pitch``, ``…_knee``, ``…_ankle_pitch``,
     ``…_ankle_roll``), three at the waist (``waist_yaw``, ``waist_roll``, ``waist_pitch``), seven an arm
@@ -135,7 +135,8 @@ def _add_leg(b: ModelBuilder, side: str, y: float, limbs: bool) -> None:
     foot = box((0.24, 0.1, 0.03), mass=0.8, placement=(0.04, 0, 0.027 - _ANKLE), rgba=_DARK, collides=False)
     for x, aside in _SOLE:
         foot += sphere(_BALL, mass=0.03, placement=(x, aside, _BALL - _ANKLE), rgba=_ACCENT)
-    thigh = capsule(0.06, ends=((0, 0, -0.12), (0, 0, 0.06 - _LEG)), mass=3.6, rgba=_LIGHT, collides=limbs)
+    thigh = capsule(0.06, ends=((0, 0, -0.12), (0, 0, 0.06 - _LEG)), mass=3.0, rgba=_LIGHT, collides=limbs)
+    thigh += capsule(0.05, ends=((0, 0, 0), (0, 0, -0.12)), mass=0.6, rgba=_LIGHT, collides=False)
     shank = capsule(0.045, ends=((0, 0, -0.05), (0, 0, 0.06 - _LEG)), mass=2.2, rgba=_LIGHT, collides=limbs)
     at_hip = (_HIP[0], _HIP[1] * y, -_HIP[2])
     _add_link(b, f"{side}_hip_frame", "pelvis", f"{side}_hip_yaw", _Z, at_hip, (-0.8, 0.8), 80.0, _motor(0.05, 1.0))
@@ -152,13 +153,15 @@ def _add_leg(b: ModelBuilder, side: str, y: float, limbs: bool) -> None:
 
 
 def _add_torso(b: ModelBuilder, limbs: bool) -> None:
-    chest = capsule(0.1, ends=((0, -0.05, 0.24), (0, 0.05, 0.24)), mass=8.5, rgba=_LIGHT, collides=limbs)
+    chest = capsule(0.1, ends=((0, -0.05, 0.24), (0, 0.05, 0.24)), mass=7.5, rgba=_LIGHT, collides=limbs)
     chest += capsule(0.085, ends=((0, 0, 0.08), (0, 0, 0.16)), mass=4.0, rgba=_DARK, collides=limbs)
-    chest += sphere(0.095, mass=2.2, placement=(0.01, 0, 0.45), rgba=_ACCENT, collides=limbs)
+    chest += capsule(0.05, ends=((0, -0.14, 0.3), (0, 0.14, 0.3)), mass=1.0, rgba=_LIGHT, collides=False)
+    chest += cylinder(0.035, ends=((0, 0, 0.33), (0, 0, 0.38)), mass=0.2, rgba=_DARK, collides=False)
+    chest += sphere(0.095, mass=2.0, placement=(0.01, 0, 0.44), rgba=_ACCENT, collides=limbs)
     _add_link(b, "waist", "pelvis", "waist_yaw", _Z, (0, 0, 0.08), (-1.8, 1.8), 80.0, _motor(0.05, 0.8))
     _add_link(b, "waist_cross", "waist", "waist_roll", _X, (0, 0, 0.02), (-0.4, 0.4), 80.0, _motor(0.05, 0.8))
     _add_link(b, "torso", "waist_cross", "waist_pitch", _Y, _HERE, (-0.4, 0.9), 80.0, chest)
-    b.add_frame("head", "torso", transform(xyz=(0.01, 0.0, 0.45)))
+    b.add_frame("head", "torso", transform(xyz=(0.01, 0.0, 0.44)))
 
 
 def _add_arm(b: ModelBuilder, side: str, y: float, limbs: bool) -> None:
