@@ -6,6 +6,7 @@
 """
 
 from linkwise.samples.arms import flexible_arm, planar_arm, stanford_arm
+from linkwise.samples.legged import humanoid, quadruped
 from linkwise.samples.mechanisms import bricard, four_bar, slider_crank, stewart_platform
 from linkwise.samples.squeezer import andrews_squeezer, squeezer_forces
 
@@ -14,7 +15,9 @@ __all__ = [
     "bricard",
     "flexible_arm",
     "four_bar",
+    "humanoid",
     "planar_arm",
+    "quadruped",
     "slider_crank",
     "squeezer_forces",
     "stanford_arm",
