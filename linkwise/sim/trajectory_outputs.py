@@ -71,6 +71,7 @@ class Outputs:
         *others: Trajectory,
         sensors: Mapping[str, ArrayLike] | None = None,
         beside: float | None = None,
+        follow: bool | str | None = None,
         port: int | None = None,
         open: bool | None = None,
     ) -> Any:
@@ -88,6 +89,8 @@ class Outputs:
             others: further motions of single states, to be shown beside this one.
             sensors: name to readings (T, n) at this motion's samples.
             beside: distance between motions, m; 0 shows them in one place, in different colours.
+            follow: what the camera follows of this motion: the name of a body, ``"mass centre"`` or True, ``"nothing"``
+                or False; None: the mass centre of a model that can go anywhere.
             port: to begin with (8080); the next free one where it is in use, 0 for any.
             open: whether to open the browser; None: where there is a terminal and a screen.
 
@@ -95,12 +98,18 @@ class Outputs:
             The page: ``url``, ``play()``, ``pause()``, ``seek(t)``, ``close()``, ``wait()``; it ends with the program.
         """
         motions = tuple(motion.on_host() for motion in (self, *others))
-        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, port, open)
+        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, follow, port, open)
         page.announce()
         return page
 
     def save_html(
-        self, path: str | Path, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False
+        self,
+        path: str | Path,
+        *,
+        fps: float = 30.0,
+        most_faces: int | None = None,
+        dark: bool = False,
+        follow: bool | str | None = None,
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -111,23 +120,34 @@ class Outputs:
             fps: pictures for each second.
             most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
             dark: on a dark page.
+            follow: what the camera follows, as for :meth:`view`.
         """
         save: Any = import_module("linkwise.viz.recording").save_html
-        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark)
+        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark, follow=follow)
         return written
 
-    def embed(self, height: int = 420, *, fps: float = 30.0, most_faces: int | None = 20_000) -> Any:
+    def embed(
+        self,
+        height: int = 420,
+        *,
+        fps: float = 30.0,
+        most_faces: int | None = 20_000,
+        follow: bool | str | None = None,
+    ) -> Any:
         """The player as a part of another page, with nothing outside it: a notebook shows it, a report includes it.
 
         Args:
             height: in pixels.
             fps: pictures for each second.
             most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
+            follow: what the camera follows, as for :meth:`view`.
 
         Returns:
             An object whose ``html`` is an ``<iframe>`` element, about 1 MB.
         """
-        return import_module("linkwise.viz.inline").embedded_motion(self.on_host(), height, fps, most_faces)
+        return import_module("linkwise.viz.inline").embedded_motion(
+            self.on_host(), height, fps=fps, most_faces=most_faces, follow=follow
+        )
 
     def save_video(
         self,
@@ -137,11 +157,12 @@ class Outputs:
         speed: float = 1.0,
         size: tuple[int, int] = (640, 480),
         camera: Any = None,
+        follow: bool | str | None = None,
         progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write a video, or an animated GIF.
 
-        Drawn without a browser or a graphics card: flat shading, four samples for each pixel, a floor, no shadows;
+        Drawn without a browser or a graphics card: flat shading, four samples for each pixel, a floor with shadows;
         surfaces are simplified to some 30 000 triangles. A batch shows its first 60 states.
 
         Args:
@@ -149,11 +170,14 @@ class Outputs:
             fps: pictures for each second.
             speed: seconds of the motion for each second of the video.
             size: width and height, even numbers of pixels.
-            camera: a :class:`linkwise.viz.raster.Camera`; one that sees the whole motion if not given.
+            camera: a :class:`linkwise.viz.raster.Camera`; one that sees the whole motion, or goes along with it, if not given.
+            follow: what the camera follows, as for :meth:`view`; it keeps its distance.
             progress: as for :func:`linkwise.simulate`.
         """
         save: Any = import_module("linkwise.viz.video").save_video
-        written: Path = save(self.on_host(), path, fps=fps, speed=speed, size=size, camera=camera, progress=progress)
+        written: Path = save(
+            self.on_host(), path, fps=fps, speed=speed, size=size, camera=camera, follow=follow, progress=progress
+        )
         return written
 
     def _repr_html_(self) -> str | None:

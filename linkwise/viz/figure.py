@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.model.model import Model
+from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import GREY, Colour, Solid
+from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
 from linkwise.viz.turns import from_wxyz, turns_of
 
 _SELECTED: Colour = (255, 190, 60)
@@ -48,7 +50,7 @@ class Figure:
         scene: Any,
         model: Model,
         looks: Looks,
-        root: str = "/model",
+        root: str = f"{WORLD}/model",
         offset: ArrayLike = (0.0, 0.0, 0.0),
         tint: Colour | None = None,
         opacity: float = 1.0,
@@ -57,14 +59,15 @@ class Figure:
         self.tint, self.opacity = tint, opacity
         self.exaggeration = 1.0
         self.poses: Array = np.zeros((len(model.bodies), 4, 4))
-        self.base = scene.add_frame(root, show_axes=False, position=np.asarray(offset, float))
+        self.offset: Array = np.asarray(offset, float)
+        self.base = scene.add_frame(root, show_axes=False, position=self.offset)
         self.base_meshes = [self._mesh(f"{root}/world/{k}", solid) for k, solid in enumerate(looks.base)]
         self.nodes = [scene.add_frame(self.name_of(k), show_axes=False) for k in range(len(model.bodies))]
         self.meshes: list[list[Any]] = []
         for k, solids in enumerate(looks.bodies):
             self.meshes.append([self._mesh(f"{self.name_of(k)}/{n}", solid) for n, solid in enumerate(solids)])
         self.bent = {
-            k: [self._mesh(f"{self.name_of(k)}/bent{n}", each.solid) for n, each in enumerate(bendings)]
+            k: [self._skin(f"{self.name_of(k)}/bent{n}", each) for n, each in enumerate(bendings)]
             for k, bendings in looks.bent.items()
         }
         self._sent: dict[int, tuple[bytes, bytes]] = {}
@@ -74,16 +77,33 @@ class Figure:
         return f"{self.root}/{body}: {self.model.bodies[body].name.replace('/', '∕')}"
 
     def _mesh(self, name: str, solid: Solid) -> Any:
-        opacity = solid.opacity * self.opacity
         return self.scene.add_mesh_simple(
+            name, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), **self._finish(solid)
+        )
+
+    def _skin(self, name: str, surface: Bending) -> Any:
+        """A surface whose bones are moved: in the same instant as bodies, where new vertices would come later."""
+        bones, solid = surface.bones, surface.solid
+        upright = np.tile([1.0, 0.0, 0.0, 0.0], (len(bones.position), 1))
+        return self.scene.add_mesh_skinned(
             name,
             solid.vertices.astype(np.float32),
             solid.faces.astype(np.uint32),
-            color=self.tint or solid.colour or GREY,
-            opacity=opacity if opacity < 1.0 else None,
-            flat_shading=not solid.smooth,
-            side="double",
+            bone_wxyzs=upright,
+            bone_positions=bones.position,
+            skin_weights=surface.weights,
+            **self._finish(solid),
         )
+
+    def _finish(self, solid: Solid) -> dict[str, Any]:
+        """Colour and the like of a surface."""
+        opacity = solid.opacity * self.opacity
+        return {
+            "color": self.tint or solid.colour or GREY,
+            "opacity": opacity if opacity < 1.0 else None,
+            "flat_shading": not solid.smooth,
+            "side": "double",
+        }
 
     def drawn(self, q: ArrayLike) -> Array:
         """The configuration to draw for q: deformations are exaggerated, and what hangs on them moves along."""
@@ -112,7 +132,8 @@ class Figure:
         for k, handles in self.bent.items():
             eta = shown[self.model.bodies[k].q_slice]
             for handle, each in zip(handles, self.looks.bent[k], strict=True):
-                handle.vertices = each.vertices(eta).astype(np.float32)
+                for bone, place, turn in zip(handle.bones, *each.bones.poses(eta), strict=True):
+                    bone.position, bone.wxyz = place, turn
 
     def see_through(self, share: float) -> None:
         """Draw all surfaces with this share of their own opacity."""
@@ -143,7 +164,7 @@ class Figure:
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """The least and the greatest corner of what is shown, in the page's world."""
+        """The least and the greatest corner of what is shown, in the stage's world."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for k, X in enumerate(self.poses):
             for solid in self.looks.surfaces(k):
@@ -153,5 +174,25 @@ class Figure:
             low, high = np.minimum(low, solid.vertices.min(axis=0)), np.maximum(high, solid.vertices.max(axis=0))
         if not np.isfinite(low).all():
             low, high = -0.5 * np.ones(3), 0.5 * np.ones(3)
-        offset = np.asarray(self.base.position)
-        return low + offset, high + offset
+        return low + self.offset, high + self.offset
+
+
+def furnish(
+    stage: Stage, figures: Sequence[Figure], places: Array, middle: Array | None = None, closer: float = 1.0
+) -> None:
+    """A floor and a camera for figures that are shown as they are at the start.
+
+    Args:
+        stage: where they are.
+        figures: of which the first stands on the floor.
+        places: of joints, all that move, at T instants (T, k, 3), m.
+        middle: what is followed at these instants (T, 3), m; None for nothing.
+        closer: how many times closer the camera stands than where it sees everything.
+    """
+    lows, highs = places.min(axis=1, initial=np.inf), places.max(axis=1, initial=-np.inf)
+    for figure in figures:
+        low, high = figure.bounds
+        lows[0], highs[0] = np.minimum(lows[0], low), np.maximum(highs[0], high)
+    first = figures[0]
+    floor = floor_height(first.model, first.looks, float(first.bounds[0][2]), float(lows[:, 2].min()))
+    stage.furnish(*seen_around(lows, highs, middle), floor, closer)

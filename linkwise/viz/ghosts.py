@@ -11,6 +11,7 @@ from linkwise.model.model import Model
 from linkwise.viz.figure import quaternions
 from linkwise.viz.looks import Looks
 from linkwise.viz.solids import Colour, merged, simplified
+from linkwise.viz.stage import WORLD
 
 PALE: Colour = (96, 150, 214)
 MOST_FACES = 400_000
@@ -34,7 +35,7 @@ class Ghosts:
     """
 
     def __init__(
-        self, scene: Any, model: Model, looks: Looks, count: int, root: str = "/ghosts", opacity: float = 0.35
+        self, scene: Any, model: Model, looks: Looks, count: int, root: str = f"{WORLD}/ghosts", opacity: float = 0.35
     ) -> None:
         self.model, self.count = model, count
         solids = {k: merged(looks.surfaces(k)) for k in range(len(model.bodies)) if looks.surfaces(k)}

@@ -7,6 +7,7 @@ import html
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +34,11 @@ class InlinePage:
         return f"<Embedded: {len(self.html) / 1e6:.1f} MB of HTML>"
 
 
-def embedded_motion(trajectory: Trajectory, height: int, fps: float, most_faces: int | None) -> InlinePage:
+def embedded_motion(trajectory: Trajectory, height: int, **choices: Any) -> InlinePage:
     """The player of a motion; see :meth:`linkwise.Trajectory.embed`."""
     from linkwise.viz.recording import embedded, motion_html
 
-    document = motion_html(trajectory, fps=fps, most_faces=most_faces)
+    document = motion_html(trajectory, **choices)
     return InlinePage(embedded(document, height, trajectory._with_model("embed").name))
 
 

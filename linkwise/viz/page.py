@@ -1,4 +1,4 @@
-"""Parts of every page: a server, a worker, a scene with a floor and a camera, and a clean end."""
+"""Parts of every page: a server, a worker, a stage, and a clean end."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import html
 import os
 import sys
 import time
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-from numpy.typing import ArrayLike
-
+from linkwise.viz.figure import Figure
 from linkwise.viz.server import address, is_running, start_server, stop_server
+from linkwise.viz.stage import Followed, Stage
 from linkwise.viz.worker import Worker
 
-_STYLE = "<style>button.mantine-Button-root {--button-justify: flex-start}</style>"
-"""Labels of buttons begin at the left: those of the tree are moved in from there."""
+_STYLE = """<style>
+button.mantine-Button-root {--button-justify: flex-start}
+.mantine-Slider-markLabel {margin-top: 0.35em}
+</style>"""
+"""Labels of buttons begin at the left: those of the tree are moved in from there; limits stand below the handles."""
 
 FRAME = 1.0 / 30.0
 """Seconds between pictures of what moves."""
@@ -34,6 +36,8 @@ class Page:
         self.server = start_server(label, port)
         self.worker = Worker(f"linkwise page {self.server.get_port()}", self.say)
         self._open = open
+        self.stage = Stage(self.server)
+        self.target: Followed | None = None
         self.server.gui.main_panel.dock_right()
         self.server.gui.add_html(_STYLE)
 
@@ -90,34 +94,14 @@ class Page:
             return html.escape(repr(self))
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:1px solid #ddd"></iframe>'
 
+    def keep_in_view(self, figure: Figure) -> None:
+        """Move the world so that what is followed of a figure stays where the camera looks."""
+        if self.target is not None:
+            self.stage.follow(self.target.place(figure.poses) + figure.offset)
+
     def sync(self) -> None:
         """Wait until everything that was asked for before is done."""
         self.worker.call(lambda: None)
-
-
-def furnish(server: Any, low: ArrayLike, high: ArrayLike, closer: float = 1.0) -> None:
-    """A floor below what is shown, and a camera that sees all of it, or is so many times closer."""
-    corner, other = np.asarray(low, float), np.asarray(high, float)
-    centre, size = (corner + other) / 2, max(float(np.linalg.norm(other - corner)), 1e-3)
-    cell = float(10.0 ** np.floor(np.log10(size / 2)))
-    server.scene.add_grid(
-        "/floor",
-        width=20 * cell,
-        height=20 * cell,
-        cell_size=cell / 2,
-        section_size=cell,
-        position=(round(centre[0] / cell) * cell, round(centre[1] / cell) * cell, min(0.0, corner[2].item())),
-        infinite_grid=False,
-        cell_color=(232, 234, 238),
-        section_color=(205, 209, 216),
-        cell_thickness=0.6,
-        section_thickness=0.9,
-    )
-    server.scene.configure_default_lights(cast_shadow=False)  # each shadow draws everything once more
-    server.initial_camera.look_at = tuple(centre)
-    server.initial_camera.position = tuple(centre + 0.85 * size / closer * np.array([0.75, -0.6, 0.38]))
-    server.initial_camera.near = 0.005 * size
-    server.initial_camera.far = 200.0 * size
 
 
 def _has_screen() -> bool:

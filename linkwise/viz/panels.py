@@ -13,6 +13,7 @@ from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows
 from linkwise.viz.page import Page
+from linkwise.viz.stage import MASS_CENTRE, NOTHING, followed
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""
@@ -36,6 +37,7 @@ class ShowPanel:
             self.switches[kind.title] = box
         self.through = gui.add_checkbox("see-through bodies", False, hint="To see what is inside them.")
         self.through.on_update(self._later("through", self._see_through))
+        self._stage_controls(model)
         bodies = gui.add_checkbox("bodies", True, hint="The bodies themselves.")
         bodies.on_update(self._later("bodies", lambda: self._bodies(bodies.value)))
         scale = gui.add_slider("force scale (log10)", -2.0, 2.0, 0.1, 0.0, hint="How long the arrows of forces are.")
@@ -44,6 +46,23 @@ class ShowPanel:
             factor = gui.add_slider("exaggerate bending", 1.0, 50.0, 0.5, 1.0, hint="Deformations times this.")
             factor.on_update(self._later("exaggerate", lambda: self._exaggerate(factor.value)))
             self.exaggeration = factor
+
+    def _stage_controls(self, model: Model) -> None:
+        gui, target = self.page.server.gui, self.page.target
+        names = tuple(model.bodies.names)[:MOST_LISTED]
+        self.follow = gui.add_dropdown(
+            "follow",
+            tuple(dict.fromkeys((NOTHING, MASS_CENTRE, *names, *(() if target is None else (target.name,))))),
+            initial_value=NOTHING if target is None else target.name,
+            hint="What the camera goes along with.",
+        )
+        self.follow.on_update(self._later("follow", self._follow))
+        shadows = gui.add_checkbox("shadows", True, hint="Without them pictures are drawn faster.")
+        shadows.on_update(self._later("shadows", lambda: self.page.stage.shade(shadows.value)))
+
+    def _follow(self) -> None:
+        self.page.target = followed(self.figures[0].model, str(self.follow.value))
+        self.page.keep_in_view(self.figures[0])
 
     def _later(self, key: str, action: Callable[[], None]) -> Callable[[Any], Any]:
         async def changed(_: Any) -> None:

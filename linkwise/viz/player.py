@@ -12,15 +12,20 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure
+from linkwise.viz.figure import Figure, furnish
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import looks_of
 from linkwise.viz.overlays import Moment
-from linkwise.viz.page import FRAME, Page, furnish
+from linkwise.viz.page import FRAME, Page
 from linkwise.viz.panels import BodyTree, ShowPanel
 from linkwise.viz.solids import Colour
+from linkwise.viz.stage import WORLD, followed
 
 MOST_GHOSTS = 5000
+_GLANCES = 12
+"""Instants of a motion at which it is looked where it is, for the camera."""
+_MOST_GLANCED = 170
+"""States of a batch that are looked at then."""
 _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 _MOST_POINTS = 400
 """Samples in a plot: more than the panel has pixels."""
@@ -73,6 +78,7 @@ class Player(Page):
         motions: one trajectory, of one state or a batch, or several of single states.
         sensors: name to readings (T, n) at the samples of the first motion, to be plotted too.
         beside: how far apart several motions are, m; 0 for all in one place. None: as wide as they are.
+        follow: what the camera follows of the first motion, as for :func:`linkwise.view`.
         port: see :func:`linkwise.viz.server.start_server`.
         open: whether to open the browser.
     """
@@ -82,6 +88,7 @@ class Player(Page):
         motions: Sequence[Trajectory],
         sensors: Mapping[str, ArrayLike] | None = None,
         beside: float | None = None,
+        follow: bool | str | None = None,
         port: int | None = None,
         open: bool | None = None,
     ) -> None:
@@ -91,8 +98,10 @@ class Player(Page):
                 "a batch is shown alone", got=f"{len(self.motions)} trajectories", do="show traj[0] beside"
             )
         models = [motion._with_model("view") for motion in self.motions]
+        target = followed(models[0], follow)
         looks = [looks_of(model) for model in models]
         super().__init__(" | ".join(dict.fromkeys(model.name for model in models)), port, open)
+        self.target = target
         first = self.motions[0]
         self.t = float(first.t[0])
         self.start = min(float(motion.t[0]) for motion in self.motions)
@@ -104,7 +113,7 @@ class Player(Page):
         gap = beside if beside is not None else (1.6 * max(look.size for look in looks) if len(models) > 1 else 0.0)
         self.figures = [
             Figure(
-                self.server.scene, model, look, f"/model{k or ''}", (0.0, k * gap, 0.0),
+                self.server.scene, model, look, f"{WORLD}/model{k or ''}", (0.0, k * gap, 0.0),
                 tint=TINTS[k % len(TINTS)] if gap == 0.0 else None, opacity=0.6 if k and gap == 0.0 else 1.0,
             )
             for k, (model, look) in enumerate(zip(models, looks, strict=True))
@@ -114,7 +123,7 @@ class Player(Page):
             count = min(int(np.prod(batch)), MOST_GHOSTS)
             self.ghosts = Ghosts(self.server.scene, models[0], looks[0], count)
         self._show()
-        furnish(self.server, *self._bounds())
+        self._furnish()
         self._controls()
         tabs = self.server.gui.add_tab_group()
         with tabs.add_tab("Plots"):
@@ -156,29 +165,28 @@ class Player(Page):
         return _straight(motion, np.array([k]), np.array([self.t]))[..., 0, :]
 
     def _show(self) -> None:
-        with self.server.atomic():
-            for figure, moment in zip(self.figures, self.moments(), strict=True):
-                if np.isfinite(moment.q).all():
-                    figure.show(moment.q, p=moment.p)
-            if self.ghosts is not None:
-                motion = self.motions[0]
-                q = self._between(motion, self.index(motion))
-                q = q.reshape(-1, q.shape[-1])[: self.ghosts.count]
-                p = motion.model_parameters
-                self.ghosts.show(q, None if p is None else p.reshape(-1, p.shape[-1])[: self.ghosts.count])
+        for figure, moment in zip(self.figures, self.moments(), strict=True):
+            if np.isfinite(moment.q).all():
+                figure.show(moment.q, p=moment.p)
+        if self.ghosts is not None:
+            motion = self.motions[0]
+            q = self._between(motion, self.index(motion))
+            q = q.reshape(-1, q.shape[-1])[: self.ghosts.count]
+            p = motion.model_parameters
+            self.ghosts.show(q, None if p is None else p.reshape(-1, p.shape[-1])[: self.ghosts.count])
 
-    def _bounds(self) -> tuple[Array, Array]:
-        """The least and the greatest corner of where the motions go."""
-        low, high = (np.array(each) for each in zip(*(figure.bounds for figure in self.figures), strict=True))
-        low, high = low.min(axis=0), high.max(axis=0)
+    def _furnish(self) -> None:
+        """A floor, and a camera that sees where the motions go."""
+        ways, middle = [], None
         for figure, motion in zip(self.figures, self.motions, strict=True):
-            times = np.unique(np.linspace(0, len(motion.t) - 1, 12).astype(int))
-            q = np.asarray(motion.q[..., times, :], float).reshape(-1, motion.q.shape[-1])
-            q = q[np.isfinite(q).all(axis=-1)][:2000]
-            places = figure.model.poses(q)[..., :3, 3].reshape(-1, 3) + np.asarray(figure.base.position)
-            if len(places):
-                low, high = np.minimum(low, places.min(axis=0)), np.maximum(high, places.max(axis=0))
-        return low, high
+            times = np.linspace(0, len(motion.t) - 1, _GLANCES).astype(int)
+            q = np.moveaxis(np.asarray(motion.q[..., times, :], float), -2, 0).reshape(len(times), -1, motion.q.shape[-1])
+            q = q[:, :_MOST_GLANCED]
+            poses = figure.model.poses(np.where(np.isfinite(q).all(axis=-1, keepdims=True), q, figure.model.neutral()))
+            ways.append(poses[..., :3, 3].reshape(len(times), -1, 3) + figure.offset)
+            if self.target is not None and middle is None:
+                middle = self.target.place(poses[:, 0]) + figure.offset
+        furnish(self.stage, self.figures, np.concatenate(ways, axis=1), middle)
 
     # Controls.
     def _controls(self) -> None:
@@ -248,8 +256,10 @@ class Player(Page):
 
     def draw(self) -> None:
         """Draw the time shown, everywhere."""
-        self._show()
-        self.shown.update()
+        with self.server.atomic():  # what is seen together is of one instant
+            self._show()
+            self.keep_in_view(self.figures[0])
+            self.shown.update()
         self.tree.update(self.moments()[0])
         self.slider.value = self.t
         self._mark()

@@ -7,7 +7,7 @@ thumbnails: some hundred thousand triangles take a second or so, a robot of twen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,13 @@ class Camera:
         right /= np.linalg.norm(right)
         return np.stack([right, np.cross(forward, right), forward])
 
+    def moved(self, way: ArrayLike) -> Camera:
+        """The same elsewhere: moved by (3), m."""
+        by = np.asarray(way, float)
+        x, y, z = (np.asarray(self.position) + by).tolist()
+        u, v, w = (np.asarray(self.look_at) + by).tolist()
+        return replace(self, position=(x, y, z), look_at=(u, v, w))
+
     @classmethod
     def seeing(cls, low: ArrayLike, high: ArrayLike, width: int = 640, height: int = 480) -> Camera:
         """Camera at the side and a little above, with everything between two corners in view."""
@@ -57,11 +64,11 @@ class Camera:
         return cls(tuple(away.tolist()), tuple(centre.tolist()), width, height)
 
 
-def picture(solids: Sequence[Solid], camera: Camera, background: tuple[int, int, int] = (255, 255, 255)) -> Array:
-    """RGB (height, width, 3), uint8."""
+def picture(solids: Sequence[Solid], camera: Camera, background: ArrayLike = (255, 255, 255)) -> Array:
+    """RGB (height, width, 3), uint8, before a colour or before another picture of this size."""
     wide, high = 2 * camera.width, 2 * camera.height
-    colour = np.empty((high * wide, 3), np.float32)
-    colour[:] = background
+    behind = np.broadcast_to(np.asarray(background, np.float32), (camera.height, camera.width, 3))
+    colour = behind.repeat(2, axis=0).repeat(2, axis=1).reshape(high * wide, 3)
     depth = np.full(high * wide, np.inf, np.float32)
     opaque = [solid for solid in solids if solid.opacity >= 1.0]
     for group in ([opaque] if opaque else []) + [[solid] for solid in solids if solid.opacity < 1.0]:
@@ -92,7 +99,8 @@ def _fill(solids: Sequence[Solid], camera: Camera, wide: int, high: int, depth: 
     facing = np.abs(normal[:, 2]) / np.where(length > 0, length, 1.0)
     above = np.abs(normal @ axes[:, 2]) / np.where(length > 0, length, 1.0)
     light = 0.32 + 0.5 * facing + 0.18 * above
-    shade = (own[keep] * light[:, None]).astype(np.float32)
+    unlit = np.repeat([solid.unlit for solid in solids], [len(solid.faces) for solid in solids])
+    shade = (own[keep] * np.where(unlit[keep], 1.0, light)[:, None]).astype(np.float32)
     corners, which = _cut(corners, wide, high)
     _paint(corners, shade[which], wide, high, depth, colour, solids[0].opacity)
 

@@ -16,13 +16,13 @@ import numpy as np
 from linkwise.errors import InputError, ModelWarning
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure
+from linkwise.viz.figure import Figure, furnish
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import Looks, looks_of
-from linkwise.viz.page import furnish
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.server import start_server, stop_server
 from linkwise.viz.solids import joined, simplified
+from linkwise.viz.stage import Stage, followed
 
 LARGEST = 40_000_000
 """Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
@@ -35,6 +35,7 @@ def motion_html(
     most_faces: int | None = None,
     dark: bool = False,
     closer: float = 1.0,
+    follow: bool | str | None = None,
 ) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
@@ -44,11 +45,13 @@ def motion_html(
         most_faces: triangles of the whole model, surfaces being simplified; all of them if None.
         dark: on a dark page.
         closer: how many times closer the camera stands than where it sees everything.
+        follow: what the camera follows, as for :func:`linkwise.view`.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
     motion = checked(trajectory)
     model = motion._with_model("save_html")
+    target = followed(model, follow)
     looks = looks_of(model)
     shown = looks if most_faces is None else fewer(looks, most_faces)
     pictures = sampled(motion, fps)
@@ -59,6 +62,7 @@ def motion_html(
         raise InputError("nothing of this motion can be shown", got="no finite q", do="look at trajectory.status")
     server = start_server(model.name, 0)
     try:
+        stage = Stage(server, dark)
         figure = Figure(server.scene, model, shown)
         p = motion.model_parameters
         own = None if p is None else p.reshape(-1, p.shape[-1])
@@ -70,15 +74,13 @@ def motion_html(
             if count > most:
                 _say_fewer(count, most)
             ghosts = Ghosts(server.scene, model, shown, min(count, most))
-        low, high = figure.bounds
-        for q in leader[:: max(1, len(leader) // 20)]:  # the camera sees all of the way
-            poses = figure.model.poses(figure.drawn(q), p=None if own is None else own[0])
-            low, high = np.minimum(low, poses[:, :3, 3].min(0)), np.maximum(high, poses[:, :3, 3].max(0))
-        furnish(server, low, high, closer)
+        poses = model.poses(leader[:: max(1, len(leader) // 20)], p=None if own is None else own[0])
+        furnish(stage, [figure], poses[..., :3, 3], target and target.place(poses), closer)  # it sees all of the way
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):
                 figure.show(leader[k], None if own is None else own[0])
+                stage.follow(target and target.place(figure.poses))
             if ghosts is not None:
                 q = pictures.q[..., k, :].reshape(-1, model.nq)[: ghosts.count]
                 ghosts.show(q, None if own is None else own[: ghosts.count])
@@ -90,13 +92,13 @@ def motion_html(
     return document.replace("<title>Viser</title>", title, 1)
 
 
-def model_html(model: Model, q: Any = None, *, most_faces: int | None = None, dark: bool = False) -> str:
-    """A whole HTML document that shows a model, standing still; the arguments are those of :func:`motion_html`."""
+def model_html(model: Model, q: Any = None, **choices: Any) -> str:
+    """A whole HTML document that shows a model, standing still; the choices are those of :func:`motion_html`."""
     from linkwise.viz.viewer import resting
 
     state = resting(model, q)
     at_rest = Trajectory([0.0], state[None], np.zeros((1, model.nv)), model=model)
-    return motion_html(at_rest, fps=1.0, most_faces=most_faces, dark=dark)
+    return motion_html(at_rest, fps=1.0, **choices)
 
 
 def save_html(trajectory: Trajectory, path: str | Path, **choices: Any) -> Path:

@@ -27,6 +27,7 @@ class Solid:
         colour: red, green, blue, 0 to 255; None where nothing is said.
         opacity: 0 to 1.
         smooth: whether it is round: light changes across a face, not from face to face.
+        unlit: whether it has its colour in any light.
     """
 
     vertices: Array
@@ -34,6 +35,7 @@ class Solid:
     colour: Colour | None = None
     opacity: float = 1.0
     smooth: bool = False
+    unlit: bool = False
 
     def placed(self, X: ArrayLike, scale: Sequence[float] = (1.0, 1.0, 1.0)) -> Solid:
         """Scaled along its axes, then moved by the pose X (4×4)."""

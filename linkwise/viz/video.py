@@ -20,11 +20,18 @@ from linkwise.viz.looks import Looks, looks_of
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.recording import fewer
-from linkwise.viz.solids import Solid, stick
+from linkwise.viz.solids import Colour, Solid, merged
+from linkwise.viz.stage import FLOOR, SKY, floor_height, followed, seen_around, sky
 
 MOVIES = (".mp4", ".webm", ".mkv", ".mov")
 _FACES = 30_000
 """Triangles of a model in a video, surfaces being simplified."""
+_SQUARES = 24
+"""Squares of the floor in each direction."""
+_RINGS = 8
+"""Steps in which the floor fades."""
+_SLANT = (0.2, 0.2)
+"""How far a shadow falls from what throws it, along x and y, for each metre of height."""
 _MOST_STATES = 60
 """States of a batch that are drawn."""
 
@@ -48,17 +55,39 @@ def bounds_of(solids: list[Solid]) -> tuple[Array, Array]:
     return low, np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
 
 
-def floor(low: Array, high: Array) -> list[Solid]:
-    """A grid below everything, of thin rods."""
-    size = float(np.linalg.norm(high - low))
-    cell = 10.0 ** np.floor(np.log10(max(size, 1e-6) / 2))
-    x, y = (np.round(((low + high) / 2)[:2] / cell) * cell).tolist()
-    z, reach = min(0.0, float(low[2])), 4 * cell
-    rods = []
-    for k in range(-4, 5):
-        rods.append(stick((x - reach, y + k * cell, z), (x + reach, y + k * cell, z), 0.002 * size, 4))
-        rods.append(stick((x + k * cell, y - reach, z), (x + k * cell, y + reach, z), 0.002 * size, 4))
-    return [rod.painted((214, 218, 224)) for rod in rods]
+def floor(height: float, low: Array, high: Array, horizon: Colour = (255, 255, 255)) -> list[Solid]:
+    """A chequered floor below a box, which fades into the horizon; its squares stay where they are as the box moves."""
+    size = max(float(np.linalg.norm(high - low)), 1e-3)
+    cell = float(10.0 ** np.floor(np.log10(size / 2)))
+    cell *= 1.0 if size < 5 * cell else 2.0
+    corner = np.round(((low + high) / 2)[:2] / cell) - _SQUARES
+    place = np.stack(np.meshgrid(np.arange(2 * _SQUARES), np.arange(2 * _SQUARES), indexing="ij"), -1).reshape(-1, 2)
+    away = np.linalg.norm(place + 0.5 - _SQUARES, axis=1) / _SQUARES
+    odd = ((place + corner).sum(axis=1) % 2).astype(int)
+    found = []
+    for ring in range(_RINGS):
+        share = ((ring + 0.5) / _RINGS) ** 0.7
+        for parity, light in enumerate((1.0, 0.9)):
+            chosen = place[(odd == parity) & (away >= ring / _RINGS) & (away < (ring + 1) / _RINGS)]
+            xy = cell * (chosen + corner)[:, None] + cell * np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+            vertices = np.concatenate([xy, np.full((*xy.shape[:2], 1), height)], axis=-1).reshape(-1, 3)
+            quads = 4 * np.arange(len(chosen))[:, None, None] + np.array([[0, 1, 2], [0, 2, 3]])
+            r, g, b = (round((1 - share) * light * own + share * far) for own, far in zip(FLOOR, horizon, strict=True))
+            found.append(Solid(vertices, quads.reshape(-1, 3), (r, g, b), unlit=True))
+    return found
+
+
+def shadow(solids: list[Solid], height: float) -> list[Solid]:
+    """The shadow on the floor of what is above it, by a lamp far above."""
+    opaque = [solid for solid in solids if solid.opacity >= 1.0]
+    if not opaque:
+        return []
+    whole = merged(opaque)
+    above = whole.vertices[:, 2:] - height
+    lift = 1e-3 * max(float(np.ptp(whole.vertices, axis=0).max()), 1e-3)
+    flat = whole.vertices + above * np.array([*_SLANT, -1.0]) + (0.0, 0.0, lift)
+    lit = (above[whole.faces, 0] > 0.0).all(axis=1)
+    return [Solid(flat, whole.faces[lit], (30, 36, 48), 0.35, unlit=True)]
 
 
 def thumbnail(model: Model, q: ArrayLike, width: int = 480, height: int = 360) -> bytes:
@@ -67,38 +96,55 @@ def thumbnail(model: Model, q: ArrayLike, width: int = 480, height: int = 360) -
     looks = fewer(looks_of(model), _FACES)
     solids = placed(model, looks, q)
     low, high = bounds_of(solids)
-    pixels = picture([*solids, *floor(low, high)], Camera.seeing(low, high, width, height))
+    z = floor_height(model, looks, float(low[2]), float(low[2]))
+    ground = [] if z is None else [*floor(z, low, high), *shadow(solids, z)]
+    pixels = picture([*ground, *solids], Camera.seeing(low, high, width, height))
     file = io.BytesIO()
     image.fromarray(pixels).quantize(64).save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
 def pictures(
-    trajectory: Trajectory, fps: float, speed: float, width: int, height: int, camera: Camera | None
+    trajectory: Trajectory,
+    fps: float,
+    speed: float,
+    width: int,
+    height: int,
+    camera: Camera | None = None,
+    follow: bool | str | None = None,
 ) -> tuple[int, Iterator[Array]]:
     """Number of pictures of a motion, and the pictures (height, width, 3)."""
     motion = checked(trajectory)
     model = motion._with_model("save_video")
+    target = followed(model, follow)
     looks = fewer(looks_of(model), _FACES)
     shown = sampled(motion, fps, speed)
     states = shown.q.reshape(-1, len(shown.t), model.nq)[:_MOST_STATES]
     p = motion.model_parameters
     own = [None] * len(states) if p is None else list(p.reshape(-1, p.shape[-1]))
-    lows, highs = zip(
-        *(bounds_of(placed(model, looks, q)) for q in states[0][:: max(1, len(shown.t) // 12)] if np.isfinite(q).all()),
-        strict=True,
-    )
-    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+
+    def middle(q: Array) -> Array:
+        return np.zeros(3) if target is None else target.place(model.poses(q, p=own[0]))
+
+    some = [q for q in states[0][:: max(1, len(shown.t) // 12)] if np.isfinite(q).all()]
+    lows, highs = (np.array(each) for each in zip(*(bounds_of(placed(model, looks, q)) for q in some), strict=True))
+    places = None if target is None else np.array([middle(q) for q in some])
+    low, high = seen_around(lows, highs, places)
     eye = camera or Camera.seeing(low, high, width, height)
-    ground = floor(low, high)
+    z = floor_height(model, looks, float(lows[0, 2]), float(lows[:, 2].min()))
+    background = sky(False, height, width)
+    start = middle(some[0])
 
     def frames() -> Iterator[Array]:
+        shift = np.zeros(3)
         for k in range(len(shown.t)):
-            solids = list(ground)
+            solids: list[Solid] = []
             for n, q in enumerate(states[:, k]):
                 if np.isfinite(q).all():
                     solids += placed(model, looks, q, own[n], 1.0 if n == 0 else 0.3)
-            yield picture(solids, eye)
+                    shift = middle(q) - start if n == 0 else shift
+            ground = [] if z is None else [*floor(z, low + shift, high + shift, SKY[1]), *shadow(solids, z)]
+            yield picture([*ground, *solids], eye.moved(shift), background)
 
     return len(shown.t), frames()
 
@@ -111,6 +157,7 @@ def save_video(
     speed: float = 1.0,
     size: tuple[int, int] = (640, 480),
     camera: Camera | None = None,
+    follow: bool | str | None = None,
     progress: bool | Callable[[float], None] | None = None,
 ) -> Path:
     """Write a video; see :meth:`linkwise.Trajectory.save_video`."""
@@ -125,7 +172,7 @@ def save_video(
             f"a video {kind} needs the program ffmpeg, which is not installed",
             do=f"install ffmpeg, or save_video({str(target.with_suffix('.gif'))!r})",
         )
-    count, frames = pictures(trajectory, fps, speed, width, height, camera)
+    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow)
     bar = Progress(progress, "video")
     try:
         if kind == ".gif":
@@ -178,7 +225,7 @@ def _gif(target: Path, frames: Iterator[Array], count: int, fps: float, bar: Pro
     image = require_extra("PIL.Image", "viz")
     made = []
     for k, frame in enumerate(frames):
-        made.append(image.fromarray(frame).quantize(64))
+        made.append(image.fromarray(frame).quantize(128))
         bar.update((k + 1) / count)
     made[0].save(
         target,

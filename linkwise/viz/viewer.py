@@ -14,14 +14,15 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model.model import Model
-from linkwise.viz.figure import Figure, pose_of, quaternions
+from linkwise.viz.figure import Figure, furnish, pose_of, quaternions
 from linkwise.viz.freedoms import Freedom, freedoms_of
 from linkwise.viz.live import LiveRun
 from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
-from linkwise.viz.page import Page, furnish
+from linkwise.viz.page import Page
 from linkwise.viz.panels import BodyTree, ShowPanel
 from linkwise.viz.posing import PointGoal, is_closed, moved, settled
+from linkwise.viz.stage import followed
 
 MOST_COMPILED = 60
 """Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
@@ -35,6 +36,7 @@ def view(
     v: ArrayLike | None = None,
     *,
     control: Any = None,
+    follow: bool | str | None = None,
     port: int | None = None,
     open: bool | None = None,
 ) -> Viewer:
@@ -53,6 +55,8 @@ def view(
         q: the configuration to start with (nq); the neutral one, moved into joint limits and closed, if not given.
         v: velocity (nv) with which a simulation starts; at rest if not given.
         control: what acts in the simulation, as for :func:`linkwise.simulate`.
+        follow: what the camera follows: the name of a body, ``"mass centre"`` or True, ``"nothing"`` or False; None: the
+            mass centre of a model that can go anywhere.
         port: to begin with (8080); the next free one where it is in use, 0 for any.
         open: whether to open the browser; None: where there is a terminal and a screen.
 
@@ -61,7 +65,7 @@ def view(
     """
     if not isinstance(model, Model):
         raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
-    viewer = Viewer(model, q, v, control, port, open)
+    viewer = Viewer(model, q, v, control, follow, port, open)
     viewer.announce()
     return viewer
 
@@ -95,9 +99,17 @@ class Viewer(Page):
     """The page of one model; see :func:`view`."""
 
     def __init__(
-        self, model: Model, q: ArrayLike | None, v: ArrayLike | None, control: Any, port: int | None, open: bool | None
+        self,
+        model: Model,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
+        control: Any,
+        follow: bool | str | None,
+        port: int | None,
+        open: bool | None,
     ) -> None:
         require_extra("viser", "viz")
+        target = followed(model, follow)
         start = resting(model, q)
         run = LiveRun(model, start, None if v is None else numbers("v", v, model.nv), control)
         looks = looks_of(model)
@@ -106,9 +118,14 @@ class Viewer(Page):
         model = run.model
         self.moment = run.at_rest(start)
         scene, gui = self.server.scene, self.server.gui
+        self.handle: Any = None
+        self._held = False
+        self._grip: tuple[int, Array] | None = None
         self.figure = Figure(scene, model, looks)
         self.figure.show(start)
-        furnish(self.server, *self.figure.bounds)
+        self.target = target
+        poses = self.figure.poses[None]
+        furnish(self.stage, [self.figure], poses[..., :3, 3], target and target.place(poses))
         self.freedoms = freedoms_of(model, looks.size)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Pose"):
@@ -120,8 +137,6 @@ class Viewer(Page):
         if model.nv:
             with tabs.add_tab("Live"):
                 self.live = LivePanel(self, run)
-        self.handle: Any = None
-        self._grip: tuple[int, Array] | None = None
         self.figure.on_each(self._draggable)
 
     @property
@@ -151,6 +166,8 @@ class Viewer(Page):
         """Draw the moment, everywhere."""
         with self.server.atomic():
             self.figure.show(self.moment.q, p=self.moment.p)
+            if self._grip is None and not self._held:  # a hand that moves things needs ground that stays
+                self.keep_in_view(self.figure)
             self.shown.update()
             self._place_handle()
         self.tree.update(self.moment)
@@ -222,10 +239,9 @@ class Viewer(Page):
             self.handle = None
         if index is not None and self.model.nv:
             self.handle = self.server.scene.add_transform_controls(
-                "/handle", scale=self._handle_size(index), depth_test=False
+                f"{self.figure.root}/handle", scale=self._handle_size(index), depth_test=False
             )
             self.handle.on_update(self._handled)
-            self._held = False
             self._place_handle()
             threading.Thread(target=self._prepare, args=(index, self.moment.q), daemon=True).start()
         self.tree.update(self.moment)
@@ -264,7 +280,8 @@ class Viewer(Page):
 
     def _draggable(self, index: int, handle: Any) -> None:
         async def dragged(event: Any) -> None:
-            start, end, phase = np.array(event.start_position), np.array(event.end_position), event.phase
+            shift, phase = self.stage.shift, event.phase
+            start, end = np.array(event.start_position) - shift, np.array(event.end_position) - shift
             key = "drag" if phase == "update" else f"drag {phase}"
             self.worker.post(key, lambda: self._drag(index, start, end, phase))
 
@@ -276,12 +293,13 @@ class Viewer(Page):
             self._grip = (index, X[:3, :3].T @ (start - X[:3, 3]))
             self.run.hold = None
         point = self._grip[1]
-        if phase == "end":
-            self._grip = None
         if self.is_running:
             self.live.pull(index, point, None if phase == "end" else end)
         else:
             self.reach(index, point, end)
+        if phase == "end":
+            self._grip = None
+            self.draw()
 
     def reach(self, index: int, point: Array, position: Array, rotation: Array | None = None) -> None:
         """Draw a point of a body towards a place: inverse kinematics, with closures kept closed."""

@@ -39,16 +39,16 @@ def test_a_handle_moves_a_closed_mechanism(linkage_tab, linkage):
     tab, before = linkage_tab, linkage.q
     tab.choose("Bodies")
     tab.page.get_by_role("button", name=linkage.model.bodies[COUPLER].name).click()
-    tab.until("() => window.__viserMutable.nodeRefFromName['/handle'] != null")
-    tab.wait_for_pose("/handle", linkage.model.poses(linkage.q)[COUPLER, :3, 3])
+    tab.until("() => window.__viserMutable.nodeRefFromName['/world/model/handle'] != null")
+    tab.wait_for_pose("/world/model/handle", linkage.model.poses(linkage.q)[COUPLER, :3, 3])
     tab.until("() => window.__viserTestpoints.rendererInfo.render.calls > 10")
     size = linkage._handle_size(COUPLER)
-    tip, far = (tab.on_screen("/handle", (share * size, 0.0, 0.0)) for share in (0.9, 2.0))
+    tip, far = (tab.on_screen("/world/model/handle", (share * size, 0.0, 0.0)) for share in (0.9, 2.0))
     with tab.dragging(tip, (far[0] - tip[0], far[1] - tip[1])) as until:  # along the arrow of x
         until(lambda: linkage.model.poses(linkage.q)[COUPLER, 0, 3] > 0.2)
     tab.while_not(lambda: not linkage._held)
     tab.shows(linkage.figure, linkage.model.poses(linkage.q))
-    tab.wait_for_pose("/handle", linkage.model.poses(linkage.q)[COUPLER, :3, 3])  # it went back to its body
+    tab.wait_for_pose("/world/model/handle", linkage.model.poses(linkage.q)[COUPLER, :3, 3])  # it went back to its body
     assert linkage.worst < CLOSED and np.abs(linkage.q - before).max() > 0.1
     tab.page.get_by_role("button", name=linkage.model.bodies[COUPLER].name).click()  # no longer chosen
 

@@ -113,13 +113,15 @@ def test_bending_is_exaggerated_with_all_that_hangs_on_it():
     motion = lw.Trajectory([0.0, 1.0], [q, q], np.zeros((2, model.nv)), model=model)
     with motion.view(port=0, open=False) as page:
         figure = page.figures[0]
-        plain = figure.bent[0][0].vertices.copy()
         page.worker.call(lambda: page.shown._exaggerate(5.0))
         bent = q.copy()
         for body in model.bodies:
             bent[body.q_slice] *= 5.0
         np.testing.assert_allclose(figure.poses, model.poses(bent))
-        assert np.abs(figure.bent[0][0].vertices - plain).max() > 1e-3
+        upper, X = model.bodies[0], figure.poses[0]
+        tip = X[:3, :3] @ figure.bent[0][0].bones[-1].position + X[:3, 3]
+        np.testing.assert_allclose(tip, model.pose(bent, upper.name, node="tip")[:3, 3], atol=1e-12)
+        assert np.abs(tip - model.pose(q, upper.name, node="tip")[:3, 3]).max() > 1e-3
 
 
 def test_memory_does_not_grow_while_it_plays(motion):

@@ -35,7 +35,7 @@ def test_a_saved_page_plays_without_a_server(tab, tmp_path):
     motion = lw.simulate(samples.planar_arm(), [0.5, 0.0, 0.0], duration=1.0, method="rk4", dt=0.01)
     path = motion.save_html(tmp_path / "motion.html", fps=10)
     tab.page.context.set_offline(True)
-    name = "/model/2: link3"
+    name = "/world/model/2: link3"
     tab.open(path.as_uri(), name)
     tab.page.keyboard.press("Space")  # pause
     tab.page.locator("input").first.fill("0.5")
@@ -52,7 +52,7 @@ def test_ghosts_take_one_draw_call_for_each_link(tab):
     motion = lw.Trajectory([0.0, 1.0], np.stack([q, q + 0.1], 1), np.zeros((1000, 2, 3)), model=model)
     with motion.view(port=0, open=False) as page:
         assert page.ghosts.count == 1000
-        tab.open(page.url, "/ghosts/2")
+        tab.open(page.url, "/world/ghosts/2")
         tab.until("() => window.__viserTestpoints.rendererInfo.render.calls > 5")
         tab.until("() => window.__viserTestpoints.rendererInfo.render.triangles > 1000")
         with_ghosts = tab.draw_calls
@@ -71,7 +71,7 @@ def test_a_thousand_pandas(tab):
     with motion.view(port=0, open=False) as page:
         assert page.ghosts.bytes_per_picture == 28 * 1000 * len(model.bodies)
         page.worker.call(lambda: [setattr(h, "visible", False) for k in range(9) for h in page.figures[0].surfaces(k)])
-        tab.open(page.url, "/ghosts/8")
+        tab.open(page.url, "/world/ghosts/8")
         tab.until("() => window.__viserTestpoints.rendererInfo.render.triangles > 100000")
         with_ghosts = tab.draw_calls
         page.worker.call(lambda: [setattr(handle, "visible", False) for handle in page.ghosts.handles.values()])
