@@ -21,7 +21,7 @@ def control(t, q, v, p):
 
 
 leans = np.radians(np.arange(5, 50, 5))
-motion = lw.simulate(model, np.column_stack([0 * leans, leans]), zero, duration=6.0, control=control)  # a batch
+motion = lw.simulate(model, np.column_stack([0 * leans, leans]), zero, duration=8.0, control=control)  # a batch
 slowest, left = np.linalg.eigvals(A - B @ K[None]).real.max(), np.degrees(np.abs(motion.q[:, -1, 1]).max())
 print(f"gains {K.round(2)}, slowest pole of the loop {slowest:.2f}")
 print(f"leans of up to {np.degrees(leans[-1]):.0f}° end within {left:.2f}°")

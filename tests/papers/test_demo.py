@@ -11,7 +11,7 @@ from linkwise.papers import arm_figures, demo
 from linkwise.papers.arm_figures import cycloidal
 
 QUICK = (
-    demo.robot_section,
+    demo.opening_section,
     demo.unified_section,
     demo.linearization_section,
     demo.decoupled_section,
@@ -49,11 +49,12 @@ def test_all_checks_hold(page, sections):
     assert '<td class="no">' not in page
 
 
-def test_a_robot_first_and_then_every_paper(own, sections):
-    keys = ("robot", "Jain 1991", "Jain 1993", "Saha 1999", "Featherstone 2000", "Rodriguez 1989")[: len(sections)]
+def test_machines_first_and_then_every_paper(own, sections):
+    keys = ("see", "Jain 1991", "Jain 1993", "Saha 1999", "Featherstone 2000", "Rodriguez 1989")[: len(sections)]
     order = [own.index(f'id="s-{key}"') for key in keys]
     assert order == sorted(order)
-    assert order[0] < own.index("<iframe") < order[1]
+    assert order[0] < own.index("<iframe") < own.rindex("<iframe") < own.index("How fast") < order[1]
+    assert own.count("<iframe") == 3
     for printed in (
         "Table 1:",
         "Table 2:",
