@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -14,6 +15,7 @@ import numpy as np
 
 from linkwise import samples
 from linkwise.array_types import Array
+from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures.prescribed import Prescribed
 from linkwise.model.model import Model
 from linkwise.papers.figures import bar_figure
@@ -136,7 +138,8 @@ def peers_times(model: Model, states: Array) -> tuple[dict[str, Times], list[str
 
 
 def _pinocchio(pin: Any, model: Model, folder: Path, q: Array, v: Array, x: Array) -> Times:
-    model.save(folder / "arm.urdf")
+    bare = Named(replace(body, visuals=(), collisions=()) for body in model.bodies)  # URDF has no capsules
+    replace(model, bodies=bare).save(folder / "arm.urdf")
     robot = pin.buildModelFromUrdf(str(folder / "arm.urdf"))
     robot.armature = np.asarray(model.joint_constants.armature, float)
     data = robot.createData()
