@@ -2,15 +2,18 @@
 
 import base64
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 
 from linkwise import samples
 from linkwise.papers import closed_loops, flexible_links, opening
 from linkwise.papers.animation import Line, animation, projected, skeleton
+from linkwise.papers.formulas import mathml
 from linkwise.papers.linearized_models import differences
 from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import exponent
+from linkwise.papers.unified import RULES
 
 
 def test_what_does_not_hold_is_shown():
@@ -143,3 +146,15 @@ def test_peers_compute_the_same():
     times, missing = opening.peers_times(model, states)
     assert len(times) + len(missing) == 2
     assert all(value > 0.0 for pair in times.values() for value in pair)
+
+
+def test_formulas_are_typeset():
+    """Each as well-formed MathML, with adjoints, indices and accents where they belong."""
+    for rule in RULES.values():
+        for part in ElementTree.fromstring(mathml(rule.statement).replace("&nbsp;", " ")).iter():
+            assert part.tag in ("math", "mrow", "mi", "mo", "mn", "msup", "msub", "mover", "mtext")
+            if part.tag in ("msup", "msub", "mover"):
+                assert len(part) == 2
+    assert mathml("A_D") == "<math><mrow><msub><mi>A</mi><mi>D</mi></msub></mrow></math>"
+    assert mathml("φ*") == "<math><mrow><msup><mi>φ</mi><mrow><mo>∗</mo></mrow></msup></mrow></math>"
+    assert "<mover" in mathml("τ̄")
