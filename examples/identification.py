@@ -13,18 +13,18 @@ def excited():
     size, rate, phase = rng.uniform(0.1, 0.5, (3, 5, 7)) * np.array([1, 8, 12])[:, None, None]
     angle = t[:, None, None] * rate + phase
     waves = size * np.sin(angle), size * rate * np.cos(angle), -size * rate**2 * np.sin(angle)
-    q, v, vdot = (each.sum(axis=1) for each in waves)
-    return (q, v, vdot), arm.inverse_dynamics(q, v, vdot)
+    states = [wave.sum(axis=1) for wave in waves]
+    return states, arm.inverse_dynamics(*states)
 
 
 states, tau = excited()
 Y = arm.regressor(*states).reshape(t.size * 7, -1)  # τ = Y π
-found = np.linalg.lstsq(Y, (tau + 0.1 * rng.standard_normal(tau.shape)).ravel(), rcond=1e-9)
-felt = int(found[2])
+pi, _, felt, _ = np.linalg.lstsq(Y, (tau + 0.1 * rng.standard_normal(tau.shape)).ravel(), rcond=1e-9)
 print(f"{felt} combinations of {Y.shape[1]} parameters can be felt at the joints")
-states, tau = excited()  # another motion
-predicted = (arm.regressor(*states) @ found[0]).reshape(tau.shape)
+other, tau = excited()
+predicted = (arm.regressor(*other) @ pi).reshape(tau.shape)
 error, rms = np.sqrt(np.mean((predicted - tau) ** 2)), np.sqrt(np.mean(tau**2))
 print(f"torques of another motion are predicted to {error:.4f} N m (rms) of {rms:.1f}")
 plt.plot(t, tau[:, 1:4], "-", t[::9], predicted[::9, 1:4], ".k")
+plt.gca().set(xlabel="t [s]", ylabel="torque of joints 2 to 4 [N m]")
 plt.savefig("identification.png", dpi=60)

@@ -40,9 +40,10 @@ def mathml(formula: str) -> str:
             out.append(f"<mtext>&nbsp;{token}&nbsp;</mtext>")
         elif token[0].isdigit():
             out.append(f"<mn>{token}</mn>")
+        elif token.isalpha():
+            out.append(f"<mi>{token}</mi>")
         else:
-            kind = "mi" if token.isalpha() else "mo"
-            out.append(f"<{kind}>{escape('−' if token == '-' else token)}</{kind}>")
+            out.append(f'<mo stretchy="false">{escape("−" if token == "-" else token)}</mo>')
     return f"<math><mrow>{''.join(out)}</mrow></math>"
 
 

@@ -104,8 +104,8 @@ def _why_counts_differ() -> str:
         "<b>Where printed and counted disagree.</b> The algorithms begin with referring every link to one point: axes, "
         "their rates, velocities, accelerations, inertias and forces. The printed count of algorithm 5 seems to leave "
         f"this first step out: a further link takes {each[5]:.0f} multiplications as counted (from 12 to 13 links), of "
-        f"which the first step alone has some 250, and {printed:.0f} as printed. Algorithms 2, 4 and 6 end below what is "
-        "printed, since a traced program shares what its steps have in common."
+        f"which the first step alone has some 250, and {printed:.0f} as printed. Algorithms 2, 4 and 6 end below what "
+        "is printed, since a traced program shares what its steps have in common."
     )
 
 
