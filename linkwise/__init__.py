@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.kinematics.problem_solver import Reached
     from linkwise.mechanism import actuation as equipment
-    from linkwise.mechanism import closures
+    from linkwise.mechanism import closures, shapes
     from linkwise.mechanism.contacts import ContactRules, Ground
     from linkwise.mechanism.description import Geometry, JointLimits, Mimic
     from linkwise.mechanism.materials import Material
@@ -101,7 +101,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # errors
     "LinkwiseError", "InputError", "ModelError",
     # groups; `math` is one of them, and not here: `from linkwise import *` shall not hide Python's own
-    "closures", "equipment", "errors", "linalg", "operators", "samples", "studies",
+    "closures", "equipment", "errors", "linalg", "operators", "samples", "shapes", "studies",
 ]  # fmt: skip
 
 _GROUPS = {
@@ -112,10 +112,12 @@ _GROUPS = {
     "math": "linkwise.math",
     "operators": "linkwise.operators",
     "samples": "linkwise.samples",
+    "shapes": "linkwise.mechanism.shapes",
     "studies": "linkwise.studies",
 }
 """Modules whose names are asked for less often: closures beyond those of joints, drives and sensors of files, errors,
-functions of scalars and of small matrices, spatial operators, examples of mechanisms, parts of ensembles."""
+functions of scalars and of small matrices, spatial operators, examples of mechanisms,
+shapes with their masses, parts of ensembles."""
 
 # Where the other names are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {

@@ -18,11 +18,19 @@ from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pos
 from linkwise.mechanism.closures import Closure, Relation
 from linkwise.mechanism.closures.attach import checked_numbers, checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
-from linkwise.mechanism.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
+from linkwise.mechanism.entry import (
+    Entry,
+    check_shape,
+    checked_flexible,
+    checked_limits,
+    checked_mimic,
+    checked_springs,
+)
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import joined
 from linkwise.mechanism.many_bodies import checked_bodies, paused
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.shapes import BodyShape
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
@@ -72,6 +80,7 @@ class Builder:
         rest: float | Sequence[float] = 0.0,
         flexible: FlexibleBody | None = None,
         at: str | int | None = None,
+        shape: BodyShape | None = None,
     ) -> None:
         """Add a body and its inboard joint.
 
@@ -102,6 +111,8 @@ class Builder:
                 Elastic forces -(Kη + Dη̇) are part of all dynamics functions, ½η*Kη of the potential energy.
             at: a node of a flexible parent, by name or number: ``placement`` then is a pose in the node's frame, which
                 is parallel to that of the parent while nothing is deformed. The root if not given.
+            shape: gives mass, mass centre, inertia, looks and outline for contact at once:
+                ``lw.shapes.box((1, 1, 1), density=600)``. Visuals and collisions given besides are added.
         """
         joint = Fixed() if joint is None else joint
         name = str(name)
@@ -123,6 +134,11 @@ class Builder:
             raise UnknownNameError(
                 "parent body", parent, ["world", *self._entries], do="add the parent before its children"
             )
+        if shape is not None:
+            check_shape(shape, name, mass, com, inertia)
+            mass, com, inertia = shape.mass, shape.com.tolist(), shape.inertia
+            visuals = [*(replace(each, name=name) for each in shape.visuals), *visuals]
+            collisions = [*(replace(each, name=name) for each in shape.collisions), *collisions]
         follows = checked_mimic(mimic, joint, joint_name)
         each = checked_limits(limits, joint, joint_name)
         springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)
