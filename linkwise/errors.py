@@ -173,7 +173,7 @@ class UnknownNameError(LinkwiseError, KeyError, ValueError):
 
 
 class MissingExtraError(LinkwiseError, ImportError):
-    """A feature needs an optional package that is not installed; the message has the command that installs it.
+    """A feature needs an optional package that is not installed; the one line has the command that installs it.
 
     Args:
         module: the module that could not be imported.
@@ -181,10 +181,9 @@ class MissingExtraError(LinkwiseError, ImportError):
     """
 
     def __init__(self, module: str, extra: str) -> None:
-        super().__init__(
-            f"this needs the optional package {module!r}, which is not installed",
-            do=f'pip install "linkwise[{extra}]"',
-        )
+        command = f'pip install "linkwise[{extra}]"'
+        super().__init__(f"this needs the extra {extra!r} ({module} is not installed): {command}")
+        self.do = command
         self.module = module
         self.extra = extra
 

@@ -139,9 +139,7 @@ simulate panda.urdf --method rk4 --dt 0.001 --json
 simulate panda.urdf --duration 2 --html fall.html""",
     )  # fmt: skip
     start = parser.add_argument_group("the start")
-    start.add_argument(
-        "--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the one within the limits nearest to zero"
-    )
+    start.add_argument("--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the model's own start")
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
     force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(

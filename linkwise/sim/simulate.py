@@ -40,7 +40,7 @@ _BATCH_SAMPLES = 101  # for a batch that asks for no output times
 
 def simulate(
     model: Model,
-    q0: ArrayLike,
+    q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
@@ -96,7 +96,7 @@ def simulate(
 
     Args:
         model: the mechanism.
-        q0: configuration(s) at the start (..., nq).
+        q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
@@ -162,9 +162,8 @@ def simulate(
     workers = checked_threads(threads)
     home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
-        q0 = home.to_host(q0)
-        v0, p, x0 = (None if given is None else home.to_host(given) for given in (v0, p, x0))
-    states = setup.states(q0, v0, p, x0)
+        q0, v0, p, x0 = (None if given is None else home.to_host(given) for given in (q0, v0, p, x0))
+    states = setup.states(model.start if q0 is None else q0, v0, p, x0)
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)

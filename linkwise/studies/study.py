@@ -56,8 +56,8 @@ class Batch:
 
     @property
     def q0(self) -> Array:
-        """Configurations at the start (n, nq); neutral if the study says nothing else."""
-        return self.inputs["q0"] if "q0" in self.inputs else np.tile(self.model.neutral(), (len(self), 1))
+        """Configurations at the start (n, nq); the model's own if the study says nothing else."""
+        return self.inputs["q0"] if "q0" in self.inputs else np.tile(self.model.start, (len(self), 1))
 
     @property
     def v0(self) -> Array | None:
