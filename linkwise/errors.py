@@ -196,6 +196,10 @@ class IntegrationWarning(UserWarning):
     """A simulation could not reach its end, or what it gives is not to be trusted."""
 
 
+class SaturationWarning(UserWarning):
+    """Actuators were asked for more than they can give, and gave what they can."""
+
+
 class SlowControlWarning(UserWarning):
     """A control function could not be traced and runs in Python."""
 

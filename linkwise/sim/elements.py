@@ -111,6 +111,10 @@ class Element(metaclass=_Finished):
         """
         return None
 
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """By the names of actuators, 1 where a limit of their own holds one back, else 0; None where none has any."""
+        return None
+
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """How the own states change, nx numbers."""
         return [0.0] * self.nx

@@ -44,7 +44,7 @@ class FrozenElement(Element):
         """An element with all that it says traced."""
         states = element.nx + element.nh
         sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
-        sizes_of = {"force": sizes, "wrench": sizes}
+        sizes_of = {"force": sizes, "wrench": sizes, "clipped": sizes}
         sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
             sizes_of["rate"] = sizes
@@ -89,6 +89,13 @@ class FrozenElement(Element):
         found: dict[Any, Vector] | None = None
         if "wrench" in self.formulas:
             found = self.formulas["wrench"](t, q, v, x, p)
+        return found
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """By its formula."""
+        found: dict[str, Scalar] | None = None
+        if "clipped" in self.formulas:
+            found = self.formulas["clipped"](t, q, v, x, p)
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

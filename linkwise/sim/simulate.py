@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.errors import IntegrationWarning, SlowControlWarning
+from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
@@ -145,7 +145,9 @@ def simulate(
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
         A run that cannot reach its end returns what there is, with the status ``"failed"``, ``"max_steps"``, or
         ``"zeno"`` where events follow each other ever faster, until no time passes between them; an
-        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
+        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do. Of actuators that were
+        at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
+        (on the host).
     """
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
@@ -195,4 +197,6 @@ def simulate(
         result = run.trajectory(workers)
     if run.trouble:
         warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
+    if run.saturation:
+        warnings.warn(run.saturation, SaturationWarning, stacklevel=2)
     return result

@@ -54,7 +54,8 @@ class Trajectory(Outputs, Explained):
             each other without time passing) or ``"interrupted"``; for a batch an array of them. Samples after the end
             of a state are NaN.
         steps, rejected: how many steps were made and how many were rejected, for each state.
-        note: why something ran slower than it could, or ended early; or empty.
+        note: why something ran slower than it could, or ended early, and which actuators were at their limits; or
+            empty.
         reasons: for each state that did not reach its end, by its index in the batch, what stopped it.
         method: the integrator's name.
         home: where the arrays are: the host, or a GPU.
