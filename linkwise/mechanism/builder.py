@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -133,8 +132,8 @@ class Builder:
         if shape is not None:
             check_shape(shape, name, mass, com, inertia)
             mass, com, inertia = shape.mass, shape.com.tolist(), shape.inertia
-            visuals = [*(replace(each, name=name) for each in shape.visuals), *visuals]
-            collisions = [*(replace(each, name=name) for each in shape.collisions), *collisions]
+            visuals = [*shape.named(name).visuals, *visuals]
+            collisions = [*shape.named(name).collisions, *collisions]
         follows = checked_mimic(mimic, joint, joint_name)
         each = checked_limits(limits, joint, joint_name)
         springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)

@@ -98,6 +98,13 @@ class BodyShape:
         com = R @ self.com + X[:3, 3]
         return BodyShape(moved(self.visuals), moved(self.collisions), self.mass, com, R @ self.inertia @ R.T)
 
+    def named(self, link: str) -> BodyShape:
+        """The shape as that of a link: its geometries have the link's name."""
+        visuals, collisions = (
+            tuple(replace(each, name=link) for each in shapes) for shapes in (self.visuals, self.collisions)
+        )
+        return replace(self, visuals=visuals, collisions=collisions)
+
     def __repr__(self) -> str:
         kinds = ", ".join(each.kind for each in self.visuals or self.collisions)
         return f"<BodyShape: {kinds or 'nothing'}; {self.mass:.6g} kg>"
