@@ -192,6 +192,10 @@ class FrozenElementError(LinkwiseError, AttributeError):
     """An attempt to change an element of a simulation after it was made."""
 
 
+class InputWarning(UserWarning):
+    """An argument is taken as it is, or mended, and is probably not what was meant: degrees, a long quaternion."""
+
+
 class IntegrationWarning(UserWarning):
     """A simulation could not reach its end, or what it gives is not to be trusted."""
 

@@ -13,7 +13,14 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint, Revolute
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
-from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
+from linkwise.mechanism.checks import (
+    checked_inertia,
+    checked_mass,
+    checked_pose,
+    checked_vector,
+    per_freedom,
+    warn_of_degrees,
+)
 from linkwise.mechanism.closures import Closure, Relation
 from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
@@ -136,6 +143,9 @@ class Builder:
             collisions = [*shape.named(name).collisions, *collisions]
         follows = checked_mimic(mimic, joint, joint_name)
         each = checked_limits(limits, joint, joint_name)
+        if isinstance(joint, Revolute):
+            ends = (end for limit in each for end in (limit.lower, limit.upper))
+            warn_of_degrees(f"the range of joint {joint_name!r}", ends, callers=2)
         springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)
         deforms = checked_flexible(flexible, name, mass, com, inertia, mimic)
         part = Part(

@@ -35,7 +35,8 @@ class FrozenElement(Element):
     def __init__(self, element: Element, formulas: Mapping[str, FrozenFunction]) -> None:
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
-        self.start, self.name = tuple(element.initial()), name_of(element)
+        own = type(element).__repr__ is not Element.__repr__  # which may tell more than the formulas depend on
+        self.start, self.name = tuple(element.initial()), name_of(element) if own else type(element).__name__
         self.formulas = dict(formulas)
         self.asked = element if element.in_python else None
 

@@ -21,6 +21,7 @@ from linkwise.sim.checks import (
     check_progress,
     checked_atol,
     checked_times,
+    warn_of_start,
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import JointRules, Works
@@ -166,6 +167,8 @@ def simulate(
     with home.entered():
         q0, v0, p, x0 = (None if given is None else home.to_host(given) for given in (q0, v0, p, x0))
     states = setup.states(model.start if q0 is None else q0, v0, p, x0)
+    if q0 is not None:
+        warn_of_start(model, np.asarray(q0, float))
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)

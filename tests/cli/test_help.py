@@ -150,6 +150,15 @@ def test_all_robots_have_a_start():
     assert not beyond
 
 
+def test_a_short_table_of_forces_says_that_it_is_held(folder, capsys):
+    Path("push.csv").write_text("t,joint1,joint2,joint3\n0,1,0,0\n0.1,2,0,0\n")
+    assert main(["simulate", "planar_arm", "--tau", "push.csv", "--duration", "0.3", "-o", "m.npz"]) == 0
+    assert "push.csv is from 0 s to 0.1 s" in capsys.readouterr().err
+    assert lw.Trajectory.load("m.npz").tau[-1, 0] == 2.0
+    assert main(["simulate", "planar_arm", "--tau", "push.csv", "--duration", "0.1", "-o", "m.npz"]) == 0
+    assert "push.csv" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["linear", "held", "cubic"])
 def test_forces_from_a_table(folder, capsys, kind):
     Path("push.csv").write_text("t,elbow,wrist\n0,1,0\n0.1,0,0\n")

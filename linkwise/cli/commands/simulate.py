@@ -91,6 +91,12 @@ def _control(model: Model, options: Namespace, q0: FloatArray) -> Any:
         tau = in_order(model, table, "tau", options.tau)
         if tau is None:
             raise InputError(f"{options.tau} has no joint forces", allowed="columns tau:joint")
+        if table.t[-1] < options.duration or table.t[0] > 0.0:
+            print(
+                f"note: {options.tau} is from {table.t[0]:g} s to {table.t[-1]:g} s; before and after, its first and "
+                f"last forces are held, until {options.duration:g} s",
+                file=sys.stderr,
+            )
         return Torque(table.t, tau, options.tau_kind)
     constant = per_freedom(model, options.tau, "--tau")
     return lambda t, q, v, p: constant
