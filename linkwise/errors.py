@@ -31,12 +31,17 @@ from typing import Any
 
 __all__ = [
     "ClosureError",
+    "FrozenElementError",
     "InputError",
+    "InputWarning",
+    "IntegrationWarning",
     "LinkwiseError",
     "MissingExtraError",
     "ModelError",
     "ModelFileError",
     "ModelWarning",
+    "SaturationWarning",
+    "SlowControlWarning",
     "UnknownNameError",
     "message",
     "require_extra",

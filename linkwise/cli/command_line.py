@@ -44,7 +44,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         print(f"linkwise: error: there is not enough memory for this ({one_line(error)})", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt as interrupt:  # some say how to go on
-        print(f"linkwise: {interrupt or 'interrupted'}", file=sys.stderr)
+        print(f"linkwise: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return status or 0  # a command that answers yes or no says so by its status
 

@@ -78,6 +78,7 @@ class Drives(Element):
 
     def _asked_for(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """U, as it was given."""
+        values: list[Scalar]
         if self.tables:
             values = at(self, self.u, t, x, p)
         elif callable(self.u):

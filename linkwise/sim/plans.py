@@ -287,7 +287,8 @@ class Plan:
     @cached_property
     def _clipping(self) -> tuple[tuple[str, ...], Program | None]:
         """Names of what limits may hold back, and the program that tells whether they do; None where there is none."""
-        m, names = self.motion, []
+        m = self.motion
+        names: list[str] = []
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,7 @@ _LEAP = 0.5
 _ARM = 0.3
 """m: a turn of one rad takes as much time as moving so far."""
 
+Limits = Literal["respect", "ignore"]
 Way = Callable[[Array], Array]
 
 
@@ -40,7 +41,7 @@ def path_of_body(
     q0: ArrayLike | None,
     tolerance: float,
     kind: str,
-    limits: str,
+    limits: Limits,
     fastest: Array,
     strongest: Array,
     duration: Any,
@@ -60,7 +61,7 @@ def path_of_body(
         goal[0],
         q0=model.start if q0 is None else q0,
         limits=limits,
-        tol=_NEAR,  # type: ignore[arg-type]
+        tol=_NEAR,
     )
     if not first.converged:
         raise _lost(body, 0, 0.0, "the first point cannot be reached", first.position_error)
@@ -163,7 +164,7 @@ def _joined(x: Array, turns: Rotation) -> Array:
     return X
 
 
-def _followed(model: Model, body: str, way: Way, knots: Array, t: Array, first: Array, limits: str) -> Array:
+def _followed(model: Model, body: str, way: Way, knots: Array, t: Array, first: Array, limits: Limits) -> Array:
     """Configurations along a way, each from the one before."""
     found = [np.asarray(first)]
     goals = way(t)
@@ -174,7 +175,7 @@ def _followed(model: Model, body: str, way: Way, knots: Array, t: Array, first: 
             q0=found[-1],
             limits=limits,
             tol=_NEAR,
-            starts=0,  # type: ignore[arg-type]
+            starts=0,
         )
         k, share = _stretch(knots, when), _share(knots, when)
         if not here.converged:
