@@ -14,7 +14,14 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint, Revolute
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
-from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
+from linkwise.mechanism.checks import (
+    checked_inertia,
+    checked_mass,
+    checked_pose,
+    checked_vector,
+    per_freedom,
+    warn_of_degrees,
+)
 from linkwise.mechanism.closures import Closure, Relation
 from linkwise.mechanism.closures.attach import checked_numbers, checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
@@ -137,10 +144,13 @@ class Builder:
         if shape is not None:
             check_shape(shape, name, mass, com, inertia)
             mass, com, inertia = shape.mass, shape.com.tolist(), shape.inertia
-            visuals = [*(replace(each, name=name) for each in shape.visuals), *visuals]
-            collisions = [*(replace(each, name=name) for each in shape.collisions), *collisions]
+            visuals = [*shape.named(name).visuals, *visuals]
+            collisions = [*shape.named(name).collisions, *collisions]
         follows = checked_mimic(mimic, joint, joint_name)
         each = checked_limits(limits, joint, joint_name)
+        if isinstance(joint, Revolute):
+            ends = (end for limit in each for end in (limit.lower, limit.upper))
+            warn_of_degrees(f"the range of joint {joint_name!r}", ends, callers=2)
         springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)
         deforms = checked_flexible(flexible, name, mass, com, inertia, mimic)
         part = Part(

@@ -17,7 +17,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
@@ -235,7 +234,7 @@ def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArra
             do=f"drop one: the volume is {volume:.6g} m³",
         )
     for name, value in (("mass", mass), ("density", density)):
-        if value is not None and not (isinstance(value, Real) and math.isfinite(value) and value >= 0.0):
+        if value is not None and not (_is_number(value) and value >= 0.0):
             raise InputError(f"the {name} of a {shape.kind} is not usable", got=repr(value), allowed="a number >= 0")
     kilograms = float(mass) if mass is not None else volume * float(density or 0.0)
     rgba = options.get("rgba")
@@ -282,8 +281,12 @@ def _length(length: float | None, ends: tuple[Point, Point] | None, options: Opt
     return between
 
 
+def _is_number(value: Any) -> bool:
+    return np.ndim(value) == 0 and not isinstance(value, (str, complex)) and math.isfinite(value)
+
+
 def _positive(value: Any, what: str) -> float:
-    if not isinstance(value, (Real, np.ndarray)) or np.ndim(value) or not (math.isfinite(value) and value > 0.0):
+    if not (_is_number(value) and value > 0.0):
         raise InputError(f"{what} is not usable", got=repr(value), allowed="a number above zero, m")
     return float(value)
 

@@ -15,13 +15,18 @@ from linkwise.array_types import Array
 from linkwise.errors import ClosureError, InputError, ModelWarning
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures.instances import ClosureFreedoms
+from linkwise.memoized import cached_property
 from linkwise.model.assembly import Assembly
-from linkwise.model.base import ByName, Group, Methods
+from linkwise.model.base import ByName, Group
+from linkwise.model.configuration_space import ConfigurationSpace, nearest_within
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
     from linkwise.model.closed_dynamics import Freedoms
 
+
+_CLOSED = 1e-12
+"""Residual of a configuration that is left as it is."""
 
 _TURNS = ("turn ", "tilt ")
 """The first words of equations that together are 2 sin(θ/2) n of a turn."""
@@ -29,7 +34,7 @@ _MUCH = 0.1
 """The sine of half an angle from which on a message says it in degrees."""
 
 
-class Closures(Methods):
+class Closures(ConfigurationSpace):
     """Closures and couplings. m counts all equations of ``model.closures``, in their order.
 
     The equations of a closure are those between places (``closure.type.equations``), then those between rates
@@ -75,6 +80,22 @@ class Closures(Methods):
         return ConstraintForces._make(forces)
 
     # States that close.
+    @cached_property
+    def start(self) -> Array:
+        """The configuration (nq) that a simulation or a view begins with where none is given; read-only.
+
+        The one named ``"start"``; else the first that has a name (a keyframe of a file); else a file's own,
+        ``"initial"`` (``qpos0`` of MJCF); else :meth:`neutral`. Moved into the joint limits where it lies beyond them,
+        and closed.
+        """
+        named = [name for name in self.configurations if name != "initial"]
+        chosen = next((name for name in ("start", *named, "initial") if name in self.configurations), None)
+        q = nearest_within(self, self.neutral() if chosen is None else self.configurations[chosen])
+        if self.closures and not np.abs(self.closure_error(q)).max(initial=0.0) <= _CLOSED:
+            q = self.assemble(q)
+        q.flags.writeable = False
+        return q
+
     def assemble(
         self,
         q: ArrayLike,

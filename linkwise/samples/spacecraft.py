@@ -35,7 +35,7 @@ def flexible_satellite(modes: int = 2, damping: float = 0.0) -> Model:
         modes=(modes, modes),
         axial_modes=0,
         torsion_modes=0,
-        **({"damping": damping} if damping else {}),
+        damping=damping,
     )
     b = ModelBuilder("flexible_satellite", gravity=(0.0, 0.0, 0.0))
     hub = box((1.0, 0.7, 0.6), rgba=(0.8, 0.72, 0.5))

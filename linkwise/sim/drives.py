@@ -24,7 +24,7 @@ from linkwise.model.transmissions import (
 from linkwise.sim.elements import Element, Scalar, Vector
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
-from linkwise.spatial.scalar import where, within
+from linkwise.spatial.scalar import beyond, where, within
 
 __all__ = ["Drives"]
 
@@ -106,6 +106,12 @@ class Drives(Element):
 
     def controls(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """U, within the ranges of the actuators; one number for each."""
+        asked = self._asked_for(t, q, v, x, p)
+        return [within(value, *a.control_range) for value, a in zip(asked, self.actuators, strict=True)]
+
+    def _asked_for(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
+        """U, as it was given."""
+        values: list[Scalar]
         if self.tables:
             values = at(self, self.u, t, x, p)
         elif callable(self.u):
@@ -114,23 +120,38 @@ class Drives(Element):
             values = [each(t, q, v, p) if callable(each) else float(each) for each in self.u]
         if len(values) != len(self.actuators):
             raise InputError("the control u has the wrong length", got=len(values), allowed=len(self.actuators))
-        return [within(value, *a.control_range) for value, a in zip(values, self.actuators, strict=True)]
+        return values
 
     def forces(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """F of each actuator along its transmission, N m or N."""
         return self._forces(MovingFrames(self.model, q, v, own_parameters(self.model, p)), t, x, p)
 
     def _forces(self, places: MovingFrames, t: Scalar, x: Vector, p: Vector) -> list[Scalar]:
+        asked = self._wanted(places, t, x, p)
+        return [within(f, *actuator.force_range) for f, actuator in zip(asked, self.actuators, strict=True)]
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """Which are at the end of the range of their control, or of that of their force."""
+        places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
+        asked, wanted = self._asked_for(t, q, v, x, p), self._wanted(places, t, x, p)
+        found = {}
+        for actuator, u, f in zip(self.actuators, asked, wanted, strict=True):
+            if np.isfinite((*actuator.control_range, *actuator.force_range)).any():
+                at_control, at_force = beyond(u, *actuator.control_range), beyond(f, *actuator.force_range)
+                found[actuator.name] = where(at_control > at_force, at_control, at_force)
+        return found or None
+
+    def _wanted(self, places: MovingFrames, t: Scalar, x: Vector, p: Vector) -> list[Scalar]:
+        """F before the ranges of forces."""
         found = []
         for actuator, _, a, own in self._given(t, places.q, places.v, x, p):
             if actuator.activation is not None:
                 a = within(a, *actuator.activation.range)
             way = actuator.transmission
             if actuator.muscle is not None:
-                f = actuator.muscle.pull(a, length(places, way), speed(places, way), own)
+                found.append(actuator.muscle.pull(a, length(places, way), speed(places, way), own))
             else:
-                f = _affine(places, way, actuator.gain) * a + _affine(places, way, actuator.bias)
-            found.append(within(f, *actuator.force_range))
+                found.append(_affine(places, way, actuator.gain) * a + _affine(places, way, actuator.bias))
         return found
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

@@ -65,6 +65,14 @@ class Element(metaclass=_Finished):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: _frozen(value) for name, value in state.items()}, _finished=True)
 
+    def __repr__(self) -> str:
+        """Its constants in one line; functions by their names."""
+        said = [f"{name} = {text}" for name, value in vars(self).items() if (text := _shown(name, value))]
+        model = getattr(vars(self).get("model"), "name", None)
+        of = "" if model is None else f" for {model!r}"
+        line = f"<{type(self).__name__}{of}{': ' if said else ''}{', '.join(said)}"
+        return f"{line if len(line) < _LONGEST else line[: _LONGEST - 2] + ' …'}>"
+
     nx: int = 0
     """Numbers in the element's own state that flow, with a rate."""
     nh: int = 0
@@ -124,6 +132,10 @@ class Element(metaclass=_Finished):
         """For each closure, by name, forces in N m or N along the freedoms that its joint leaves; None for none."""
         return None
 
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """By the names of actuators, 1 where a limit of their own holds one back, else 0; None where none has any."""
+        return None
+
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """How the own states change, nx numbers."""
         return [0.0] * self.nx
@@ -153,6 +165,32 @@ class Function(Element):
 
     def __repr__(self) -> str:
         return f"the control {getattr(self.function, '__name__', repr(self.function))}"
+
+
+_LONGEST = 160
+
+
+def _shown(name: str, value: Any) -> str:
+    """An attribute in a few characters; empty where it does not help."""
+    if name.startswith("_") or name in ("tables", "nx", "nh") or value is None:
+        return ""
+    if isinstance(value, (bool, int, float, str)):
+        return f"{value:.6g}" if isinstance(value, float) else repr(value)
+    if isinstance(value, Table):
+        return repr(value)
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    try:
+        numbers = np.asarray(value, float).reshape(-1)
+    except (TypeError, ValueError):
+        return ""
+    if not numbers.size:
+        return ""
+    if (numbers == numbers[0]).all():
+        return f"{numbers[0]:.6g}"
+    if numbers.size <= 8:
+        return "(" + ", ".join(f"{each:.4g}" for each in numbers) + ")"
+    return f"{numbers.size} numbers, {numbers.min():.4g} … {numbers.max():.4g}"
 
 
 def identity(function: Any) -> Hashable:

@@ -35,7 +35,8 @@ class FrozenElement(Element):
     def __init__(self, element: Element, formulas: Mapping[str, FrozenFunction]) -> None:
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
-        self.start, self.name = tuple(element.initial()), name_of(element)
+        own = type(element).__repr__ is not Element.__repr__  # which may tell more than the formulas depend on
+        self.start, self.name = tuple(element.initial()), name_of(element) if own else type(element).__name__
         self.names = tuple(element.state_names)
         self.formulas, self.own_gains = dict(formulas), element.implicit_gains()
         self.asked = element if element.in_python else None
@@ -45,7 +46,7 @@ class FrozenElement(Element):
         """An element with all that it says traced."""
         states = element.nx + element.nh
         sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
-        sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes}
+        sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes, "clipped": sizes}
         sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
             sizes_of["rate"] = sizes
@@ -108,6 +109,13 @@ class FrozenElement(Element):
         found: dict[str, Vector] | None = None
         if "closure_force" in self.formulas:
             found = self.formulas["closure_force"](t, q, v, x, p)
+        return found
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """By its formula."""
+        found: dict[str, Scalar] | None = None
+        if "clipped" in self.formulas:
+            found = self.formulas["clipped"](t, q, v, x, p)
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

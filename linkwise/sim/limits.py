@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import Transmission
@@ -214,20 +214,6 @@ def limits_of_tendons(model: Model, limit_time: float) -> list[TendonLimit]:
         ends = zip(spring.limits, (-1.0, 1.0), strict=True)
         found += [TendonLimit(spring.transmission, b, side, stiffness) for b, side in ends if np.isfinite(b)]
     return found
-
-
-def nearest_within(model: Model, q: ArrayLike) -> np.ndarray:
-    """The configuration nearest to q within the limits, those of joints that follow others included."""
-    low, high = np.array(model.limits.lower, float), np.array(model.limits.upper, float)
-    for joint in model.joints:
-        if joint.mimic is None or not joint.mimic.multiplier:
-            continue
-        m, offset = joint.mimic.multiplier, joint.mimic.offset
-        for k, limit in enumerate(joint.limits):
-            ends = sorted(((limit.lower - offset) / m, (limit.upper - offset) / m))
-            place = joint.q_slice.start + k
-            low[place], high[place] = max(low[place], ends[0]), min(high[place], ends[1])
-    return np.asarray(np.minimum(np.maximum(np.asarray(q, float), low), high))
 
 
 def _push(depth: Scalar, rate: Scalar, stiffness: float, loss: float) -> Scalar:

@@ -49,7 +49,7 @@ from linkwise.sim.limits import (
     limits_of_tendons,
 )
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, where, within
+from linkwise.spatial.scalar import Scalar, beyond, is_zero, where, within
 from linkwise.trace.calls import stored
 
 Flat = Sequence[Scalar]
@@ -329,6 +329,35 @@ class Motion:
 
         ``hosted`` are joint forces found elsewhere, by functions that could not be traced; they count as actuators'.
         """
+        active, passive = self._unlimited_forces(t, q, v, x, p, hosted)
+        if self.rules.effort:
+            limits = (float(limit) for limit in self.model.limits.effort)
+            active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
+        for total, acts in ((active, True), (passive, False)):
+            along = self._along_closures(t, q, v, x, p, [e.is_actuator is acts for e in self.elements])
+            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
+                total[i] = total[i] + value
+        return active, passive
+
+    def clipped(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> dict[str, Scalar]:
+        """By the names of joints and actuators that a limit may hold back: 1 where it does, else 0."""
+        found: dict[str, Scalar] = {}
+        if self.rules.effort and (self.elements or hosted is not None):
+            active = self._unlimited_forces(t, q, v, x, p, hosted)[0]
+            for i, (force, limit) in enumerate(zip(active, self.model.limits.effort.tolist(), strict=True)):
+                flag = beyond(force, -limit, limit)
+                if not is_zero(flag):
+                    found[f"{self.model.freedom_names[i]!r} (at {limit:.4g})"] = flag
+        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
+            for name, flag in (element.clipped(t, objects(q), objects(v), own, self.given(p)) or {}).items():
+                if not is_zero(flag):
+                    found[repr(name)] = flag
+        return found
+
+    def _unlimited_forces(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """The same as :meth:`joint_forces` before the limits of joints."""
         given = objects(q), objects(v)
         active: list[Scalar] = [0.0] * self.nv if hosted is None else list(hosted)
         passive: list[Scalar] = [0.0] * self.nv
@@ -342,13 +371,6 @@ class Motion:
         for body, _, on_modes in self._wrenches(t, q, v, x, p):
             for i, value in enumerate(on_modes, body.v_slice.start):
                 passive[i] = passive[i] + value
-        if self.rules.effort:
-            limits = (float(limit) for limit in self.model.limits.effort)
-            active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
-        for total, acts in ((active, True), (passive, False)):
-            along = self._along_closures(t, q, v, x, p, [e.is_actuator is acts for e in self.elements])
-            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
-                total[i] = total[i] + value
         return active, passive
 
     def _along_closures(

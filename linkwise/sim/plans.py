@@ -176,7 +176,7 @@ class Plan:
 
     def trace_all(self) -> None:
         """Trace everything now: functions that call those of a large model are asked again for each part."""
-        _ = self.routine, self._observing
+        _ = self.routine, self._observing, self._clipping
         if self.events:
             _ = self.locator
         if self.motion.samplers:
@@ -290,6 +290,33 @@ class Plan:
         traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return Work(m).routine(traced)
 
+    @cached_property
+    def _clipping(self) -> tuple[tuple[str, ...], Program | None]:
+        """Names of what limits may hold back, and the program that tells whether they do; None where there is none."""
+        m = self.motion
+        names: list[str] = []
+
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+            q, v, x = m.parts(y)
+            found = m.clipped(t[0], q, v, x, p, hosted if self.hosted else None)
+            names.extend(found)
+            return {"clipped": list(found.values())}
+
+        if not np.isfinite(m.model.limits.effort).any() and not m.model.actuators:
+            return (), None
+        traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
+        return tuple(names), Work(m).routine(traced) if names else None
+
+    def clipped(self, *samples: Any) -> dict[str, Array]:
+        """For each name of what a limit holds back anywhere, where it does (..., T); the arguments of `observe`."""
+        names, routine = self._clipping
+        if routine is None:
+            return {}
+        if "clip" not in self._kernels:
+            self._kernels["clip"] = _built(routine)
+        flags = self._evaluated(self._kernels["clip"], *samples)["clipped"]
+        return {name: flags[..., k] > 0.5 for k, name in enumerate(names) if flags[..., k].any()}
+
     def observe(
         self,
         t: Array,
@@ -305,7 +332,23 @@ class Plan:
 
         The samples and what is derived from them are at ``home``; the rest is on the host.
         """
-        m, shape, kernel = self.motion, y.shape[:-1], self.observer(home)
+        made = self._evaluated(self.observer(home), t, y, p, threads, curves, members, slack, home)
+        return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
+
+    def _evaluated(
+        self,
+        kernel: Any,
+        t: Array,
+        y: Any,
+        p: Array,
+        threads: int,
+        curves: RunTables,
+        members: Array,
+        slack: float,
+        home: Device = PROCESSOR,
+    ) -> dict[str, Any]:
+        """Results of a kernel at samples."""
+        m, shape = self.motion, y.shape[:-1]
         count = math.prod(shape)
 
         def flat(xp: Any, values: Any, size: int) -> Any:
@@ -325,8 +368,7 @@ class Plan:
                 spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.program.buffers if spec.store
             }
             kernel.run({**rows, **found}, {}, {}, count, threads)
-            made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
-            return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
+            return {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
 
 
 def _built(routine: Program) -> Any:

@@ -30,10 +30,6 @@ _STATUS[WAITING] = "interrupted"
 _NAMES = np.array([_STATUS[code] for code in sorted(_STATUS)])  # they are counted from 0
 
 
-class IntegrationWarning(UserWarning):
-    """A simulation could not reach its end, or what it gives is not to be trusted."""
-
-
 class Run:
     """Steps of some sizes from states on, for a duration; with records at output times, if there are any.
 
@@ -67,7 +63,7 @@ class Run:
         self.tables: dict[str, Any] = {name: home.to_device(array) for name, array in curves.arrays.items()}
         self.ended = np.zeros(count, bool)  # by a terminal event, or by events without end
         self.interrupted = False
-        self.trouble = ""
+        self.trouble = self.saturation = ""
         self.records = plan.records(self, times, out)
         self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
@@ -244,6 +240,8 @@ class Run:
         self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self)
         members = np.arange(states.count).reshape(states.shape)
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
+        if home is PROCESSOR:
+            self.saturation = _told(t, plan.clipped(t, y, p, threads, self.curves, members, self.slack))
         whole = Trajectory(
             t,
             home.as_callers_library(y[..., : m.nq]),
@@ -257,7 +255,7 @@ class Run:
             status=status if states.shape else str(statuses[0]),
             steps=steps if states.shape else int(steps),
             rejected=rejected if states.shape else int(rejected),
-            note="\n".join(filter(None, (plan.note, self.trouble))),
+            note="\n".join(filter(None, (plan.note, self.trouble, self.saturation))),
             reasons=reasons,
             method=plan.method,
             columns={"x": m.state_names},
@@ -318,3 +316,26 @@ class Run:
             return first
         share = f"({len(reasons)} of {self.states.count} did not reach the end)"
         return first.replace("of the batch", f"of the batch {share}", 1)
+
+
+_MOST_TOLD = 5
+
+
+def _told(t: Array, clipped: dict[str, Array]) -> str:
+    """Which actuators were at their limits and for how long, the longest first; empty if none was."""
+    if not clipped or len(t) < 2:
+        return ""
+    weights = np.concatenate([[0.0], np.diff(t)]) / 2.0 + np.concatenate([np.diff(t), [0.0]]) / 2.0
+    times = {name: flags @ weights for name, flags in clipped.items()}
+    longest = sorted(times, key=lambda name: -float(np.max(times[name])))
+    shown = []
+    for name in longest[:_MOST_TOLD]:
+        each = times[name]
+        states = f" at most, in {np.count_nonzero(each)} of {each.size} states" if each.ndim else ""
+        shown.append(f"{name} for {float(np.max(each)):.3g} s{states}")
+    more = [f"and {len(longest) - _MOST_TOLD} more"] if len(longest) > _MOST_TOLD else []
+    return message(
+        f"actuators were at their limits, within {t[-1] - t[0]:.4g} s, as far as the samples tell",
+        got=", ".join(shown + more),
+        do="ask for less; lw.JointRules(effort=False) lets joints push as hard as they are told",
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.errors import IntegrationWarning, SlowControlWarning
+from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
@@ -21,6 +21,7 @@ from linkwise.sim.checks import (
     check_progress,
     checked_atol,
     checked_times,
+    warn_of_start,
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import JointRules, Works
@@ -40,7 +41,7 @@ _BATCH_SAMPLES = 101  # for a batch that asks for no output times
 
 def simulate(
     model: Model,
-    q0: ArrayLike,
+    q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
@@ -96,7 +97,7 @@ def simulate(
 
     Args:
         model: the mechanism.
-        q0: configuration(s) at the start (..., nq).
+        q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
@@ -146,7 +147,9 @@ def simulate(
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
         A run that cannot reach its end returns what there is, with the status ``"failed"``, ``"max_steps"``, or
         ``"zeno"`` where events follow each other ever faster, until no time passes between them; an
-        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
+        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do. Of actuators that were
+        at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
+        (on the host).
     """
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
@@ -163,9 +166,10 @@ def simulate(
     workers = checked_threads(threads)
     home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
-        q0 = home.to_host(q0)
-        v0, p, x0 = (None if given is None else home.to_host(given) for given in (v0, p, x0))
-    states = setup.states(q0, v0, p, x0)
+        q0, v0, p, x0 = (None if given is None else home.to_host(given) for given in (q0, v0, p, x0))
+    states = setup.states(model.start if q0 is None else q0, v0, p, x0)
+    if q0 is not None:
+        warn_of_start(model, np.asarray(q0, float))
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)
@@ -197,4 +201,6 @@ def simulate(
         result = run.trajectory(workers)
     if run.trouble:
         warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
+    if run.saturation:
+        warnings.warn(run.saturation, SaturationWarning, stacklevel=2)
     return result

@@ -15,7 +15,15 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
+from linkwise.sim.checks import (
+    check_clock,
+    check_count,
+    check_finite,
+    check_positive,
+    checked_atol,
+    checked_vector,
+    warn_of_start,
+)
 from linkwise.sim.events import Occurrence
 from linkwise.sim.motion import JointRules
 from linkwise.sim.pieces import Pieces, is_plain
@@ -46,7 +54,7 @@ class Simulation:
 
     Args:
         model: the mechanism.
-        q0: configuration(s) at the start (..., nq).
+        q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
         method: the integrator; adaptive ones go on with the step they had.
@@ -75,7 +83,7 @@ class Simulation:
     def __init__(
         self,
         model: Model,
-        q0: ArrayLike,
+        q0: ArrayLike | None = None,
         v0: ArrayLike | None = None,
         *,
         dt: float = 1e-3,
@@ -112,7 +120,9 @@ class Simulation:
                 got="arrays on a device",
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
-        self._states = self._setup.states(q0, v0, p, x0)
+        self._states = self._setup.states(model.start if q0 is None else q0, v0, p, x0)
+        if q0 is not None:
+            warn_of_start(model, np.asarray(q0, float))
         if self._states.y.shape[1]:
             self._setup = self._setup.frozen(self._states)
         self._plan = self._planned(self._setup)

@@ -145,6 +145,12 @@ def within(x: Scalar, low: float, high: float) -> Scalar:
     return where(x < low, low, x) if math.isfinite(low) else x
 
 
+def beyond(x: Scalar, low: float, high: float) -> Scalar:
+    """1.0 where x lies outside constant bounds, else 0.0; a bound that is infinite is not looked at."""
+    above = where(x > high, 1.0, 0.0) if math.isfinite(high) else 0.0
+    return where(x < low, 1.0, above) if math.isfinite(low) else above
+
+
 def quotient(a: Scalar, b: Scalar) -> Scalar:
     """The quotient a / b, by IEEE's rules for floats too: NaN or infinite where Python would raise."""
     if b.__class__ is float and b == 0.0 and isinstance(a, (float, int)):
