@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,6 +89,14 @@ class Contacts(Group):
 
 class Touching(Methods):
     """Functions of a model whose bodies touch."""
+
+    def _with_hulls(self) -> Self:
+        """A copy in which the meshes of all that touches are their convex hulls, read from their files."""
+        from linkwise.contact.geometry.hulls import with_hulls
+        from linkwise.files.mesh_points import points_of_mesh
+
+        scene = self._contact_scene
+        return self if scene is None else with_hulls(self, points_of_mesh, wanted=scene.touches)
 
     def contact_step(
         self,

@@ -40,7 +40,7 @@ _BATCH_SAMPLES = 101  # for a batch that asks for no output times
 
 def simulate(
     model: Model,
-    q0: ArrayLike,
+    q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
@@ -70,6 +70,9 @@ def simulate(
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
+    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
+    nothing else: its shapes and their friction count, and surfaces are rigid.
+
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
@@ -96,7 +99,8 @@ def simulate(
 
     Args:
         model: the mechanism.
-        q0: configuration(s) at the start (..., nq).
+        q0: configuration(s) at the start (..., nq); if not given, that which the model's file has as its first,
+            ``model.configurations["initial"]``, or the neutral one.
         v0: velocities at the start (..., nv); at rest if not given.
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
@@ -151,6 +155,8 @@ def simulate(
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
+    if q0 is None and isinstance(model, Model):
+        q0 = model.configurations.get("initial", model.neutral())
     setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
     adaptive = setup.is_adaptive
     check_positive("duration", duration)
@@ -169,6 +175,7 @@ def simulate(
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)
+    setup.check_overlap(states)
     times = checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
         return standing_still(model, states, times, t0, duration, setup.method_name)._at_home(home)

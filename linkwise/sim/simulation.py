@@ -104,7 +104,7 @@ class Simulation:
         check_positive("dt", dt)
         tolerances = (rtol, checked_atol(rtol, atol, max_step, min_step), max_step, min_step, int(max_steps))
         self._tolerances, self._threads = tolerances, checked_threads(threads)
-        self.model, self._dt, self._as_is = model, float(dt), bool(as_is)
+        self.model, self._dt, self._as_is = self._setup.model, float(dt), bool(as_is)
         self._t = float(t0)
         if device_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
             raise InputError(
@@ -159,6 +159,7 @@ class Simulation:
             return
         if q_given:  # where the motion led, a joint may lie on its limit, a little within the spring
             self._setup.check_limits(states)
+            self._setup.check_overlap(states)
         if self._plan is not None:
             self._setup.close(self._plan, states, self._t, v_given)
 

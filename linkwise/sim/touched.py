@@ -2,22 +2,97 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError
+from linkwise.contact.scene import Meeting, meetings_of
+from linkwise.errors import InputError, message
+from linkwise.mechanism.description import Geometry
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
     from linkwise.contact.catalogue import ContactPoints
+    from linkwise.model.model import Model
+    from linkwise.sim.motion import Motion
     from linkwise.sim.trajectory import Trajectory
 
 OPEN, SLIP, STICK = 0, 1, 2
 """Modes of a contact point."""
 
+_FAR = 1e5  # m; points that are not used are farther away
 _ON_THE_CONE = 1e-6  # relative: friction that is nearer to its bound than this slips
+
+
+def doubts(motion: Motion, t: Array, numbers: Any) -> str:
+    """A line on what contacts may have missed, from their numbers (..., T, size); empty if nothing.
+
+    Points without room; and surfaces that move farther towards each other in a step than they are thick, so that
+    they could pass through each other.
+    """
+    known = motion.contacts
+    assert known is not None
+    names = motion.model.contacts.names
+    lost = float(np.nan_to_num(numbers[..., known.size - 2]).max(initial=0.0))
+    if lost > 0.0:
+        return message(
+            "some contact points found no room, and had no part in the motion",
+            got=f"{lost:.0f} too many at one time; motion.contacts.overflow has when",
+            do="use simpler shapes, or several for one body",
+        )
+    gaps = numbers[..., known.rows : known.rows + known.points]
+    if not gaps.size or gaps.shape[-2] < 2:
+        return ""
+    step = float(np.nan_to_num(numbers[..., known.size - 1]).max())
+    thick = np.array([_thickness(m) for m in meetings_of(motion.model) for _ in range(m.points)])
+    solid = np.flatnonzero(np.isfinite(thick))
+    for point in solid:
+        gap = gaps[..., point]
+        nearer = (gap[..., :-1] - gap[..., 1:]) * (step / np.diff(t))
+        # Unused points are far away; of the others, those count that the next step may bring together.
+        passes = (nearer > thick[point]) & (gap[..., 1:] < nearer) & (gap[..., :-1] < _FAR)
+        if bool(passes.any()):
+            most = float(nearer[passes].max())
+            return message(
+                f"{names[point]!r}: the step is too long for the speed, so that they may pass through each other",
+                got=f"{most:.3g} m nearer in a step of {step:g} s",
+                allowed=f"less than their mean thickness, {thick[point]:.3g} m",
+                do=f"a shorter dt, {0.5 * step * thick[point] / most:.2g} s say, or thicker shapes",
+            )
+    return ""
+
+
+def _thickness(meeting: Meeting) -> float:
+    """Of two shapes the mean of their smallest sizes, m; infinite where one of them has no other side."""
+    return 0.5 * sum(map(_smallest, (meeting.shape, meeting.other_shape)))
+
+
+def _smallest(shape: Geometry) -> float:
+    size = shape.size
+    if shape.kind in ("plane", "heightfield", "terrain"):
+        return math.inf
+    if shape.kind == "convex":
+        return float(np.ptp(np.array(shape.vertices), axis=0).min())
+    if shape.kind == "box":
+        return min(size)
+    return (
+        min(2.0 * size[0], size[1])
+        if shape.kind == "cylinder"
+        else 2.0 * min(size if shape.kind == "ellipsoid" else size[:1])
+    )
+
+
+def surfaces_note(model: Model) -> str:
+    """A line on the softness of a file's surfaces where they are taken as rigid."""
+    scene = model._contact_scene
+    soft = any(
+        shape.compliance is not None for meeting in meetings_of(model) for shape in (meeting.shape, meeting.other_shape)
+    )
+    if scene is None or scene.softness == "file" or not soft:
+        return ""
+    return 'surfaces are rigid; as soft as the file has them: model.with_contacts(softness="file")'
 
 
 class MotionContacts:
@@ -59,7 +134,6 @@ class MotionContacts:
     @cached_property
     def impulse(self) -> Array:
         """Normal and tangential impulses of each point (..., T, n, 3), N s, along its normal and tangents."""
-        from linkwise.contact.scene import meetings_of
         from linkwise.contact.touching import rows_of_material
 
         rows = np.asarray(self.motion._value("contact_impulses"))
@@ -101,8 +175,6 @@ class MotionContacts:
     @cached_property
     def mode(self) -> Array:
         """Whether each point is open (0), slips (1) or sticks (2), at every sample (..., T, n)."""
-        from linkwise.contact.scene import meetings_of
-
         limits = np.array([m.material.coefficients for m in meetings_of(self.model) for _ in range(m.points)])
         normal, tangential = self.impulse[..., 0], self.impulse[..., 1:]
         safe = np.where(limits > 0.0, limits, 1.0)
