@@ -12,7 +12,7 @@ from linkwise.errors import InputError
 from linkwise.model.base import ByName, Group, Methods
 
 if TYPE_CHECKING:
-    from linkwise.contact.catalogue import ContactPoints
+    from linkwise.contact.catalogue import ContactPoints, ContactPush
     from linkwise.contact.impact import Impact
     from linkwise.contact.step import ContactStep
     from linkwise.mechanism.contacts import ContactScene
@@ -68,6 +68,20 @@ class Contacts(Group):
         """
         self.model._check_contacts("contact_energy")
         return self.model._run("contact_energy", q, others=others)
+
+    def push(self, q: ArrayLike, impulses: ArrayLike, **others: Unpack[ByName]) -> ContactPush:
+        """Joint impulses J*λ that impulses of a step amount to, by what they come from.
+
+        Args:
+            q: configuration (..., nq).
+            impulses: of every row (..., n), as :meth:`Model.contact_step` has them, N s.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: contact, limits, friction (..., nv), N m s or N s.
+        """
+        self.model._check_contacts("contact_push")
+        return cast("ContactPush", self.model._run("contact_push", q, impulses, others=others))
 
     def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
         """Velocities after an impact of all rigid surfaces that touch, by the laws of their materials.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_a_file_with_a_floor_simulates_as_it_is() -> None:
     assert all(rigid)
 
 
-def _meetings(model):  # noqa: ANN001, ANN202
+def _meetings(model: lw.Model) -> tuple[Any, ...]:
     from linkwise.contact.scene import meetings_of
 
     return meetings_of(model)
