@@ -16,7 +16,7 @@ from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.sweeps import only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.touching import PlacedPoint, Touch, placed_points, pulled
+from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar, maximum, sqrt, where
 from linkwise.spatial.vectors import Force

@@ -37,8 +37,8 @@ class Forces(NamedTuple):
     fluid: Any
     """Of a fluid around the bodies."""
     contact: Any
-    """Of contacts: of compliant ones that were integrated as forces; with ``method="moreau"`` of all, the mean of the step
-    before, J*λ/h."""
+    """Of contacts: of compliant ones that were integrated as forces; with ``method="moreau"`` of all, J*λ/h of the step
+    before."""
     limits: Any
     """Of the springs at joint limits, or of rigid ends."""
     closures: Any

@@ -131,8 +131,8 @@ def _works(
     """The works of all causes in a step, J: an impulse does its mean velocity's worth on a mechanism.
 
     So kinetic energy in the middle of the step is explained to rounding. What acts implicitly is less by its share of
-    the change of velocity. Where surfaces meet within a step it goes farther than its mean velocity, and what that costs
-    against gravity is work of contact.
+    the change of velocity. Where surfaces meet within a step it goes farther than its mean velocity, and what that
+    costs against gravity is work of contact.
     """
     forces = m.forces_by_cause(t, q, v, x, p)
     for cause, share in (("damping", implicit.joints), ("control", implicit.actuators)):

@@ -83,7 +83,9 @@ class Setup:
     def with_method(self, method: str | GeneralizedAlpha) -> Setup:
         """The same by another method."""
         name = checked_method(method)
-        return replace(self, method=method if isinstance(method, GeneralizedAlpha) else name)
+        model = touching(self.model) if name == "moreau" else self.model
+        _check_contacts(model, name, self.rules, self.events)
+        return replace(self, model=model, method=method if isinstance(method, GeneralizedAlpha) else name)
 
     @property
     def method_name(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,20 +135,23 @@ class MotionContacts:
     @cached_property
     def impulse(self) -> Array:
         """Normal and tangential impulses of each point (..., T, n, 3), N s, along its normal and tangents."""
-        from linkwise.contact.touching import rows_of_material
+        return self._rows[..., :3]
 
+    @cached_property
+    def _rows(self) -> Array:
+        """Impulses of each point (..., T, n, 6): along normal and tangents, N s, and about them, N m s."""
         rows = np.asarray(self.motion._value("contact_impulses"))
         found, start = [], 0
         for meeting in meetings_of(self.model):
-            count = rows_of_material(meeting.material)
-            tangential = max(meeting.material.coefficients) > 0.0
-            scales = (1.0, 1.0) if meeting.material.is_isotropic else meeting.material.coefficients
+            m = meeting.material
+            scales = (1.0, 1.0) if m.is_isotropic else m.coefficients
+            there = [True, *[max(m.coefficients) > 0.0] * 2, m.torsion > 0.0, *[m.rolling > 0.0] * 2]
             for _ in range(meeting.points):
-                own = np.zeros((*rows.shape[:-1], 3))
-                own[..., : 3 if tangential else 1] = rows[..., start : start + (3 if tangential else 1)]
-                own[..., 1:] *= scales
+                own = np.zeros((*rows.shape[:-1], 6))
+                own[..., there] = rows[..., start : start + sum(there)]
+                own[..., 1:3] *= scales
                 found.append(own)
-                start += count
+                start += sum(there)
         return np.stack(found, axis=-2)
 
     @property
@@ -171,6 +175,52 @@ class MotionContacts:
         places, own = self.places, self.impulse / self.step
         along = own[..., 1:, None] * np.asarray(places.tangents)
         return np.asarray(own[..., :1] * np.asarray(places.normal) + along.sum(axis=-2))
+
+    @cached_property
+    def moment(self) -> Array:
+        """Moment on the first body of each point (..., T, n, 3), N m, in the world's axes, of torsion and rolling."""
+        places, own = self.places, self._rows[..., 3:] / self.step
+        about = own[..., 1:, None] * np.asarray(places.tangents)
+        return np.asarray(own[..., :1] * np.asarray(places.normal) + about.sum(axis=-2))
+
+    @cached_property
+    def wrenches(self) -> Array:
+        """[moment, force] on bodies (..., T, n_bodies, 6), at their origins in their axes, N m and N."""
+        X = np.asarray(self.model.poses(np.asarray(self.motion.q, float), p=self.motion.model_parameters))
+        found = np.zeros((*X.shape[:-2], 6))
+        for point, (first, second) in enumerate(self.bodies):
+            for body, sign in ((first, 1.0), (second, -1.0)):
+                if body >= 0:
+                    arm = self.points[..., point, :] - X[..., body, :3, 3]
+                    force, turn = sign * self.force[..., point, :], sign * self.moment[..., point, :]
+                    both = (np.cross(arm, force) + turn, force)
+                    own = [np.einsum("...ji,...j->...i", X[..., body, :3, :3], each) for each in both]
+                    found[..., body, :] += np.concatenate(own, axis=-1)
+        return found
+
+    @property
+    def bodies(self) -> tuple[tuple[int, int], ...]:
+        """Of each point the numbers of its two bodies; -1 for what is fixed to the world."""
+        return tuple(
+            (meeting.body.index, -1 if meeting.other is None else meeting.other.index)
+            for meeting in meetings_of(self.model)
+            for _ in range(meeting.points)
+        )
+
+    def pressing(self, body: str, within: Callable[[Array], Array] | None = None) -> Array:
+        """The sum of the normal forces on a body (..., T), N.
+
+        Args:
+            body: its name.
+            within: which of some points (..., 3) of the world count; all if not given.
+        """
+        index = self.model.bodies[body].index
+        found = np.zeros(self.motion.q.shape[:-1])
+        for point, two in enumerate(self.bodies):
+            if index in two:
+                own = self.impulse[..., point, 0] / self.step
+                found += own if within is None else np.where(within(self.points[..., point, :]), own, 0.0)
+        return found
 
     @cached_property
     def mode(self) -> Array:
