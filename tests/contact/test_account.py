@@ -46,14 +46,17 @@ def runs() -> list[lw.Trajectory]:
 
 
 def test_account_of_an_arm_closes_with_the_step(runs: list[lw.Trajectory]) -> None:
-    """Works of all causes explain the gains, to second order between impacts."""
-    off = [np.abs(run.energy_account().unexplained).max() for run in runs]
-    assert off[0] < 2e-4
-    assert off[1] < 0.55 * off[0]
+    """Works of all causes explain the gains, to second order; where things hit, to first."""
+    off = [np.abs(run.energy_account().unexplained) for run in runs]
+    lost = -runs[0].energy_account().potential[-1]
+    assert off[0].max() < 2e-3 * lost
+    assert off[1].max() < 0.65 * off[0].max()
+    flying = [each[run.t < 0.3].max() for each, run in zip(off, runs, strict=True)]
+    assert 0.2 < flying[1] / flying[0] < 0.3
     work = runs[0].energy_account().work
     for cause in ("control", "damping", "friction", "contact"):
         assert abs(work[cause][-1]) > 1e-3, cause
-    for cause in ("damping", "friction", "contact"):
+    for cause in ("damping", "friction"):
         assert np.diff(work[cause]).max() < 1e-9, cause
     assert np.abs(runs[0].v[-1]).max() < 1e-3
 
