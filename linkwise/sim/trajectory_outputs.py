@@ -100,7 +100,13 @@ class Outputs:
         return page
 
     def save_html(
-        self, path: str | Path, *, fps: float = 30.0, most_faces: int | None = None, dark: bool = False
+        self,
+        path: str | Path,
+        *,
+        fps: float = 30.0,
+        most_faces: int | None = None,
+        dark: bool = False,
+        show: Sequence[str] | None = None,
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -111,9 +117,11 @@ class Outputs:
             fps: pictures for each second.
             most_faces: triangles of the model, surfaces being simplified to that; as they are if None.
             dark: on a dark page.
+            show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
+                cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
         """
         save: Any = import_module("linkwise.viz.recording").save_html
-        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark)
+        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark, show=show)
         return written
 
     def embed(self, height: int = 420, *, fps: float = 30.0, most_faces: int | None = 20_000) -> Any:

@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError, ModelWarning
+from linkwise.errors import InputError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import Looks, looks_of
+from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.page import furnish
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.server import start_server, stop_server
 from linkwise.viz.solids import joined, simplified
+from linkwise.viz.touches import EVERY_OVERLAY, ContactForces, ContactPoints, Touches, contacts_of
 
 LARGEST = 40_000_000
 """Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
@@ -35,6 +37,7 @@ def motion_html(
     most_faces: int | None = None,
     dark: bool = False,
     closer: float = 1.0,
+    show: Sequence[str] | None = None,
 ) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
@@ -44,6 +47,8 @@ def motion_html(
         most_faces: triangles of the whole model, surfaces being simplified; all of them if None.
         dark: on a dark page.
         closer: how many times closer the camera stands than where it sees everything.
+        show: titles of what is shown besides the bodies, as the viewer has them: "contact points", "contact forces",
+            "friction cones", "mass centres", …. If not given: where bodies touch, the first two.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
@@ -75,10 +80,22 @@ def motion_html(
             poses = figure.model.poses(figure.drawn(q), p=None if own is None else own[0])
             low, high = np.minimum(low, poses[:, :3, 3].min(0)), np.maximum(high, poses[:, :3, 3].max(0))
         furnish(server, low, high, closer)
+        contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
+        overlays = [kind(figure) for kind in overlays_named(show, touched=contacts is not None) if kind.applies(model)]
+        first = Moment(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
+        for overlay in overlays:
+            overlay.show(True, first)
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):
                 figure.show(leader[k], None if own is None else own[0])
+                if overlays:
+                    moment = Moment(float(pictures.t[k]), leader[k], p=first.p)
+                    if contacts is not None:
+                        last = np.searchsorted(motion.t, pictures.t[k] + 1e-9, side="right") - 1
+                        moment.touches = Touches.of(contacts, int(np.clip(last, 0, len(motion.t) - 1)))
+                    for overlay in overlays:
+                        overlay.update(moment)
             if ghosts is not None:
                 q = pictures.q[..., k, :].reshape(-1, model.nq)[: ghosts.count]
                 ghosts.show(q, None if own is None else own[: ghosts.count])
@@ -88,6 +105,17 @@ def motion_html(
         stop_server(server)
     title = f"<title>{html.escape(model.name)}</title>"
     return document.replace("<title>Viser</title>", title, 1)
+
+
+def overlays_named(show: Sequence[str] | None, *, touched: bool) -> list[type[Overlay]]:
+    """Overlays by their titles; of a motion with contacts, these if nothing is said."""
+    if show is None:
+        return [ContactPoints, ContactForces] if touched else []
+    known = {kind.title: kind for kind in EVERY_OVERLAY}
+    for title in show:
+        if title not in known:
+            raise UnknownNameError("thing to show", title, known)
+    return [known[title] for title in show]
 
 
 def model_html(model: Model, q: Any = None, *, most_faces: int | None = None, dark: bool = False) -> str:
