@@ -15,7 +15,15 @@ GROUPS = {
     "The two together": ("sim", "model", "kinematics", "bridges", "functions"),
     "The program": ("targets", "trace"),
     "The mathematics": (
-        "operators", "classics", "contact", "algorithms", "mechanism", "joints", "flexible", "math", "spatial",
+        "operators",
+        "classics",
+        "contact",
+        "algorithms",
+        "mechanism",
+        "joints",
+        "flexible",
+        "math",
+        "spatial",
     ),
     "Under everything": ("array_types", "errors", "memoized", "renamed", "scalar_protocol"),
 }

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwise.mechanism.contacts import ContactRules
-from linkwise.spatial.scalar import Scalar, is_zero, maximum, repeated, repeated_while, sqrt, where
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
@@ -34,6 +34,9 @@ LENGTHS = (1.0, 0.4, 0.1)
 PROXIMAL = 1e-6
 """On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
 
+FIRM = 1e-9
+"""The same in the matrix of derivatives, where each row has a pull of its own: there it is nothing but an error."""
+
 
 @dataclass(frozen=True)
 class Row:
@@ -41,6 +44,11 @@ class Row:
 
     pulls: tuple[int, ...]
     factors: tuple[Scalar, ...]
+
+    @property
+    def is_pull(self) -> bool:
+        """Whether it has a pull of its own."""
+        return len(self.pulls) == 1
 
     def of(self, V: Sequence[Scalar]) -> Scalar:
         """C V."""
@@ -71,6 +79,18 @@ class Cone:
     follows: int | None = None
     compliance: Scalar = 0.0
     least: Scalar = 0.0
+
+    def held(self) -> Cone:
+        """The same, of values that have no derivative."""
+        return Cone(
+            tuple(Row(row.pulls, tuple(hold(c) for c in row.factors)) for row in self.rows),
+            tuple(hold(x) for x in self.bias),
+            self.kind,
+            hold(self.radius),
+            self.follows,
+            hold(self.compliance),
+            hold(self.least),
+        )
 
     def nearest(self, impulses: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
         """The point of the cone nearest to some impulses, for the impulse of the half line that it follows."""
@@ -230,12 +250,29 @@ class Response:
         combination; W = CΛC*. So what is solved is no larger than the pulls: (I + GΛ) y = -C*A⁻¹F, G = C*A⁻¹D C/ℓ,
         and then V changes by Λy.
         """
+        slopes = self._cone_slopes(V, impulses, proximal)
+        change, y = self._answered(slopes, self.missing(V, impulses))
+        return change, [_dot_sparse(line, y) for line in self.Lambda]
+
+    def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """The δ of a Newton step for what is missing, and y = C*δ, what it is along the pulls."""
         n = self.size
         G: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
         right: list[Scalar] = [0.0] * n
-        slopes = self._cone_slopes(V, impulses, proximal)
-        missing = self.missing(V, impulses)
+        left: list[list[Scalar]] = [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
         for k, cone in enumerate(self.cones):
+            if all(row.is_pull for row in cone.rows):
+                # The rows of these pulls are those of the cone: (A - bound) y + DΛy/ℓ = -F, without an inverse.
+                places = [row.pulls[0] for row in cone.rows]
+                for i, x in zip(places, missing[self.starts[k] :], strict=False):
+                    right[i] = -x
+                for j, i in enumerate(places):
+                    unit = [1.0 if m == j else 0.0 for m in range(len(places))]
+                    for m, a, d in zip(places, slopes[k].times_A(unit), slopes[k].times_D(unit), strict=True):
+                        left[m][i], G[m][i] = a, d
+                    if cone.follows is not None:
+                        left[i][self.cones[cone.follows].rows[0].pulls[0]] = -slopes[k].follow[j]
+                continue
             lines = slopes[k].times_C(cone, slopes, self.cones)
             shift = slopes[k].solved(missing, self.starts, slopes, self.cones)
             for row, line, x in zip(cone.rows, lines, shift, strict=True):
@@ -243,22 +280,59 @@ class Response:
                     right[i] = right[i] - c * x
                     for m, f in line.items():
                         G[i][m] = G[i][m] + c * f
-        matrix = [
-            [_dot_sparse(G[i], column) + (1.0 if i == j else 0.0) for j, column in enumerate(self.Lambda)]
-            for i in range(n)
-        ]
+        matrix = [[_dot_sparse(G[i], column) + left[i][j] for j, column in enumerate(self.Lambda)] for i in range(n)]
         y = eliminated(matrix, right)
         V_change = [_dot_sparse(line, y) for line in self.Lambda]
         change: list[Scalar] = []
         for k, cone in enumerate(self.cones):
+            if all(row.is_pull for row in cone.rows):
+                change += [y[row.pulls[0]] for row in cone.rows]
+                continue
             moved = slopes[k].times_D([row.of(V_change) for row in cone.rows])
             own = missing[self.starts[k] : self.starts[k] + len(cone.rows)]
             force = [-(a + b) for a, b in zip(own, moved, strict=True)]
             normal = change[self.starts[cone.follows]] if cone.follows is not None else 0.0
             change += slopes[k].inverse(force, normal)
-        return change, V_change
+        return change, y
 
-    def _cone_slopes(self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float) -> list[ConeSlope]:
+    def held(self) -> Response:
+        """The same, of values that have no derivative."""
+        return Response([cone.held() for cone in self.cones], [[hold(x) for x in line] for line in self.Lambda])
+
+    def changes(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], V_changes: Sequence[Scalar], smoothing: float = 0.0
+    ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The derivative of a solution: how λ, V and C*λ change, numbers of value zero.
+
+        Of F(λ, V, …) = 0 it is Newton's step for the change of F, with a matrix of held values: what changes of F is
+        what changes at held λ and V, the rows and biases of the cones, and V by ``V_changes``.
+
+        Args:
+            V: of the solution, held.
+            impulses: of the solution, held.
+            V_changes: of V at held impulses, as numbers of value zero.
+            smoothing: width in N s over which slopes of projections are blended; see :meth:`ConeSlope.of`.
+        """
+        fixed = self.held()
+        own_pulls = all(row.is_pull for cone in self.cones for row in cone.rows)
+        slopes = fixed._cone_slopes(V, impulses, FIRM if own_pulls else PROXIMAL, smoothing)
+        missing: list[Scalar] = []
+        for k, (cone, kept, slope) in enumerate(zip(self.cones, fixed.cones, slopes, strict=True)):
+            now = [changed(w) for w in self.velocities(k, V, impulses)]
+            w = [a + row.of(V_changes) for a, row in zip(now, kept.rows, strict=True)]
+            normal = 1.0 if cone.follows is None else impulses[self.starts[cone.follows]]
+            bound = changed(cone.least) if cone.kind == "half_line" else changed(cone.radius) * normal
+            missing += [a - u * bound for a, u in zip(slope.times_D(w), slope.bound, strict=True)]
+        change, y = fixed._answered(slopes, missing)
+        if not own_pulls:  # without what is on the diagonal: once more
+            left = [a - PROXIMAL * x for a, x in zip(missing, change, strict=True)]
+            change, y = fixed._answered(slopes, left)
+        V_all = [a + _dot_sparse(line, y) for a, line in zip(V_changes, fixed.Lambda, strict=True)]
+        return change, V_all, y
+
+    def _cone_slopes(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float, smoothing: float = 0.0
+    ) -> list[ConeSlope]:
         """The slopes of all projections."""
         found = []
         for k, (cone, start) in enumerate(zip(self.cones, self.starts, strict=True)):
@@ -266,46 +340,75 @@ class Response:
             w = self.velocities(k, V, impulses)
             at = [impulses[start + j] - w[j] * inverse for j in range(len(w))]
             normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 1.0
-            found.append(ConeSlope.of(cone, at, normal, inverse, proximal))
+            found.append(ConeSlope.of(cone, at, normal, inverse, proximal, smoothing))
         return found
 
 
 @dataclass(frozen=True)
 class ConeSlope:
-    """The slope of a cone's projection, D = ratio (I - u u*), and of its bound by the normal, μ u.
+    """The slope of a cone's projection, D = ratio (I - u u*) + stay u u*, and by its bound, the least or the radius.
 
-    A = (1 + proximal) I - D has the inverse ``across`` I + (``along`` - ``across``) u u*.
+    A = (1 + proximal) I - D, with a row's compliance, has the inverse ``across`` I + (``along`` - ``across``) u u*.
     """
 
     ratio: Scalar
+    stay: Scalar
     unit: tuple[Scalar, ...] | None
     """The direction of slip u, zero where it sticks; None for cones of one row that have no such."""
     bound: tuple[Scalar, ...]
-    """μ u: how the bound of each row follows the normal."""
+    """How each row follows the bound of the cone."""
+    follow: tuple[Scalar, ...]
+    """How each row follows the normal: μ times that."""
     across: Scalar
     along: Scalar
     step: Scalar
     """1/ℓ."""
+    proximal: float
+    give: Scalar = 0.0
+    """R/ℓ."""
 
     @classmethod
-    def of(cls, cone: Cone, at: Sequence[Scalar], normal: Scalar, step: Scalar, proximal: float) -> ConeSlope:
-        """At an argument λ - w/ℓ of the projection."""
+    def of(
+        cls,
+        cone: Cone,
+        at: Sequence[Scalar],
+        normal: Scalar,
+        step: Scalar,
+        proximal: float,
+        smoothing: float = 0.0,
+    ) -> ConeSlope:
+        """At an argument x = λ - w/ℓ of the projection.
+
+        With a ``smoothing`` σ, N s, the slopes on both sides of a bound are blended: with e the excess of x over the
+        bound, b = (1 + e/√(e² + σ²))/2 of the one and 1 - b of the other.
+        """
         none = (0.0,) * len(at)
+        give = cone.compliance * step
         if cone.kind != "disk":
             held = True if cone.kind == "line" else at[0] > cone.least
-            a, b = 1.0 / proximal, 1.0 / (1.0 + proximal)
-            return cls(where(held, 1.0, 0.0), None, none, where(held, a, b), where(held, a, b), step)
+            if smoothing and cone.kind != "line":
+                ratio = _blend(at[0] - cone.least, smoothing)
+                across = 1.0 / (1.0 + proximal - ratio * (1.0 - give))
+            else:
+                ratio, across = where(held, 1.0, 0.0), where(held, 1.0 / (proximal + give), 1.0 / (1.0 + proximal))
+            return cls(ratio, ratio, None, (1.0 - ratio,), none, across, across, step, proximal, give)
         reach = cone.radius * normal
         length = sqrt(maximum(_square(at), _TINY))
-        slips = length > reach
-        ratio = where(slips, reach / length, 1.0)
-        unit = tuple(where(slips, x / length, 0.0) for x in at)
-        bound = tuple(cone.radius * u for u in unit) if cone.follows is not None else none
-        if len(at) == 1:
-            ratio = where(slips, 0.0, 1.0)
+        if smoothing:
+            slip = _blend(length - reach, smoothing)
+            stay = 1.0 - slip
+            ratio = stay + slip * minimum(reach / length, 1.0) if len(at) > 1 else stay
+            unit, bound = tuple(x / length for x in at), tuple(slip * x / length for x in at)
+        else:
+            slips = length > reach
+            ratio, stay = (where(slips, reach / length, 1.0), 0.0) if len(at) > 1 else (where(slips, 0.0, 1.0),) * 2
+            unit = bound = tuple(where(slips, x / length, 0.0) for x in at)
+        follow = tuple(cone.radius * u for u in bound) if cone.follows is not None else none
+        if len(at) == 1 and not smoothing:
             across = where(slips, 1.0 / (1.0 + proximal), 1.0 / proximal)
-            return cls(ratio, None, bound, across, across, step)
-        return cls(ratio, unit, bound, 1.0 / (1.0 + proximal - ratio), 1.0 / (1.0 + proximal), step)
+            return cls(ratio, stay, None, bound, follow, across, across, step, proximal)
+        across, along = 1.0 / (1.0 + proximal - ratio), 1.0 / (1.0 + proximal - stay)
+        return cls(ratio, stay, unit if len(at) > 1 else None, bound, follow, across, along, step, proximal)
 
     def _split(self, x: Sequence[Scalar], across: Scalar, along: Scalar) -> list[Scalar]:
         """across x + (along - across) u (u*x)."""
@@ -319,11 +422,16 @@ class ConeSlope:
 
     def times_D(self, x: Sequence[Scalar]) -> list[Scalar]:
         """D x/ℓ."""
-        return self._split(x, self.ratio * self.step, 0.0)
+        return self._split(x, self.ratio * self.step, 0.0 if is_zero(self.stay) else self.stay * self.step)
+
+    def times_A(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """A x."""
+        across, along = (1.0 + self.proximal - part * (1.0 - self.give) for part in (self.ratio, self.stay))
+        return self._split(x, across, along)
 
     def inverse(self, x: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
         """A⁻¹ x, where the normal's part of the solution is known."""
-        moved = [a + b * normal for a, b in zip(x, self.bound, strict=True)]
+        moved = [a + b * normal for a, b in zip(x, self.follow, strict=True)]
         return self._split(moved, self.across, self.along)
 
     def times_C(self, cone: Cone, slopes: Sequence[ConeSlope], cones: Sequence[Cone]) -> list[dict[int, Scalar]]:
@@ -347,6 +455,16 @@ class ConeSlope:
         cone = cones[k]
         normal = 0.0 if cone.follows is None else slopes[cone.follows].solved(F, starts, slopes, cones)[0]
         return self.inverse(F[starts[k] : starts[k] + len(cone.rows)], normal)
+
+
+def changed(x: Scalar) -> Scalar:
+    """The change of a number: its value is zero, its derivative that of the number."""
+    return x - hold(x)
+
+
+def _blend(excess: Scalar, width: float) -> Scalar:
+    """From 0 below a bound to 1 above it, over a width."""
+    return 0.5 * (1.0 + excess / sqrt(excess * excess + width * width))
 
 
 def _dot_sparse(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:

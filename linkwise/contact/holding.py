@@ -65,7 +65,8 @@ class Holding:
         if not self.pulls.count:
             return Lambda
         self.across = [row[: self.first] for row in Lambda[self.first :]]
-        self.factored = Multipliers([row[self.first :] for row in Lambda[self.first :]], sure=not self.closes)
+        self.block = [row[self.first :] for row in Lambda[self.first :]]
+        self.factored = Multipliers(self.block, sure=not self.closes)
         held = [self.factored.solve([row[j] for row in self.across]) for j in n]
         return [[_less(Lambda[i][j], [row[i] for row in self.across], held[j]) for j in n] for i in n]
 

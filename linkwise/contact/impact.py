@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.sweeps import each
 from linkwise.contact.cones import Response
+from linkwise.contact.implicit import Solution
 from linkwise.contact.step import MiddleOfStep
 from linkwise.contact.touching import PlacedPoint, Touch
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Scalar, hold, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -53,14 +54,15 @@ def impact(
 ) -> Impact:
     """The velocity after an impact at a configuration q with the velocity v."""
     now = _Instant(tree, touches, q, v, 0.0, None, (), constraints, t)
-    still = each(tree, lambda link: [0.0] * link.joint.nv)
-    V0, nothing = now.held_still(), [0.0] * len(now.pulled.rows)
+    if any(hold(x) is not x for x in (*q, *v)):  # what is differentiated
+        now.solution = Solution(now, [0.0] * tree.nv, None)
+    still, at_rest = each(tree, lambda link: [0.0] * link.joint.nv), [0.0] * tree.nv
     response = Response(now.cones(0.0), now.Lambda)
-    V, found = response.solved(V0, nothing, rules)
+    end = now.solved(response, now.held_still(), [0.0] * len(now.pulled.rows), still, at_rest, rules)
     if now.expanding:
-        response = Response(now.expansion(found), now.Lambda)
-        V, found = response.solved(V, found, rules)
-    return Impact([a + b for a, b in zip(v, now.moved(still, found), strict=True)], found)
+        response = Response(now.expansion(end.impulses), now.Lambda)
+        end = now.solved(response, end.V, end.impulses, still, at_rest, rules)
+    return Impact(end.v, end.impulses)
 
 
 class _Instant(MiddleOfStep):

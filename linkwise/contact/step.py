@@ -24,20 +24,22 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
+from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.mimics import of_freedoms, own_efforts
 from linkwise.algorithms.pulls import joined
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
-from linkwise.algorithms.sweeps import Field, configured, each, generalized, outward
+from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
+from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, hold, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -137,20 +139,33 @@ def accounted_step(
 ) -> AccountedStep:
     """The same with an account of energy; what of it nobody asks for is not computed in compiled functions."""
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
-    V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
-    cones = middle.cones(rules.recovery)
-    response = Response(cones, middle.Lambda)
-    V, found = response.solved(response.pushed(V0, impulses), impulses, rules)
+    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
+        middle.solution = Solution(middle, tau, f_ext)
+    V0, nu, mean = middle.free_motion(tau, impulses, f_ext, rules.passes)
+    response = Response(middle.cones(rules.recovery), middle.Lambda)
+    end = middle.solved(response, response.pushed(V0, impulses), impulses, nu, mean, rules)
     if middle.expanding:
-        response = Response(middle.expansion(found), middle.Lambda)
-        V, found = response.solved(V, found, rules)
-    q_new, v_new, gaps = middle.end(nu, V, found)
-    end = ContactStep(q_new, v_new, found, gaps, middle.residuals(response, V, found), middle.overflow)
-    return AccountedStep(end, middle.work(response, V, found), *middle.ways())
+        response = Response(middle.expansion(end.impulses), middle.Lambda)
+        end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
+    q_new, v_new, gaps = middle.end(end)
+    residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
+    last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
+    return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())
+
+
+class Velocities(NamedTuple):
+    """Velocities in the axes of the middle, those along the pulls, and the impulses that lead to them."""
+
+    v: list[Scalar]
+    V: list[Scalar]
+    impulses: list[Scalar]
 
 
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
+
+    solution: Solution | None = None
+    """How solutions depend on what they are solutions of; only where that is asked for."""
 
     def __init__(
         self,
@@ -188,19 +203,34 @@ class MiddleOfStep:
         self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
         """J v at the start, along each pull of contacts and joints."""
 
-    def free_motion(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> tuple[list[Scalar], Field[Any]]:
-        """Velocities along the pulls without impulses, and the innovations ν that they come from."""
+    def free_motion(
+        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
+    ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
+        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄."""
         mean = self.v
         for left in reversed(range(passes)):
-            turning = carry_rates(self.tree, mean)
-            b = needed_forces(self.tree, self.q, mean, turning, f_ext)
+            b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             if left:
-                moved = self.moved(nu, impulses, 0.5)
-                mean = [a + b for a, b in zip(self.v, moved, strict=True)]
+                pushed = self.pushed(nu, impulses)
+                found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
+                mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         gained, held = self._gained(nu)
         felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
-        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
+        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu, mean
+
+    def solved(
+        self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
+    ) -> Velocities:
+        """The solution of all cones, found from some V and impulses."""
+        V, found = response.solved(V, impulses, rules)
+        pushed = self.pushed(nu, found)
+        v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
+        if self.solution is None:
+            return Velocities(v, V, found)
+        kept = self.pushed(nu, [hold(x) for x in found])
+        width = rules.smoothing if rules.backward == "smooth" else 0.0
+        return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
         """The hJ𝓜⁻¹(τ - c) = hε*ν along the pulls of contacts and joints, and along those that hold."""
@@ -211,8 +241,8 @@ class MiddleOfStep:
         gained = [self.h * x for x in total]
         return gained[: len(self.before)], gained[len(self.before) :]
 
-    def moved(self, nu: Field[Any], impulses: Flat, fraction: float = 1.0) -> list[Scalar]:
-        """The change of v, [I - HψK]*(hν + D⁻¹εC*λ), or a fraction of it."""
+    def pushed(self, nu: Field[Any], impulses: Flat) -> list[Scalar]:
+        """Impulses along all pulls: C*λ, and those that hold."""
         pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
         of_contacts = len(self.pulled.rows)
         for row, x in zip(self.pulled.rows, impulses[:of_contacts], strict=True):
@@ -220,7 +250,11 @@ class MiddleOfStep:
                 pushed[k] = pushed[k] + c * x
         pushed = [*pushed, *impulses[of_contacts:]]
         if self.holding.pulls.count:
-            pushed += self.holding.impulses(self._gained(nu)[1], pushed)
+            pushed += [hold(x) for x in self.holding.impulses(self._gained(nu)[1], pushed)]
+        return pushed
+
+    def moved(self, nu: Field[Any], pushed: Flat, fraction: float = 1.0) -> list[Scalar]:
+        """The change of v for impulses P along all pulls, [I - HψK]*(hν + D⁻¹εP), or a fraction of it."""
 
         def both(link: Link) -> list[Scalar]:
             found = []
@@ -335,10 +369,9 @@ class MiddleOfStep:
         ]
         return self.all_cones
 
-    def end(self, nu: Field[Any], V: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """The q⁺, v⁺ and gaps that impulses lead to."""
-        h = self.h
-        v_new = [a + b for a, b in zip(self.v, self.moved(nu, impulses), strict=True)]
+    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The q⁺, v⁺ and gaps that velocities lead to."""
+        h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
         closed = self.holding.closes
         rates = []
@@ -408,27 +441,6 @@ def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, clos
     if closed:
         return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
     return room / (overshoot + CLOSE)
-
-
-def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
-    """The configuration reached with a motion dv whose velocity is carried along with turning axes."""
-    return configured(tree, each(tree, lambda link: link.joint.carry(link.coordinates(q), link.rates(dv))))
-
-
-def carry_rates(tree: Tree, v: Flat) -> list[Scalar]:
-    """How fast velocities change while they are carried along."""
-    return of_freedoms(tree, each(tree, lambda link: list(link.joint.carry_rate(link.rates(v)))))
-
-
-def carried(tree: Tree, v: Flat, turn: Flat) -> list[Scalar]:
-    """Velocities written in the axes that joints reach with a motion ``turn``."""
-    return generalized(tree, each(tree, lambda link: _own_carried(link, v, turn)))
-
-
-def _own_carried(link: Link, v: Flat, turn: Flat) -> list[Scalar]:
-    if link.is_mimic:
-        return [0.0] * link.joint.nv
-    return list(link.joint.carried(link.rates(v), link.rates(turn)))
 
 
 def _stiffened(tree: Tree, implicit: Flat) -> Tree:

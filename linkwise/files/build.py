@@ -57,7 +57,19 @@ class Builder(Protocol[ModelT_co]):
         """Add a named frame to a body."""
 
     def add_closure(
-        self, name: str, body_a: str, placement_a: Any, body_b: str, placement_b: Any, *, joint: Any
+        self,
+        name: str,
+        body_a: str,
+        placement_a: Any,
+        body_b: str,
+        placement_b: Any,
+        *,
+        joint: Any,
+        limits: JointLimits | Sequence[JointLimits] | None,
+        damping: float | Sequence[float],
+        friction: float | Sequence[float],
+        stiffness: float | Sequence[float],
+        rest: float | Sequence[float],
     ) -> Any:
         """Close a loop between two bodies or frames."""
 
@@ -181,7 +193,17 @@ def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterato
 
 def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> None:
     builder.add_closure(
-        joint.name, joint.parent, joint.placement, joint.child, joint.joint_frame, joint=joint_of(joint)
+        joint.name,
+        joint.parent,
+        joint.placement,
+        joint.child,
+        joint.joint_frame,
+        joint=joint_of(joint),
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        stiffness=joint.stiffness,
+        rest=joint.rest,
     )
 
 

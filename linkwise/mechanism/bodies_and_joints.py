@@ -190,7 +190,10 @@ class Named(tuple[NamedT, ...]):
     def _kind(self) -> str:
         """The word for an element in messages."""
         kinds = {type(element).__name__.removesuffix("Instance").lower() for element in self}
-        return {"relation": "closure"}.get(*kinds, *kinds) if len(kinds) == 1 else "closure" if kinds else "element"
+        if len(kinds) != 1:
+            return "closure" if kinds else "element"
+        (kind,) = kinds
+        return {"relation": "closure", "closurefreedoms": "closure"}.get(kind, kind)
 
 
 def rows(X: Pose | FloatArray) -> Pose:

@@ -16,7 +16,7 @@ from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
 from linkwise.mechanism.closures import Closure, Relation
-from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of
+from linkwise.mechanism.closures.attach import checked_numbers, checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
 from linkwise.mechanism.fields import Field
@@ -273,6 +273,11 @@ class Builder:
         joint: Joint | Closure,
         node_a: str | int | None = None,
         node_b: str | int | None = None,
+        limits: JointLimits | Sequence[JointLimits] | None = None,
+        damping: float | Sequence[float] = 0.0,
+        friction: float | Sequence[float] = 0.0,
+        stiffness: float | Sequence[float] = 0.0,
+        rest: float | Sequence[float] = 0.0,
     ) -> None:
         """Close a loop: hold a frame a on one body and a frame b on another together, but for what a joint leaves free.
 
@@ -290,8 +295,13 @@ class Builder:
                 your own.
             node_a: of a flexible body a, the node that ``placement_a`` starts from, by name or number; else its root.
             node_b: likewise of body b.
+            limits, damping, friction, stiffness, rest: of the freedoms that a joint type leaves, as in
+                :meth:`add_body`: they act as those of a joint in the tree. Their coordinates are
+                ``model.constraints.coordinates(q)``; of a turn, within half a turn of the middle of its limits, or of
+                its rest.
         """
         name = str(name)
+        closure = named_closure(name, joint)
         self._closing.append(
             partial(
                 Mechanism.with_closure,
@@ -300,9 +310,10 @@ class Builder:
                 placement_a=checked_placement(name, "a", placement_a),
                 body_b=body_b,
                 placement_b=checked_placement(name, "b", placement_b),
-                joint=named_closure(name, joint),
+                joint=closure,
                 node_a=node_a,
                 node_b=node_b,
+                **checked_numbers(name, closure, limits, damping, friction, stiffness, rest),
             )
         )
 

@@ -15,7 +15,7 @@ from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
 from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
-from linkwise.mechanism.equipment import fitted_drives, fitted_fields, fitted_sensors
+from linkwise.mechanism.equipment import closing_joint, fitted_drives, fitted_fields, fitted_sensors
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.materials import Material
 
@@ -145,10 +145,11 @@ class ChangedCopies:
         joint: Joint | Closure,
         node_a: Any = None,
         node_b: Any = None,
+        **numbers: Any,
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
         sides = (body_a, placement_a, body_b, placement_b)
-        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b))
+        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b, **numbers))
 
     def with_coupling(
         self,
@@ -166,6 +167,18 @@ class ChangedCopies:
         from linkwise.mechanism.parameters import check_names
 
         gone = self.closures[name]
+        held = [
+            each.name
+            for each in (*self.actuators, *self.springs)
+            if gone.name in getattr(each.transmission, "joints", ())
+        ]
+        held += [each.name for each in self.sensors if each.target == gone.name]
+        if held and closing_joint(self._mechanism, gone.name) is not None:
+            raise ModelError(
+                f"closure {name!r} cannot be taken away: others act along it or read it",
+                got=", ".join(map(repr, held)),
+                do="take them away first: with_equipment(actuators=..., springs=..., sensors=...)",
+            )
         left = replace(self, closures=tuple(c for c in self.closures if c is not gone))
         check_names(left._mechanism, self._parameter_names)  # lest one of them be a number of the closure that is gone
         return left

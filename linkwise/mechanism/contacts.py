@@ -71,6 +71,10 @@ class ContactRules:
         joint_limits: whether joints stop at the ends of their ranges, as rigid as contacts: a row for each.
         joint_friction: whether dry friction of joints is exact, so that they stand still: a row for each.
             Simulations choose both by their :class:`JointRules`.
+        backward: derivatives of steps: ``"exact"``, those of the solution, at its kinks those of one side; or
+            ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
+            descent sees a contact before it is made. Steps themselves are the same.
+        smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
     """
 
     solver: Literal["auto", "dual", "primal"] = "auto"
@@ -85,6 +89,8 @@ class ContactRules:
     friction_speed: float = 1e-3
     joint_limits: bool = False
     joint_friction: bool = False
+    backward: Literal["exact", "smooth"] = "exact"
+    smoothing: float = 1e-3
 
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):
@@ -96,6 +102,10 @@ class ContactRules:
         for name, unit in (("recovery", "m/s"), ("overlap", "m")):
             if not getattr(self, name) >= 0.0:
                 raise InputError(f"{name} is negative", got=repr(getattr(self, name)), allowed=f"0 {unit} or more")
+        if self.backward not in ("exact", "smooth"):
+            raise InputError("no such derivatives of steps", got=repr(self.backward), allowed="exact, smooth")
+        if not self.smoothing > 0.0:
+            raise InputError("smoothing is no impulse", got=repr(self.smoothing), allowed="more than 0 N s")
         if not self.friction_speed > 0.0:
             raise InputError("friction_speed is no speed", got=repr(self.friction_speed), allowed="more than 0 m/s")
 

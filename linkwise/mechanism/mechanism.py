@@ -10,7 +10,12 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
 from linkwise.mechanism.changed_copies import ChangedCopies
-from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.closures.instances import (
+    ClosureFreedoms,
+    ClosureInstance,
+    RelationInstance,
+    freedoms_of_closures,
+)
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.contacts import ContactScene
@@ -115,6 +120,11 @@ class Mechanism(ChangedCopies, PerFreedom):
     def mass(self) -> float:
         """Mass of all moving bodies in kg."""
         return sum(body.mass for body in self.bodies)
+
+    @cached_property
+    def _closure_freedoms(self) -> Named[ClosureFreedoms]:
+        """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
+        return Named(freedoms_of_closures(self.closures))
 
     def frame(self, name: str, node: Any = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.

@@ -21,12 +21,24 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import JointTransmission, Spring
+from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import Methods
 from linkwise.model.memory import Memory
-from linkwise.model.transmissions import MovingFrames, add_pulled, add_wrench, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import (
+    MovingFrames,
+    add_forces,
+    add_pulled,
+    add_wrench,
+    closure_forces,
+    joint_forces,
+    length,
+    pushed_by_closures,
+    speed,
+    wrenches,
+)
 from linkwise.spatial.scalar import Scalar, is_zero, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
@@ -102,6 +114,7 @@ class PassiveForces:
             or any(self._acts(spring) for spring in self.model.springs)
             or bool(self.fields)
             or self.touches
+            or bool(self._closing)
         )
 
     def _acts(self, spring: Spring) -> bool:
@@ -111,10 +124,22 @@ class PassiveForces:
             or (self.friction and spring.friction)
         )
 
-    def at_joints(self, q: Flat, v: Flat, p: Any = None) -> dict[str, list[Scalar]]:
-        """Joint forces (nv) of what acts along joints, by their cause.
+    @cached_property
+    def _closing(self) -> list[ClosureFreedoms]:
+        """The closures along whose freedoms something acts."""
+        return [
+            each
+            for each in self.model._closure_freedoms
+            if (self.springs and any(each.closure.stiffness))
+            or (self.damping and any(each.closure.damping))
+            or (self.friction and any(each.closure.friction))
+        ]
 
-        A joint that follows another moves m times as fast as that one and acts on it m times as hard.
+    def at_joints(self, q: Flat, v: Flat, p: Any = None, active: Flat | None = None) -> dict[str, list[Scalar]]:
+        """Joint forces (nv) of what acts along joints, by their cause; those that close loops included.
+
+        A joint that follows another moves m times as fast as that one and acts on it m times as hard. ``active`` has a
+        number for each closure, 1 in force and 0 released; all are in force if not given.
         """
         nv = self.model.nv
         found: dict[str, list[Scalar]] = {cause: [0.0] * nv for cause in CAUSES}
@@ -130,13 +155,37 @@ class PassiveForces:
                     friction[i] = friction[i] - tanh(v[i] * (m / self.friction_speed)) * (f * m)
         for stiffness, rate, i, stretch in self._stretched(q):
             springs[i] = springs[i] - stretch * (stiffness * rate)
-        places = MovingFrames(self.model, q, v, p)
+        places = MovingFrames(self.model, q, v, p, active)
+        along: dict[str, dict[str, list[Scalar]]] = {}
         for spring in self.model.springs:
             if isinstance(spring.transmission, JointTransmission):
                 for cause, pull in self._pulls(spring, places):
                     joint_forces(self.model, spring.transmission, pull, found[cause])
+                    closure_forces(self.model, spring.transmission, pull, along.setdefault(cause, {}))
+        for cause, forces in self._at_closures(places, along).items():
+            if forces:
+                found[cause] = [a + b for a, b in zip(found[cause], pushed_by_closures(places, forces), strict=True)]
         if self.touches:
             found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
+        return found
+
+    def _at_closures(
+        self, places: MovingFrames, found: dict[str, dict[str, list[Scalar]]]
+    ) -> dict[str, dict[str, list[Scalar]]]:
+        """For each cause and the name of a closure, the forces along its freedoms, added to those found before."""
+        for each in self._closing:
+            closure, rate = each.closure, list(places.closure_velocities[each.v_slice])
+            laws: dict[str, list[Scalar]] = {}
+            if self.springs and any(closure.stiffness):
+                own_x = zip(closure.stiffness, closure.rest, places.closure_coordinates[each.q_slice], strict=True)
+                laws["springs"] = [(a - rest) * (-k) for k, rest, a in own_x]
+            if self.damping and any(closure.damping):
+                laws["damping"] = [b * (-d) for d, b in zip(closure.damping, rate, strict=True)]
+            if self.friction and any(closure.friction):
+                smooth = 1.0 / self.friction_speed
+                laws["friction"] = [tanh(b * smooth) * (-f) for f, b in zip(closure.friction, rate, strict=True)]
+            for cause, forces in laws.items():
+                add_forces(found.setdefault(cause, {}), closure.name, forces)
         return found
 
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
@@ -176,16 +225,24 @@ class PassiveForces:
             first = [a + b for a, b in zip(first, own, strict=True)]
         return first
 
-    def energy(self, q: Flat, p: Any = None) -> Scalar:
-        """½ Σ k d² of all springs and of all compliant contacts, and what lifting by compensation has given, in J."""
+    def energy(self, q: Flat, p: Any = None, active: Flat | None = None) -> Scalar:
+        """½ Σ k d² of all springs and of all compliant contacts, and what lifting by compensation has given, in J.
+
+        Springs along closures that are released (``active`` 0) hold none.
+        """
         total: Scalar = 0.0
+        stretched = [each for each in self._closing if self.springs and any(each.closure.stiffness)]
+        places = MovingFrames(self.model, q, None, p, active)
+        for each in stretched:
+            own = zip(each.closure.stiffness, each.closure.rest, places.closure_coordinates[each.q_slice], strict=True)
+            on = 1.0 if active is None else active[each.number]
+            total = sum(((x - rest) * (x - rest) * (0.5 * k) * on for k, rest, x in own if k), total)
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
-        places = MovingFrames(self.model, q, None, p)
         for spring in self.model.springs if self.springs else ():
             if spring.stiffness:
                 d = self._stretch(spring, places)
-                total = total + d * d * (0.5 * spring.stiffness)
+                total = total + d * d * (0.5 * spring.stiffness) * places.in_force(spring.transmission)
         gravity = Values(self.model, p).gravity(self.model.gravity)
         for field in self.fields:
             if isinstance(field, GravityCompensation):
@@ -206,12 +263,13 @@ class PassiveForces:
 
     def _pulls(self, spring: Spring, places: MovingFrames) -> Iterator[tuple[str, Scalar]]:
         """The forces along its transmission of a spring across joints, by cause."""
+        on = places.in_force(spring.transmission)
         if self.springs and spring.stiffness:
-            yield "springs", self._stretch(spring, places) * (-spring.stiffness)
+            yield "springs", self._stretch(spring, places) * (-spring.stiffness) * on
         if self.damping and spring.damping:
-            yield "damping", speed(places, spring.transmission) * (-spring.damping)
+            yield "damping", speed(places, spring.transmission) * (-spring.damping) * on
         if self.friction and spring.friction:
-            yield "friction", tanh(speed(places, spring.transmission) / self.friction_speed) * (-spring.friction)
+            yield "friction", tanh(speed(places, spring.transmission) / self.friction_speed) * (-spring.friction) * on
 
     def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
         """How far beyond its slack."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import FrameTransmission, JointTransmission, PathTransmission, Transmission
+from linkwise.mechanism.equipment import closing_joint
 from linkwise.mechanism.wrapping import Wrap
+from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 if TYPE_CHECKING:
+    from linkwise.mechanism.closures.instances import ClosureFreedoms
     from linkwise.model.model import Model
 
 Vector = Any  # an object array or a sequence of scalars
@@ -31,17 +35,25 @@ class Stretch(NamedTuple):
 
 
 class MovingFrames:
-    """Where frames are in one state and how they move, each found once.
+    """Where frames and joints are in one state and how they move, each found once.
 
     Args:
         model: the mechanism.
         q: configuration (nq).
         v: velocity (nv); none where nothing is asked about speeds.
         p: the model's own run-time parameters, None for the nominal ones.
+        active: for each closure 1 where it is in force and 0 where it is released; None where all are in force.
     """
 
-    def __init__(self, model: Model, q: Vector, v: Vector | None = None, p: Vector | None = None) -> None:
-        self.model, self.q, self.v, self.p = model, q, v, p
+    def __init__(
+        self,
+        model: Model,
+        q: Vector,
+        v: Vector | None = None,
+        p: Vector | None = None,
+        active: Vector | None = None,
+    ) -> None:
+        self.model, self.q, self.v, self.p, self.active = model, q, v, p, active
         self._poses: dict[str, Any] = {}
         self._twists: dict[str, Any] = {}
         self._stretched: dict[PathTransmission, Stretch] = {}
@@ -77,6 +89,44 @@ class MovingFrames:
                 found = np.concatenate([whole[:3], whole[3:] + np.cross(whole[:3], arm)])
             self._twists[name] = found
         return self._twists[name]
+
+    @cached_property
+    def closure_coordinates(self) -> Any:
+        """Those of all closures that leave freedoms, one after the other."""
+        return self.model._run("closure_coordinates", scalar_array(self.q), p=self.p)
+
+    @cached_property
+    def closure_velocities(self) -> Any:
+        """Those along all freedoms of closures, one after the other."""
+        return self.model._run("closure_velocities", scalar_array(self.q), scalar_array(self.v), p=self.p)
+
+    def coordinates(self, name: str) -> list[Scalar]:
+        """Of a joint, of the tree or one that closes a loop, a number for each freedom; of a ball joint, log q."""
+        closing = closing_joint(self.model, name)
+        if closing is not None:
+            kind, mimic, own = closing.joint, None, list(self.closure_coordinates[closing.q_slice])
+        else:
+            joint = self.model.joints[name]
+            kind, mimic, own = joint.type, joint.mimic, list(self.q[joint.q_slice])
+        if kind.nq != kind.nv:
+            own = list(kind.difference(kind.neutral(), own))
+        return [x * mimic.multiplier + mimic.offset for x in own] if mimic else own
+
+    def rates(self, name: str) -> list[Scalar]:
+        """The velocities of a joint, of the tree or one that closes a loop."""
+        closing = closing_joint(self.model, name)
+        if closing is not None:
+            return list(self.closure_velocities[closing.v_slice])
+        joint, v = self.model.joints[name], cast("Sequence[Scalar]", self.v)
+        return [x * joint.mimic.multiplier if joint.mimic else x for x in v[joint.v_slice]]
+
+    def in_force(self, transmission: Transmission) -> Scalar:
+        """1; 0 where a closure that a transmission goes along is released, which pulls nothing then."""
+        active, found = self.active, cast("Scalar", 1.0)
+        if active is not None:
+            for each in closures_along(self.model, transmission):
+                found = found * active[each.number]
+        return found
 
     def stretch(self, way: PathTransmission) -> Stretch:
         """The length of a tendon through space, and what it pulls."""
@@ -143,14 +193,8 @@ def length(places: MovingFrames, transmission: Transmission) -> Scalar:
         return places.stretch(transmission).length
     total: Scalar = 0.0
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
-        joint = places.model.joints[name]
-        own = list(places.q[joint.q_slice])
-        m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        if joint.nq != joint.nv:
-            own = list(joint.type.difference(joint.type.neutral(), own))
-        for g, x in zip(gear, own, strict=True):
-            if g:
-                total = total + (x * m + offset if joint.mimic else x) * g
+        for g, x in zip(gear, places.coordinates(name), strict=True):
+            total = total + x * g if g else total
     return total
 
 
@@ -158,12 +202,9 @@ def speed(places: MovingFrames, transmission: Transmission) -> Scalar:
     """l̇."""
     total: Scalar = 0.0
     if isinstance(transmission, JointTransmission):
-        v: Any = places.v
         for name, gear in transmission.gears:
-            joint = places.model.joints[name]
-            m = joint.mimic.multiplier if joint.mimic else 1.0
-            for g, x in zip(gear, v[joint.v_slice], strict=True):
-                total = total + x * (g * m) if g else total
+            for g, x in zip(gear, places.rates(name), strict=True):
+                total = total + x * g if g else total
         return total
     if isinstance(transmission, PathTransmission):
         for on, wrench in places.stretch(transmission).pulls.items():
@@ -177,13 +218,43 @@ def speed(places: MovingFrames, transmission: Transmission) -> Scalar:
 
 
 def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: list[Scalar]) -> None:
-    """Add what the joints feel to nv numbers."""
+    """Add what the joints of the tree feel to nv numbers."""
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        if closing_joint(model, name) is not None:
+            continue
         joint = model.joints[name]
         m = joint.mimic.multiplier if joint.mimic else 1.0
         for i, g in enumerate(gear, joint.v_slice.start):
             if g:
                 tau[i] = tau[i] + force * (g * m)
+
+
+def closures_along(model: Model, transmission: Transmission) -> list[ClosureFreedoms]:
+    """The freedoms of the closures that a transmission goes along."""
+    names = transmission.joints if isinstance(transmission, JointTransmission) else ()
+    return [each for each in (closing_joint(model, name) for name in names) if each is not None]
+
+
+def closure_forces(model: Model, transmission: Transmission, force: Scalar, found: dict[str, list[Scalar]]) -> None:
+    """Add what the freedoms of closures feel, by the closures' names."""
+    gears = dict(transmission.gears) if isinstance(transmission, JointTransmission) else {}
+    for each in closures_along(model, transmission):
+        add_forces(found, each.name, [force * g for g in gears[each.name]])
+
+
+def add_forces(found: dict[str, list[Scalar]], name: str, more: Sequence[Scalar]) -> None:
+    """Add forces along the freedoms of a closure to those that it feels."""
+    found[name] = [a + b for a, b in zip(found[name], more, strict=True)] if name in found else list(more)
+
+
+def pushed_by_closures(places: MovingFrames, forces: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+    """The joint forces (nv) of forces along the freedoms of closures in force, by the closures' names."""
+    model, active = places.model, places.active
+    along: list[Scalar] = [0.0] * sum(each.joint.nv for each in model._closure_freedoms)
+    for name, own in forces.items():
+        each = model._closure_freedoms[name]
+        along[each.v_slice] = own if active is None else [f * active[each.number] for f in own]
+    return list(model._run("closure_efforts", scalar_array(places.q), scalar_array(along), p=places.p))
 
 
 def wrenches(places: MovingFrames, transmission: Transmission) -> dict[str, list[Scalar]]:

@@ -148,11 +148,11 @@ class PickOff(Atom):
 
 
 @final
-class ClosureRows(Atom):
-    """A: what the constraints ask of the motions at the points of closure (Rodriguez 1989 eq. 2.16)."""
+class WrittenOut(Atom):
+    """An operator given as a matrix: A, what closures ask of their points (Rodriguez 1989 eq. 2.16), or M̂."""
 
-    def __init__(self, engine: Engine, matrix: Array, rows: Space, cols: Space) -> None:
-        super().__init__(engine, "A", rows, cols)
+    def __init__(self, engine: Engine, word: str, matrix: Array, rows: Space, cols: Space) -> None:
+        super().__init__(engine, word, rows, cols)
         self.matrix = matrix
 
     def forward(self, x: Value) -> Value:

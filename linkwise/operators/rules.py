@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from linkwise.operators.state import Operators
 
 Use = Literal["simplify", "inverse", "derive"]
-Need = Literal["no rotor inertia", "no branches", "closures"]
+Need = Literal["no rotor inertia", "no branches", "closures", "velocity"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,8 @@ class Rule:
     """The identity in the papers' letters."""
     use: Use = "simplify"
     needs: Need | None = None
+    proof: tuple[str, ...] = ()
+    """Expressions between the two sides, each equal to the one before."""
 
     def holds_for(self, ops: Operators) -> bool:
         """Whether the rule may be used on this mechanism."""
@@ -55,6 +57,7 @@ class Rule:
             "no rotor inertia": lambda: not ops.has_armature,
             "no branches": lambda: not ops.has_branches,
             "closures": lambda: ops.has_closures,
+            "velocity": lambda: ops.has_rates,
         }
         return self.needs is None or holds[self.needs]()
 
@@ -90,6 +93,26 @@ _RULES = (
     Rule("composite_recursion", "Jain 1991 eq. 25", "M + E_φ R E_φ* = R"),
     Rule("composite_residue", "Jain 1991 eq. 26", "R - E_φ R E_φ* = M"),
     Rule("composite_gathered", "Jain 1991 eq. 27", "R + φ~R + Rφ~* = φMφ*"),
+    # Linearised models: M̂ and what it is gathered to.
+    Rule("composite_rates", "Jain 1993 lemma 3.2", "M̂ + E_φ R̂ E_φ* = R̂", "derive", "velocity"),
+    Rule(
+        "composite_rates_gathered", "Jain 1993 lemma 3.2", "φM̂φ* = R̂ + φ~R̂ + R̂φ~*", "derive", "velocity",
+        ("φ[R̂ - E_φR̂E_φ*]φ*", "φR̂φ* - φ~R̂φ~*", "[I + φ~]R̂[I + φ~]* - φ~R̂φ~*"),
+    ),
+    Rule("articulated_rates", "Jain 1993 eq. 4.11", "M̂ + E_ψ P̂ E_φ* = P̂", "derive", "velocity"),
+    Rule(
+        "articulated_rates_gathered", "Jain 1993 lemma 4.6", "ψM̂φ* = ψP̂ + P̂φ~*", "derive", "velocity",
+        ("ψ[P̂ - E_ψP̂E_φ*]φ*", "ψP̂φ* - ψ~P̂φ~*", "ψP̂[I + φ~*] - ψ~P̂φ~*", "ψP̂ + [ψ - ψ~]P̂φ~*"),
+    ),
+    Rule("rate_gain", "Jain 1993 eq. 4.12", "D⁻¹HP̂ = Ĝ*", "derive", "velocity"),
+    Rule(
+        "whitened_rates", "Jain 1993 lemma 4.7", "[I - HψK]HφM̂φ*H* = HψP̂H* + DĜ*φ~*H*", "derive", "velocity",
+        ("HψM̂φ*H*", "H[ψP̂ + P̂φ~*]H*"),
+    ),
+    Rule(
+        "whitened_axes", "Jain 1993 lemma 4.7", "[I - HψK]HφMφ*Ḣ* = HψPḢ* + DG*φ~*Ḣ*", "derive", "velocity",
+        ("HψMφ*Ḣ*", "H[ψP + Pφ~*]Ḣ*"),
+    ),
     # Definitions of the articulated body.
     Rule("joint_inertia", "Jain 1991 eq. 53", "HPH* (+ J_r) = D"),
     Rule("gain", "Jain 1991 eq. 53", "P H* D⁻¹ = G"),
@@ -153,7 +176,7 @@ _RULES = (
         "derive",
         needs="closures",
     ),
-)
+)  # fmt: skip
 
 RULES: dict[str, Rule] = {rule.name: rule for rule in _RULES}
 """All rules by name, in the order in which they are tried."""

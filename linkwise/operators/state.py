@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
+from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.kinematics import Place
 from linkwise.errors import InputError
 from linkwise.joints import Joint
@@ -17,20 +18,22 @@ from linkwise.memoized import cached_property
 from linkwise.operators.array_blocks import ArrayBlocks
 from linkwise.operators.atoms import (
     ClosureAdmittance,
-    ClosureRows,
     Diagonal,
     Omega,
     PickOff,
     Shift,
     Sweep,
     Tilde,
+    WrittenOut,
 )
 from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Blocks, Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.lanes import Lanes
+from linkwise.operators.partition import Partition, partition
 from linkwise.operators.points import Closing, Point, closing, places
+from linkwise.operators.rates import block_diagonal, rate_blocks
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.vectors import Given, Moving, Vector
 from linkwise.spatial.flattening import flatten
@@ -55,12 +58,14 @@ class Operators:
         find: Callable[[str], Place],
         has_velocity: bool,
         close: Callable[[], Closing] | None = None,
+        rates: Callable[[str], Matrix] | None = None,
     ) -> None:
         self.engine = engine
         engine.owner = self
         self._find = find
         self._has_velocity = has_velocity
         self._close = close
+        self._rates = rates
 
     # Composite bodies.
     @cached_property
@@ -187,7 +192,7 @@ class Operators:
                 and motions at a point are in the axes of its frame. The points of closure if left out.
         """
         if points is None:
-            return PickOff(self.engine, self._closing.places, self._closing.points)
+            return PickOff(self.engine, self.closing.places, self.closing.points)
         labels, found = places(points, self._find)
         return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found), of_points=True))
 
@@ -195,6 +200,45 @@ class Operators:
         """J = B*φ*H*, 6c × N: the points' velocities from joint rates (Rodriguez 1989 eq. 2.14), in their frames."""
         jacobian: Operator = self.B(points).T @ self.phi.T @ self.H.T
         return jacobian
+
+    # Linearised models.
+    @cached_property
+    def M_hat(self) -> Operator:
+        """M̂ = ½(Ṁ - Q[MV]), 6n × 6n, block diagonal, M̂V = ṀV (Jain 1993 eq. 2.7)."""
+        return self._rate("M_hat")
+
+    @cached_property
+    def R_hat(self) -> Operator:
+        """R̂ = M̂ + E_φR̂E_φ*, 6n × 6n, block diagonal (Jain 1993 lemma 3.2)."""
+        return self._rate("R_hat")
+
+    @cached_property
+    def P_hat(self) -> Operator:
+        """P̂ = M̂ + E_ψP̂E_φ*, 6n × 6n, block diagonal (Jain 1993 eq. 4.11)."""
+        return self._rate("P_hat")
+
+    @cached_property
+    def H_dot(self) -> Operator:
+        """Ḣ, N × 6n, with Ḣ* = V×H* for axes that are fixed in their links (Jain 1993 eq. 2.13)."""
+        return self._rate("H_dot")
+
+    @cached_property
+    def G_hat(self) -> Operator:
+        """Ĝ = P̂*H*D⁻¹, 6n × N (Jain 1993 eq. 4.12, its star mended)."""
+        gain: Operator = self.P_hat.T @ self.H.T @ self.D.inv()
+        return gain
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether M̂ and its kin are there: for rigid links, where the velocity is given."""
+        return self._rates is not None
+
+    def _rate(self, word: str) -> Operator:
+        if self._rates is None:
+            raise _needs_velocity(word)
+        matrix = self.engine.blocks.written(self._rates(word))
+        rows = self.engine.joints if word == "H_dot" else self.engine.links
+        return WrittenOut(self.engine, word, matrix, rows, self.engine.links)
 
     # Closed systems.
     @cached_property
@@ -205,8 +249,8 @@ class Operators:
         the two frames of each closure, b before a, less those on the world; of a coupling, for each of its joints, the
         frames of the link and of its parent, since a joint's rate is the motion between these two.
         """
-        closing = self._closing
-        return ClosureRows(self.engine, self.engine.blocks.written(closing.A), closing.constraints, closing.points)
+        closing = self.closing
+        return WrittenOut(self.engine, "A", self.engine.blocks.written(closing.A), closing.constraints, closing.points)
 
     @cached_property
     def Lambda(self) -> Operator:
@@ -217,12 +261,20 @@ class Operators:
         """
         return ClosureAdmittance(self.Omega, self.B())
 
+    def partition(self, secondary: Sequence[str]) -> Partition:
+        """The closed system in two parts, with A_P, A_S, Λ_P and Λ_S (Rodriguez 1989 §2.3).
+
+        Args:
+            secondary: names of bodies on the base; they and all that hangs on them are the part that may change.
+        """
+        return partition(self, secondary)
+
     @cached_property
     def U(self) -> Vector:
         """U, m: the closures' demand on accelerations by velocities and time: A J v̇ = U (Rodriguez 1989 eq. 2.17)."""
         if not self._has_velocity:
             raise _needs_velocity("U")
-        closing = self._closing
+        closing = self.closing
         column = self.engine.blocks.written([[x] for x in closing.U])[..., 0]
         return Given(self.engine, closing.constraints, column, "U")
 
@@ -291,7 +343,8 @@ class Operators:
         return self._close is not None
 
     @cached_property
-    def _closing(self) -> Closing:
+    def closing(self) -> Closing:
+        """The points of closure, and the rows A and U that close there."""
         if self._close is None:
             raise InputError(
                 "the model has no closures, and so no points of closure",
@@ -345,7 +398,13 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body", t: A
         return closing(tree, of(q), None if v is None else of(v), trees.constraints(tree), time)
 
     closes = close if trees.mechanism.closures else None
-    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None, closes)
+
+    def moving(word: str) -> Matrix:
+        of = _scalars if symbolic else _columns
+        return block_diagonal(rate_blocks(tree, of(q), of(v), word))
+
+    moves = None if v is None or tree.has_modes else moving
+    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None, closes, moves)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:

@@ -18,6 +18,7 @@ from linkwise.papers.closed_loops import loops_part
 from linkwise.papers.decoupled import decoupled_section
 from linkwise.papers.flexible_links import bending_part
 from linkwise.papers.linearized_models import linearization_section
+from linkwise.papers.numbered import PAPERS_IN_ORDER
 from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import review_section
 from linkwise.papers.robot import robot_section
@@ -42,6 +43,14 @@ def framework_section(page: ReportPage) -> None:
     bending_part(page)
 
 
+def list_section(page: ReportPage) -> None:
+    """Write the list of everything numbered in the papers, with the test of each."""
+    page.section("list", "Everything that is numbered")
+    for paper in PAPERS_IN_ORDER:
+        rows = [[row.numbers.replace("-", "–"), row.what, row.test or row.why_not] for row in paper.rows]
+        page.table(["", "what", "test, or why there is none"], rows, paper.number, words=True)
+
+
 Section = Callable[[ReportPage], None]
 SECTIONS: tuple[Section, ...] = (
     robot_section,
@@ -50,6 +59,7 @@ SECTIONS: tuple[Section, ...] = (
     decoupled_section,
     review_section,
     framework_section,
+    list_section,
 )
 
 

@@ -11,7 +11,16 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Activation, Actuator, Transmission
 from linkwise.model.model import Model
-from linkwise.model.transmissions import MovingFrames, add_pulled, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import (
+    MovingFrames,
+    add_pulled,
+    closure_forces,
+    closures_along,
+    joint_forces,
+    length,
+    speed,
+    wrenches,
+)
 from linkwise.sim.elements import Element, Scalar, Vector
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
@@ -125,6 +134,14 @@ class Drives(Element):
         for actuator, f in zip(self.actuators, self.forces(t, q, v, x, p), strict=True):
             joint_forces(self.model, actuator.transmission, f, tau)
         return tau
+
+    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """What the freedoms of closures feel."""
+        found: dict[str, list[Scalar]] = {}
+        if any(closures_along(self.model, actuator.transmission) for actuator in self.actuators):
+            for actuator, f in zip(self.actuators, self.forces(t, q, v, x, p), strict=True):
+                closure_forces(self.model, actuator.transmission, f, found)
+        return found or None
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """What bodies feel of actuators at frames."""

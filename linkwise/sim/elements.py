@@ -115,6 +115,10 @@ class Element(metaclass=_Finished):
         """
         return None
 
+    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """For each closure, by name, forces in N m or N along the freedoms that its joint leaves; None for none."""
+        return None
+
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """How the own states change, nx numbers."""
         return [0.0] * self.nx

@@ -44,7 +44,7 @@ class FrozenElement(Element):
         """An element with all that it says traced."""
         states = element.nx + element.nh
         sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
-        sizes_of = {"force": sizes, "wrench": sizes}
+        sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes}
         sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
             sizes_of["rate"] = sizes
@@ -97,6 +97,13 @@ class FrozenElement(Element):
         found: dict[Any, Vector] | None = None
         if "wrench" in self.formulas:
             found = self.formulas["wrench"](t, q, v, x, p)
+        return found
+
+    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """By its formula."""
+        found: dict[str, Vector] | None = None
+        if "closure_force" in self.formulas:
+            found = self.formulas["closure_force"](t, q, v, x, p)
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

@@ -11,6 +11,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import Sensor, Transmission, ratio
+from linkwise.mechanism.equipment import closing_joint
 from linkwise.memoized import cached_property
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
@@ -136,6 +137,11 @@ class _Run:
         return np.concatenate([_times(R, turning), _times(R, at)], axis=-1)
 
     def column(self, sensor: Sensor, of: Array, which: str) -> Array:
+        closing = closing_joint(self.model, sensor.target)
+        if closing is not None:
+            if which == "q":
+                return np.asarray(self.model.constraints.coordinates(self.q, p=self.p))[..., closing.q_slice]
+            return np.asarray(self.model.constraints.velocities(self.q, self.v, p=self.p))[..., closing.v_slice]
         joint = self.model.joints[sensor.target]
         m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         part = of[..., joint.q_slice if which == "q" else joint.v_slice]

@@ -59,6 +59,8 @@ def stepping(model: Model, rules: JointRules) -> Model:
             got=f"{model.name!r} without contacts",
             do='model.with_contacts(lw.Ground(), …), or another method, "dop853" say',
         )
+    if rules.friction:
+        _refuse_friction(model)
     own = scene.rules
     limits, friction = own.joint_limits or rules.limits == "rigid", own.joint_friction or rules.friction
     chosen = replace(scene, rules=replace(own, joint_limits=limits, joint_friction=friction))
@@ -67,6 +69,19 @@ def stepping(model: Model, rules: JointRules) -> Model:
         return model if chosen == scene else replace(model, _contact_scene=chosen)
 
     return once(Memory.of(model).table("models in steps"), (limits, friction), made)
+
+
+def _refuse_friction(model: Model) -> None:
+    """Raise InputError where dry friction acts along what has no rows of its own: closures and tendons."""
+    rough = [f"closure {each.name!r}" for each in model._closure_freedoms if any(each.closure.friction)]
+    rough += [f"spring {spring.name!r}" for spring in model.springs if spring.friction]
+    if rough:
+        raise InputError(
+            "steps with contact know dry friction of the joints of the tree alone",
+            got=f"friction of {', '.join(rough)}",
+            do="cut the loop at another joint, give damping instead, or leave all friction out: "
+            "rules=lw.JointRules(friction=False)",
+        )
 
 
 def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
@@ -87,7 +102,7 @@ def moreau(work: Work) -> Step:
         before = numbers.parts(x[start : start + m.touching])
         middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
         active, passive = m.joint_forces(time, middle, v, x, p)
-        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, p), strict=True)]
+        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, x, p), strict=True)]
         given = m.closure_inputs(t[0], x, p)
         implicit = _implicit(m, active, h[0])
         done: Any = model._run(

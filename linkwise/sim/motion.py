@@ -26,12 +26,28 @@ from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
 from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
-from linkwise.model.transmissions import MovingFrames, add_pulled, joint_forces, wrenches
+from linkwise.model.transmissions import (
+    MovingFrames,
+    add_forces,
+    add_pulled,
+    closure_forces,
+    joint_forces,
+    pushed_by_closures,
+    wrenches,
+)
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element
-from linkwise.sim.limits import AllLimits, Limit, TendonLimit, is_linear, limits_of_joints, limits_of_tendons
+from linkwise.sim.limits import (
+    AllLimits,
+    ClosureLimits,
+    Limit,
+    TendonLimit,
+    is_linear,
+    limits_of_joints,
+    limits_of_tendons,
+)
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, where, within
 from linkwise.trace.calls import stored
@@ -324,7 +340,30 @@ class Motion:
         if self.rules.effort:
             limits = (float(limit) for limit in self.model.limits.effort)
             active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
+        for total, acts in ((active, True), (passive, False)):
+            along = self._along_closures(t, q, v, x, p, [e.is_actuator is acts for e in self.elements])
+            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
+                total[i] = total[i] + value
         return active, passive
+
+    def _along_closures(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, chosen: Sequence[bool]
+    ) -> dict[str, list[Scalar]]:
+        """Forces of some elements along the freedoms of closures, by name; of actuators, within limits."""
+        found: dict[str, list[Scalar]] = {}
+        if not self.model._closure_freedoms:
+            return found
+        for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
+            given = element.closure_force(t, objects(q), objects(v), own, self.given(p)) if taken else None
+            for name, forces in (given or {}).items():
+                add_forces(found, name, forces)
+        if self.rules.effort and any(e.is_actuator and taken for e, taken in zip(self.elements, chosen, strict=True)):
+            for name, forces in found.items():
+                limits = self.model._closure_freedoms[name].closure.limits
+                if limits:
+                    pairs = zip(forces, limits, strict=True)
+                    found[name] = [within(f, -float(limit.effort), float(limit.effort)) for f, limit in pairs]
+        return found
 
     def checked_force(self, force: Any, element: Element) -> list[Scalar]:
         """What an element or function returned, as nv numbers."""
@@ -337,22 +376,27 @@ class Motion:
             )
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
-    def joint_losses(self, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
-        """Damping, dry friction, springs, compliant contacts and the springs of joint limits; nv numbers."""
-        out = self.passive.summed(self.passive.at_joints(q, v, self.model_parameters(p)))
-        return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
+    def joint_losses(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """Damping, dry friction, springs, compliant contacts and the springs of limits; nv numbers."""
+        out = self.passive.summed(self.passive.at_joints(q, v, self.model_parameters(p), self.closure_flags(x)))
+        return [a + b for a, b in zip(out, self.limit_forces(q, v, x, p), strict=True)]
 
-    def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:
-        """Joint forces of the springs of the limits of joints and of tendons over joints; nv numbers."""
+    def limit_forces(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """Joint forces of the springs of the limits of joints, of closures and of tendons over these; nv numbers."""
         out: list[Scalar] = [0.0] * self.nv
+        places = self.moving(q, v, x, p)
         if self.rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
+        along = self.closure_limits.forces(places, self.rules.limit_loss) if self.closure_limits else {}
         for tendon in self.tendon_limits:
             if isinstance(tendon.way, JointTransmission):
-                push = tendon.push(MovingFrames(self.model, q, v), self.rules.limit_loss)
+                push = tendon.push(places, self.rules.limit_loss)
                 joint_forces(self.model, tendon.way, push, out)
+                closure_forces(self.model, tendon.way, push, along)
+        if along:
+            out = [a + b for a, b in zip(out, pushed_by_closures(places, along), strict=True)]
         return out
 
     def damping(self) -> list[float]:
@@ -382,6 +426,12 @@ class Motion:
     def limits(self) -> list[Limit]:
         """The finite position limits of joints, those that follow others included."""
         return limits_of_joints(self.model, self.rules.limit_time)
+
+    @cached_property
+    def closure_limits(self) -> ClosureLimits | None:
+        """The finite position limits of the freedoms of closures; they push back as springs wherever limits act."""
+        found = ClosureLimits(self.model, self.rules.limit_time)
+        return found if found.ends and self.rules.limits != "ignore" else None
 
     @cached_property
     def all_limits(self) -> AllLimits:
@@ -429,8 +479,11 @@ class Motion:
         """
         own = self.model_parameters(p)
         active, _ = self.joint_forces(t, q, v, x, p, hosted)
-        found: dict[str, list[Scalar]] = {"control": list(active), **self.passive.at_joints(q, v, own)}
-        found["limits"] = self.limit_forces(q, v)
+        found: dict[str, list[Scalar]] = {
+            "control": list(active),
+            **self.passive.at_joints(q, v, own, self.closure_flags(x)),
+        }
+        found["limits"] = self.limit_forces(q, v, x, p)
         found["external"] = [0.0] * self.nv
         felt: dict[str, list[tuple[str, Flat]]] = {
             cause: list(on.items()) for cause, on in self.passive.on_bodies(q, v, own).items()
@@ -442,6 +495,9 @@ class Motion:
             given = t, objects(q), objects(rates), states, self.given(p)
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
             for i, value in enumerate([] if force is None else self.checked_force(force, element)):
+                found[cause][i] = found[cause][i] + value * factor
+            along = None if cause == "control" else element.closure_force(*given)
+            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
                 found[cause][i] = found[cause][i] + value * factor
             for body, wrench, on_modes in self._on_bodies(q, element, element.wrench(*given)):
                 felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
@@ -474,7 +530,7 @@ class Motion:
     ) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ and the actuators' joint forces; ``felt`` are those of :meth:`felt_in_steps`."""
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
-        losses = self.joint_losses(q, v, p)
+        losses = self.joint_losses(q, v, x, p)
         for more in (felt or {}).values():
             losses = [a + b for a, b in zip(losses, more, strict=True)]
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
@@ -496,13 +552,21 @@ class Motion:
         """Whether closures depend on the time."""
         return any(closure.type.time_dependent for closure in self.model.closures)
 
+    def moving(self, q: Flat, v: Flat | None, x: Flat, p: Flat) -> MovingFrames:
+        """Where frames and joints are in a state, and which closures are in force."""
+        return MovingFrames(self.model, q, v, self.model_parameters(p), self.closure_flags(x))
+
+    def closure_flags(self, x: Flat) -> Flat | None:
+        """1 for each closure in force and 0 for those released; None where none is switched."""
+        return x[self.nx - self.switches :] if self.switches else None
+
     def closure_inputs(self, t: Scalar, x: Flat, p: Flat) -> dict[str, Any]:
         """What functions of closures take besides the state: the time, which of them are in force, and p."""
         given: dict[str, Any] = {"p": self.model_parameters(p)}
         if self.is_timed:
             given["t"] = objects([t]).reshape(())
         if self.switches:
-            given["active"] = objects(x[self.nx - self.switches :])
+            given["active"] = objects(self.closure_flags(x) or ())
         return given
 
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
@@ -636,11 +700,13 @@ class Motion:
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, self.given(p))
-        total = total + self.passive.energy(q, self.model_parameters(p))
+        total = total + self.passive.energy(q, self.model_parameters(p), self.closure_flags(x))
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)
-        places = MovingFrames(self.model, q, None, self.model_parameters(p))
+        places = self.moving(q, None, x, p)
+        if self.closure_limits:
+            total = total + self.closure_limits.energy(places)
         for tendon in self.tendon_limits:
             total = total + tendon.energy(places)
         return total

@@ -202,6 +202,19 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     return a if condition else b
 
 
+def hold(x: Scalar) -> Scalar:
+    """``x`` itself, whose derivative counts as zero: what depends on it only through here is held fixed.
+
+    With the solution x of an equation f(x, p) = 0, however it was found, ``hold(x) - f(hold(x), p) / slope`` has the
+    value x and the derivative of the solution, where ``slope`` is ∂f/∂x. Symbols of other libraries stay as they are.
+    """
+    if isinstance(x, (float, int)):
+        return x
+    if is_several(x):
+        return HANDLERS["each"](hold, (x,))
+    return x.hold() if hasattr(x, "hold") else x
+
+
 def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]) -> list[Scalar]:
     """The numbers after ``count`` passes of ``state = step(state)``; a loop of the program where they are traced."""
     if "loop" in HANDLERS:

@@ -29,7 +29,8 @@ from linkwise.mechanism.parameters import check_names
 
 __all__ = ["fields_of", "record_of"]
 
-_PER_FREEDOM = ("armature", "damping", "friction", "stiffness", "rest")
+_OF_CLOSURE = ("damping", "friction", "stiffness", "rest")
+_PER_FREEDOM = ("armature", *_OF_CLOSURE)
 
 
 def record_of(mechanism: Mechanism) -> dict[str, Any]:
@@ -63,6 +64,9 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
             for side in "ab":
                 body, placement, node = (getattr(closure, f"{each}_{side}") for each in ("body", "placement", "node"))
                 entry[side] = {"body": name(body), "placement": placement, "node": node}
+            # As of a joint: what is zero is left out.
+            entry["limits"] = closure.limits
+            entry |= {each: found if any(found := getattr(closure, each)) else None for each in _OF_CLOSURE}
         closures.append(entry)
     return {
         "format": FORMAT,
@@ -249,9 +253,11 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
                 continue
             a, b = record["a"], record["b"]
             nodes = [_node_key(mechanism, side, here) for side in (a, b)]
+            numbers = {each: record[each] for each in _OF_CLOSURE if record[each] is not None}
             made = closure_between(
-                mechanism, record["name"], a["body"], a["placement"], b["body"], b["placement"], record["kind"], *nodes
-            )
+                mechanism, record["name"], a["body"], a["placement"], b["body"], b["placement"], record["kind"], *nodes,
+                limits=record["limits"] or None, **numbers,
+            )  # fmt: skip
         except ModelFileError:
             raise
         except LinkwiseError as error:

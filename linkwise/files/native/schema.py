@@ -424,7 +424,21 @@ def _unstored(value: dict[str, Any]) -> str | None:
 
 
 CLOSURE = _JointTagged(
-    Record({"name": (Text(), REQUIRED), "a": (PLACE, REQUIRED), "b": (PLACE, REQUIRED)}), "kind", CLOSURES, _unstored
+    Record(
+        {
+            "name": (Text(), REQUIRED),
+            "a": (PLACE, REQUIRED),
+            "b": (PLACE, REQUIRED),
+            "limits": (ListOf(LIMITS), _NONE),
+            "damping": (Numbers(low=0.0), None),
+            "friction": (Numbers(low=0.0), None),
+            "stiffness": (Numbers(low=0.0), None),
+            "rest": (Numbers(), None),
+        }
+    ),
+    "kind",
+    CLOSURES,
+    _unstored,
 )
 RELATION = Tagged(Record({"name": (Text(), REQUIRED)}), "kind", RELATIONS, _unstored)
 

@@ -354,6 +354,8 @@ class _Writer:
         written = self.loop(closure) if isinstance(closure, ClosureInstance) else self.coupling(closure)
         how = " is met softly" if written else f" ({closure.type.kind})"
         self.lost.add(f"closure {closure.name!r}{how}")
+        if isinstance(closure, ClosureInstance) and (closure.is_active or closure.limits):
+            self.lost.add(f"springs, damping, friction and limits along closure {closure.name!r}")
 
     def loop(self, closure: ClosureInstance) -> bool:
         """Write a closure between two frames, if there is an equality for it."""
@@ -401,6 +403,8 @@ class _Writer:
             place = self.mechanism.frame(way.frame)
             name = self.site(way.frame, place.body, place.placement)
             return {"site": name, "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
+        if any(joint not in self.steps for joint in way.joints):  # one that closes a loop: no equality has a coordinate
+            return None
         (joint, gear), *others = way.gears
         if not others and isinstance(each, Actuator) and len(self.steps[joint]) == 1:
             return {"joint": joint, "gear": vector(gear)}
@@ -512,6 +516,9 @@ class _Writer:
             self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
             return
         tag, of = _SENSORS[sensor.kind]
+        if of == "joint" and sensor.target not in self.steps:
+            self.lost.add(f"sensor {sensor.name!r} of closure {sensor.target!r}")
+            return
         more: dict[str, str] = {}
         if of == "tendon" and sensor.target not in self.springs:
             self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")

@@ -270,6 +270,14 @@ def _side_file(mechanism: Mechanism, lost: Losses) -> str:
         for name, value in joint.constants().items():
             key = "axis" if name == "axis1" else name
             lines.append(f"    {key}: {list(value) if isinstance(value, tuple) else value!r}")
+        for name in ("damping", "friction", "stiffness", "rest"):
+            if any(getattr(each, name)):
+                lines.append(f"    {name}: {list(getattr(each, name))}")
+        if any(math.isfinite(x) for limit in each.limits for x in (limit.lower, limit.upper)):
+            pairs = [[max(-_UNLIMITED, limit.lower), min(limit.upper, _UNLIMITED)] for limit in each.limits]
+            lines.append(f"    limits: {pairs}")
+        if any(math.isfinite(x) for limit in each.limits for x in (limit.velocity, limit.effort)):
+            lost.add(f"limits of velocity and effort of closure {each.name!r}")
         loops.append("\n".join(lines))
     text = "closures:\n" + "\n".join(loops) + "\n" if loops else ""
     return text + ("couplings:\n" + "\n".join(couplings) + "\n" if couplings else "")

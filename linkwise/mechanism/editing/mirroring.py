@@ -28,6 +28,7 @@ from linkwise.mechanism.actuation import JointTransmission, PathTransmission
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
+from linkwise.mechanism.equipment import joint_type
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
 
@@ -151,13 +152,18 @@ def _v_signs(joint: Joint, s: Signs) -> FloatArray:
 
 def _instance(joint: JointInstance, seen: MirrorImage) -> JointInstance:
     """With limits and rests where the coordinates have gone."""
-    signs = seen.v_signs or (1.0,) * joint.nv
+    return replace(joint, type=seen.joint, **_ranges(joint, seen))
+
+
+def _ranges(joint: JointInstance | closures.ClosureInstance, seen: MirrorImage) -> dict[str, Any]:
+    """Limits and rests of a joint or a closure where the coordinates have gone."""
+    signs = seen.v_signs or (1.0,) * seen.joint.nv
     limits = tuple(
         each if sign > 0 else replace(each, lower=-each.upper, upper=-each.lower)
         for each, sign in zip(joint.limits, signs, strict=True)
     ) if joint.limits else ()  # fmt: skip
     rest = tuple(float(x * sign) for x, sign in zip(joint.rest, signs, strict=True)) if joint.rest else ()
-    return replace(joint, type=seen.joint, limits=limits, rest=rest)
+    return {"limits": limits, "rest": rest}
 
 
 def _closed(instance: closures.ClosureInstance, s: Signs) -> closures.ClosureInstance:
@@ -177,7 +183,7 @@ def _closed(instance: closures.ClosureInstance, s: Signs) -> closures.ClosureIns
         directions = {name: given[name] and pointing(given[name], s) for name in ("axis", "normal") if name in given}
         image = type(closure)(**given | directions)
     a, b = (_product(_pose(X, s), seen) for X in (instance.placement_a, instance.placement_b))
-    return replace(instance, type=image, placement_a=a, placement_b=b)
+    return replace(instance, type=image, placement_a=a, placement_b=b, **_ranges(instance, seen))
 
 
 _CLOSURES: dict[type, tuple[str, ...]] = {
@@ -190,7 +196,7 @@ _CLOSURES: dict[type, tuple[str, ...]] = {
 def _way(way: Any, mechanism: Mechanism, s: Signs) -> Any:
     """A transmission in the mirror: gears as the rates, moments and forces as such."""
     if isinstance(way, JointTransmission):
-        signs = [(j, np.multiply(gear, _v_signs(mechanism.joints[j].type, s)).tolist()) for j, gear in way.gears]
+        signs = [(j, np.multiply(gear, _v_signs(joint_type(mechanism, j), s)).tolist()) for j, gear in way.gears]
         return JointTransmission(signs)
     if isinstance(way, PathTransmission):
         return way  # lengths are the same in a mirror

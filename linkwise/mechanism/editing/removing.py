@@ -30,6 +30,7 @@ def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
     places_gone = gone | welded | {frame.name for frame, on in pieces.frames if on in gone}
     pieces.bodies = [each for each in pieces.bodies if each[0].name not in gone]
     pieces.frames = [each for each in pieces.frames if each[1] not in gone and each[0].name not in welded]
+    joints_gone |= {each.name for each, a, b in pieces.closures if {a, b} & gone}
     pieces.closures = [each for each in pieces.closures if each[1] not in gone and each[2] not in gone]
     for name, relation in pieces.relations:
         if relation.joints is None:

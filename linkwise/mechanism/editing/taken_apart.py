@@ -118,7 +118,7 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
     closed |= {name: relation_between(tree, name, relation) for name, relation in pieces.relations}
     whole = replace(tree, closures=Named(closed[name] for name in pieces.order if name in closed))
     kept = {
-        "joint": {joint.name for joint in whole.joints},
+        "joint": {joint.name for joint in whole.joints} | {each.name for each in whole._closure_freedoms},
         "actuator": {actuator.name for actuator in pieces.actuators},
         "spring": {spring.name for spring in pieces.springs},
     }
