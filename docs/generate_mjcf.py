@@ -27,7 +27,7 @@ three random states, relative to the largest number of its kind: mass matrix M, 
 forward dynamics v̇, and v̇ again *driven*, with armature, damping, springs, tendons,
 muscles, a fluid, compensation of gravity and actuators acting. Loops are open for
 this, since MuJoCo's equalities are soft; contact, limits and dry friction, which are among its constraints too, are
-off. This page is generated (`python docs/generate_mjcf.py`).
+off ([](guide/contact.md) has how bodies of such files touch). This page is generated (`python docs/generate_mjcf.py`).
 
 Packages: {packages}.
 

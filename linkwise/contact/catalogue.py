@@ -8,16 +8,16 @@ from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees, inst
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
 from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
-from linkwise.contact.compliance import contact_energy, contact_force
+from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
 from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.impact import Impact, impact
-from linkwise.contact.joint_rows import joint_rows
+from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.scene import meetings_of, rows_of, touches_of
-from linkwise.contact.touching import placed_points
+from linkwise.contact.touching import placed_points, pulled
 from linkwise.spatial.scalar import Scalar
 
 
-def _step(
+def _accounted(
     t: Trees,
     q: Flat,
     v: Flat,
@@ -28,16 +28,70 @@ def _step(
     implicit: Flat | None,
     time: Flat | None,
     active: Flat | None,
-) -> step.ContactStep:
+) -> step.AccountedStep:
     scene = t.mechanism._contact_scene
     assert scene is not None
     tree = t.fast
     touches = touches_of(t.mechanism, tree)
     forces = t.link_forces(f_ext, tree)
     rows, constraints = joint_rows(t.mechanism, scene.rules), t.constraints(tree, active)
-    return step.contact_step(
+    return step.accounted_step(
         tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
     )
+
+
+def _step(t: Trees, *given: Any) -> step.ContactStep:
+    return _accounted(t, *given).step
+
+
+class StepAccount(NamedTuple):
+    """The end of a step and its account of energy; see :class:`linkwise.contact.step.AccountedStep`."""
+
+    q: Any
+    v: Any
+    impulses: Any
+    gaps: Any
+    residuals: Any
+    overflow: Any
+    work: Any
+    mean: Any
+    change: Any
+    shift: Any
+
+
+def _account(t: Trees, *given: Any) -> StepAccount:
+    end, *account = _accounted(t, *given)
+    return StepAccount(*end, *account)
+
+
+class ContactPush(NamedTuple):
+    """Joint impulses, N m s or N s, by what they come from.
+
+    Args:
+        contact: of contact points (nv).
+        limits: of the ends of joints' ranges (nv).
+        friction: of dry friction of joints (nv).
+    """
+
+    contact: Any
+    limits: Any
+    friction: Any
+
+
+def _push(t: Trees, q: Flat, impulses: Flat) -> ContactPush:
+    scene = t.mechanism._contact_scene
+    assert scene is not None
+    tree = t.fast
+    touches, frames, rows = touches_of(t.mechanism, tree), placed(tree, q), joint_rows(t.mechanism, scene.rules)
+    points, _ = placed_points(touches, frames, q)
+    pulls = pulled(tree, touches, points, frames, q)
+    found = {kind: [0.0] * t.mechanism.nv for kind in (RangeOf, FrictionOf)}
+    for row, x in zip(rows, impulses[len(pulls.rows) :], strict=True):
+        scale = row.joint.mimic.multiplier if row.joint.mimic else 1.0
+        for i, slope in enumerate(slopes_of(row, tree, q), row.joint.v_slice.start):
+            found[type(row)][i] = found[type(row)][i] + slope * x * scale
+    on_points = felt_at_joints(tree, q, pulls, impulses[: len(pulls.rows)])
+    return ContactPush(on_points, found[RangeOf], found[FrictionOf])
 
 
 def _force(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
@@ -97,6 +151,10 @@ CONTACT: dict[str, Text] = {
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
     ),
+    "step_account": Text(
+        ("q", "v", "tau", "impulses", "dt"), _account, ("f_ext", "implicit", "t", "active"), result=StepAccount
+    ),
+    "contact_push": Text(("q", "impulses"), _push, result=ContactPush, method="contacts.push"),
     "impact": Text(("q", "v"), _impact, ("t", "active"), result=Impact, method="contacts.impact"),
     "contact_force": Text(("q", "v"), _force, method="contacts.force"),
     "contact_energy": Text(("q",), _energy, method="contacts.energy"),

@@ -16,7 +16,7 @@ from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.sweeps import only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.touching import PlacedPoint, Touch, placed_points, pulled
+from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar, maximum, sqrt, where
 from linkwise.spatial.vectors import Force
@@ -32,12 +32,19 @@ def contact_force(tree: Tree, touches: Sequence[Touch], q: Flat, v: Flat, fricti
     pulls = pulled(tree, compliant, points, frames, q)
     V = pulls.velocities(velocities(tree, q, v))
     rows = iter(pulls.rows)
-    along: list[Scalar] = [0.0] * len(pulls.forces)
+    forces: list[Scalar] = []
     for point in points:
         own = [next(rows) for _ in range(point.touch.rows)]
-        for row, force in zip(own, _forces(point, own, V, friction_speed), strict=True):
-            for k, c in zip(row.pulls, row.factors, strict=True):
-                along[k] = along[k] + c * force
+        forces += _forces(point, own, V, friction_speed)
+    return felt_at_joints(tree, q, pulls, forces)
+
+
+def felt_at_joints(tree: Tree, q: Flat, pulls: Pulled, forces: Flat) -> list[Scalar]:
+    """J*f (nv), joint forces that forces along the rows of contacts amount to; or impulses of impulses."""
+    along: list[Scalar] = [0.0] * len(pulls.forces)
+    for row, force in zip(pulls.rows, forces, strict=True):
+        for k, c in zip(row.pulls, row.factors, strict=True):
+            along[k] = along[k] + c * force
     on_links: dict[int, Force] = {}
     for force, on in zip(along, pulls.forces, strict=True):
         for link, unit in on:

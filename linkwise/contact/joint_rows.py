@@ -77,6 +77,13 @@ def _rows(mechanism: Mechanism, rules: ContactRules) -> Iterator[JointRow]:
                     yield FrictionOf(joint, k, float(force))
 
 
+def slopes_of(row: JointRow, tree: Tree, q: Flat) -> list[Scalar]:
+    """How fast the gap or the angle of a row changes with each axis of its joint."""
+    if isinstance(row, RangeOf):
+        return row.placed(tree.links[row.joint.index], q)[1]
+    return [1.0 if i == row.axis else 0.0 for i in range(row.joint.nv)]
+
+
 def _slopes(kind: Joint, own: Flat, coordinate: int) -> list[Scalar]:
     """How a coordinate changes with the velocity of each axis."""
     units = [[1.0 if i == j else 0.0 for i in range(kind.nv)] for j in range(kind.nv)]
@@ -112,7 +119,7 @@ class JointCones:
             if isinstance(row, RangeOf):
                 gap, slopes = row.placed(link, q)
             else:
-                slopes = [1.0 if i == row.axis else 0.0 for i in range(row.joint.nv)]
+                slopes = slopes_of(row, tree, q)
             own = efforts.setdefault(link.index, [[0.0] * count for _ in range(most)])
             rate: Scalar = 0.0
             for i, (slope, speed) in enumerate(zip(slopes, link.rates(v)[skipped:], strict=True), skipped):

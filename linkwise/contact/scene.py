@@ -80,7 +80,7 @@ def _meetings(mechanism: Mechanism, scene: ContactScene) -> Iterator[Meeting]:
         a, b = pair.a, pair.b
         body, other = mechanism.bodies[a.body], mechanism.bodies[b.body] if b.body >= 0 else None
         ground = grounds.get(b.shape) if other is None else None
-        material = scene.of_pair(body.name, ground if other is None else other.name)
+        material = scene.of_pair(body.name, a.shape, ground if other is None else other.name, b.shape)
         yield Meeting(body, a.shape, other, b.shape, pair.slots, material, ground)
 
 

@@ -35,7 +35,7 @@ from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
-from linkwise.contact.joint_rows import JointCones, JointRow
+from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -66,6 +66,25 @@ class ContactStep(NamedTuple):
     gaps: list[Scalar]
     residuals: list[Scalar]
     overflow: Scalar
+
+
+class AccountedStep(NamedTuple):
+    """The end of a step, and where its energy came from and went.
+
+    Args:
+        step: its end.
+        work: J, of contact points, of the ends of ranges, and of dry friction at joints.
+        mean: the mean of the velocities before and after (nv), in the axes of the middle: an impulse along a freedom
+            does so much work on it.
+        change: of velocities (nv), likewise.
+        shift: how much farther than the mean the step went (nv), rad or m, where surfaces met within it.
+    """
+
+    step: ContactStep
+    work: list[Scalar]
+    mean: list[Scalar]
+    change: list[Scalar]
+    shift: list[Scalar]
 
 
 def contact_step(
@@ -100,6 +119,25 @@ def contact_step(
         constraints: what closes the mechanism.
         t: time at the start, for closures that change with it.
     """
+    return accounted_step(tree, touches, q, v, tau, h, impulses, f_ext, implicit, rules, joints, constraints, t).step
+
+
+def accounted_step(
+    tree: Tree,
+    touches: Sequence[Touch],
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    h: Scalar,
+    impulses: Flat,
+    f_ext: Forces = None,
+    implicit: Flat | None = None,
+    rules: ContactRules = USUAL,
+    joints: Sequence[JointRow] = (),
+    constraints: Sequence[Constraint] = (),
+    t: Scalar = 0.0,
+) -> AccountedStep:
+    """The same with an account of energy; what of it nobody asks for is not computed in compiled functions."""
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
@@ -111,7 +149,8 @@ def contact_step(
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(end)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
-    return ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
+    last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
+    return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())
 
 
 class Velocities(NamedTuple):
@@ -351,7 +390,24 @@ class MiddleOfStep:
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
         ]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
+        self.v_new, self.moved_on = v_new, moved
         return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
+
+    def work(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
+        """Of contact points, ends of ranges and dry friction of joints, Σ λ (w + w⁺)/2 each, J."""
+        total: list[Scalar] = [0.0, 0.0, 0.0]
+        first = len(response.cones) - len(self.joints.rows)
+        for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
+            kind = 0 if k < first else 2 if isinstance(self.joints.rows[k - first], FrictionOf) else 1
+            for row, x in zip(cone.rows, impulses[start:], strict=False):
+                total[kind] = total[kind] + 0.5 * x * (row.of(self.before) + row.of(V))
+        return total
+
+    def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The mean velocity, its change, and the shift beyond h times the mean."""
+        both = list(zip(self.v, self.v_new, strict=True))
+        shift = [x - 0.5 * self.h * b for x, (_, b) in zip(self.moved_on, both, strict=True)]
+        return [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift
 
     def residuals(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         """What Signorini's condition (m/s), the cones (N s) and maximal dissipation (J) are missed by, at most."""

@@ -288,6 +288,7 @@ SENSOR_KINDS: dict[str, tuple[str, int]] = {
     "accelerometer": ("frame", 3),
     "velocimeter": ("frame", 3),
     "magnetometer": ("frame", 3),
+    "touch": ("frame", 1),
     "force": ("frame", 3),
     "torque": ("frame", 3),
     "frame_position": ("frame", 3),
@@ -310,6 +311,38 @@ SENSOR_KINDS: dict[str, tuple[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Zone:
+    """Where a touch sensor feels: a shape about its frame.
+
+    Args:
+        shape: ``"sphere"``, ``"ellipsoid"``, ``"box"``, ``"cylinder"`` or ``"capsule"``.
+        size: m, half of its extent along x, y, z; of cylinders and capsules the radius, twice, and half their length.
+    """
+
+    shape: str
+    size: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if self.shape not in (known := ("sphere", "ellipsoid", "box", "cylinder", "capsule")):
+            raise InputError("no such zone of a touch sensor", got=repr(self.shape), allowed=", ".join(known))
+        if not all(x > 0.0 for x in self.size):
+            raise InputError("a zone of a touch sensor has no inside", got=repr(self.size), allowed="lengths above 0 m")
+
+    def holds(self, points: Any) -> Any:
+        """Which of some points (..., 3) of the frame lie in it (...)."""
+        x, y, z = (points[..., k] for k in range(3))
+        a, b, c = self.size
+        if self.shape == "box":
+            return (abs(x) <= a) & (abs(y) <= b) & (abs(z) <= c)
+        if self.shape == "cylinder":
+            return (x * x + y * y <= a * a) & (abs(z) <= c)
+        if self.shape == "capsule":
+            beyond = (abs(z) - c) * (abs(z) > c)
+            return x * x + y * y + beyond * beyond <= a * a
+        return (x / a) ** 2 + (y / b) ** 2 + (z / c) ** 2 <= 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Sensor:
     """One instrument.
 
@@ -321,6 +354,7 @@ class Sensor:
         noise: standard deviation of white noise on each sample, in the reading's unit.
         cutoff: readings are held within ± this; 0 for no bound.
         field: of a magnetometer, the magnetic field in world axes.
+        zone: of a touch sensor, where on its body it feels; everywhere if not given.
     """
 
     name: str
@@ -330,6 +364,7 @@ class Sensor:
     noise: float = 0.0
     cutoff: float = 0.0
     field: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    zone: Zone | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in SENSOR_KINDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
@@ -74,8 +74,9 @@ class ChangedCopies:
         between: Sequence[tuple[str, str]] | None = None,
         exclude: Sequence[tuple[str, str]] = (),
         rules: ContactRules | None = None,
+        softness: Literal["rigid", "file"] = "rigid",
     ) -> Self:
-        """A copy whose bodies touch grounds and each other, with their shapes for contact.
+        """A copy whose bodies touch grounds and each other, with their shapes for contact; meshes as their hulls.
 
         >>> import linkwise as lw
         >>> b = lw.ModelBuilder("ball")
@@ -85,16 +86,23 @@ class ChangedCopies:
         >>> model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
 
         Args:
-            grounds: what is fixed in the world; without any, bodies touch each other alone.
+            grounds: what is fixed in the world, beside what the file has there.
             only: names of the bodies that touch; all that have shapes for contact if not given.
-            material: of all surfaces, or of bodies by name; :class:`Material` has what counts where nothing is said.
+            material: of all surfaces, or of bodies by name. Where nothing is said, the friction that the file gives its
+                shapes counts, and else what :class:`Material` has.
             between: pairs of bodies that may touch each other. If not given: all that are not neighbours, whose masks
                 allow it and that no file excludes; but none where ``only`` is given.
             exclude: pairs of bodies that never touch.
             rules: how steps with contact are solved.
+            softness: ``"rigid"``, or ``"file"``: surfaces give way as the file says, by ``solref`` and ``solimp`` of
+                MJCF or ``kp`` and ``kd`` of SDF.
         """
-        scene = checked_scene(self._mechanism.bodies.names, grounds, only, material, between, exclude, rules)
-        return replace(self, _contact_scene=scene)
+        scene = checked_scene(self._mechanism.bodies.names, grounds, only, material, between, exclude, rules, softness)
+        return replace(self, _contact_scene=scene)._with_hulls()
+
+    def _with_hulls(self) -> Self:
+        """A copy whose meshes can touch; itself where nobody reads files."""
+        return self
 
     def with_configuration(self, name: str, q: Any) -> Self:
         """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""

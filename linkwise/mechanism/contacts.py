@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from linkwise.errors import InputError
@@ -64,6 +65,7 @@ class ContactRules:
         newton: iterations of the primal solver.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
+        overlap: m; simulations whose rigid surfaces overlap by more at the start are refused.
         friction_speed: m/s (rad/s): where compliant contacts are integrated as forces, friction has 71 % of its full
             value at this speed of slip. Steps with ``method="moreau"`` need none.
         joint_limits: whether joints stop at the ends of their ranges, as rigid as contacts: a row for each.
@@ -83,6 +85,7 @@ class ContactRules:
     newton: int = 8
     passes: int = 2
     recovery: float = 0.1
+    overlap: float = 0.01
     friction_speed: float = 1e-3
     joint_limits: bool = False
     joint_friction: bool = False
@@ -96,8 +99,9 @@ class ContactRules:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")
-        if self.recovery < 0.0:
-            raise InputError("recovery is negative", got=repr(self.recovery), allowed="0 m/s or more")
+        for name, unit in (("recovery", "m/s"), ("overlap", "m")):
+            if not getattr(self, name) >= 0.0:
+                raise InputError(f"{name} is negative", got=repr(getattr(self, name)), allowed=f"0 {unit} or more")
         if self.backward not in ("exact", "smooth"):
             raise InputError("no such derivatives of steps", got=repr(self.backward), allowed="exact, smooth")
         if not self.smoothing > 0.0:
@@ -116,38 +120,57 @@ class ContactScene:
 
     Args:
         grounds: what is fixed in the world.
-        material: of all bodies, where nothing else is said.
+        material: of all surfaces but those of the next; None: as shapes have it, else :class:`Material` as it is.
         materials: of some bodies, by name.
         only: names of the bodies that touch; all with shapes for contact if None.
         between: pairs of bodies that may touch each other; None: all that can, none if ``only`` is given.
         exclude: pairs of bodies that never do.
         rules: how steps are solved.
+        softness: ``"file"`` where surfaces give way as their file says (:attr:`Geometry.compliance`).
     """
 
     grounds: tuple[Ground, ...] = ()
-    material: Material = field(default_factory=Material)
+    material: Material | None = None
     materials: tuple[tuple[str, Material], ...] = ()
     only: tuple[str, ...] | None = None
     between: tuple[tuple[str, str], ...] | None = None
     exclude: tuple[tuple[str, str], ...] = ()
     rules: ContactRules = USUAL
+    softness: Literal["rigid", "file"] = "rigid"
 
-    def of_body(self, name: str) -> Material:
-        """The material of a body."""
-        return dict(self.materials).get(name, self.material)
+    def of_shape(self, body: str | None, shape: Geometry) -> Material | None:
+        """The material of a shape of a body, or of the world (None), if anything is said of it."""
+        found = dict(self.materials).get(body or "", self.material or shape.material)
+        if self.softness == "file" and shape.compliance is not None:
+            found = _softened(found or Material(), shape.compliance)
+        return found
 
-    def of_pair(self, a: str, b: str | Ground | None) -> Material:
-        """The material of two that touch; a ground without one, and what a file fixes, take that of the body."""
-        own = self.of_body(a)
-        if isinstance(b, str):
-            return own.with_other(self.of_body(b))
-        return own if b is None or b.material is None else own.with_other(b.material)
+    def of_pair(self, body: str, shape: Geometry, other: str | Ground | None, other_shape: Geometry) -> Material:
+        """The material of two that touch; of a ground, or what a file fixes, without one, that of the body."""
+        own = self.of_shape(body, shape)
+        if isinstance(other, Ground):
+            second = other.material
+        else:
+            second = self.of_shape(other, other_shape)
+            second = Material() if second is None and other is not None else second
+        if own is None:
+            return second or Material()
+        return own if second is None else own.with_other(second)
+
+    def touches(self, body: str | None) -> bool:
+        """Whether a body touches anything at all, by its name; None for what is fixed to the world."""
+        return body is None or self.only is None or body in self.only or any(body in two for two in self.between or ())
 
     def may_touch(self, a: str, b: str | None) -> bool:
         """Whether two bodies may, by their names; None for what is fixed to the world."""
         if b is None:
             return self.only is None or a in self.only
         return self.only is None if self.between is None else (a, b) in self.between or (b, a) in self.between
+
+
+def _softened(material: Material, compliance: tuple[float, float]) -> Material:
+    stiffness, damping = compliance
+    return replace(material, stiffness=stiffness if stiffness > 0.0 else math.inf, damping=damping, law="linear")
 
 
 def checked_scene(
@@ -158,6 +181,7 @@ def checked_scene(
     between: Sequence[tuple[str, str]] | None,
     exclude: Sequence[tuple[str, str]],
     rules: ContactRules | None,
+    softness: Literal["rigid", "file"] = "rigid",
 ) -> ContactScene:
     """A scene for bodies of these names; raises InputError where something is not one."""
     from linkwise.errors import UnknownNameError
@@ -165,6 +189,8 @@ def checked_scene(
     for ground in grounds:
         if not isinstance(ground, Ground):
             raise InputError("this is not a ground", got=repr(ground), allowed="lw.Ground(...)")
+    if softness not in ("rigid", "file"):
+        raise InputError("no such softness", got=repr(softness), allowed='"rigid", or "file": as the file says')
     given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
     own = dict(material) if isinstance(material, Mapping) else {}
     for name in (*given, *own):
@@ -175,10 +201,11 @@ def checked_scene(
             raise InputError("this is not a material", got=repr(each), allowed="lw.Material(...)")
     return ContactScene(
         tuple(grounds),
-        material if isinstance(material, Material) else Material(),
+        material if isinstance(material, Material) else None,
         tuple(own.items()),
         None if only is None else tuple(only),
         None if between is None else tuple((a, b) for a, b in between),
         tuple((a, b) for a, b in exclude),
         ContactRules() if rules is None else rules,
+        softness,
     )

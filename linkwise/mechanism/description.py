@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Literal
 
 from linkwise.errors import InputError
+from linkwise.mechanism.materials import Material
 
 __all__ = ["Geometry", "JointLimits", "Mimic", "Source"]
 
@@ -117,6 +118,9 @@ class Geometry:
         contype: bits of what the shape is, for contact.
         conaffinity: bits of what it touches: two shapes meet where a bit of the one's contype is in the other's
             conaffinity.
+        material: of the surface; that of the body, or of the scene, where nothing is said.
+        compliance: stiffness (N/m) and damping (s) of the surface as a file has them, for contact. They count where
+            ``with_contacts(softness="file")`` asks for them.
     """
 
     kind: Kind
@@ -132,3 +136,5 @@ class Geometry:
     heights: tuple[tuple[float, ...], ...] = ()
     contype: int = 1
     conaffinity: int = 1
+    material: Material | None = None
+    compliance: tuple[float, float] | None = None

@@ -28,6 +28,9 @@ class Material:
             (1 + damping · rate of depth) with damping in s/m.
         direction: of an anisotropic surface, the direction of μ₁ in the frame of its shape.
         name: to be told apart by.
+        combining: how frictions of two surfaces combine: ``"mean"``, the geometric one, or ``"larger"``, as MJCF has
+            it; the larger where one of both says so.
+        priority: of two surfaces with different ones, the material of the higher counts alone.
     """
 
     friction: float | tuple[float, float] = 0.8
@@ -41,6 +44,8 @@ class Material:
     law: Literal["linear", "hunt_crossley"] = "linear"
     direction: tuple[float, float, float] = (1.0, 0.0, 0.0)
     name: str = ""
+    combining: Literal["mean", "larger"] = "mean"
+    priority: int = 0
 
     def __post_init__(self) -> None:
         if isinstance(self.friction, (tuple, list)):
@@ -52,7 +57,8 @@ class Material:
             _check(name, value, 0.0 <= value < math.inf, "0 or more")
         _check("restitution", self.restitution, 0.0 <= self.restitution <= 1.0, "0 to 1")
         _check("stiffness", self.stiffness, self.stiffness > 0.0, "more than 0, or math.inf for a rigid surface")
-        for name, known in (("impact", ("newton", "poisson")), ("law", ("linear", "hunt_crossley"))):
+        choices = {"impact": ("newton", "poisson"), "law": ("linear", "hunt_crossley"), "combining": ("mean", "larger")}
+        for name, known in choices.items():
             _check(name, getattr(self, name), getattr(self, name) in known, " or ".join(map(repr, known)))
 
     @property
@@ -75,15 +81,18 @@ class Material:
     def with_other(self, other: Material) -> Material:
         """The material of a pair: geometric mean of frictions, the larger restitution, torsion and rolling.
 
-        Compliances add up, as springs in series do; the damping is the larger. Of two impact laws or damping laws that
-        differ, the first surface's counts.
+        ``combining`` and ``priority`` say other things of friction. Compliances add up, as springs in series do; the
+        damping is the larger. Of two impact laws or damping laws that differ, the first surface's counts.
         """
-        (a, b), (c, d) = self.coefficients, other.coefficients
-        both = (math.sqrt(a * c), math.sqrt(b * d))
+        if self.priority != other.priority:
+            return max(self, other, key=lambda material: material.priority)
+        pairs = tuple(zip(self.coefficients, other.coefficients, strict=True))
+        larger = "larger" in (self.combining, other.combining)
+        both = tuple(max(pair) if larger else math.sqrt(pair[0] * pair[1]) for pair in pairs)
         give = 1.0 / self.stiffness + 1.0 / other.stiffness
         first = self if self.is_isotropic <= other.is_isotropic else other
         return Material(
-            both[0] if both[0] == both[1] else both,
+            both[0] if both[0] == both[1] else (both[0], both[1]),
             max(self.torsion, other.torsion),
             max(self.rolling, other.rolling),
             max(self.restitution, other.restitution),
@@ -93,6 +102,8 @@ class Material:
             max(self.damping, other.damping),
             self.law,
             first.direction,
+            combining="larger" if larger else "mean",
+            priority=self.priority,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from linkwise.errors import InputError
 from linkwise.model.base import ByName, Group, Methods
 
 if TYPE_CHECKING:
-    from linkwise.contact.catalogue import ContactPoints
+    from linkwise.contact.catalogue import ContactPoints, ContactPush
     from linkwise.contact.impact import Impact
     from linkwise.contact.step import ContactStep
     from linkwise.mechanism.contacts import ContactScene
@@ -69,6 +69,20 @@ class Contacts(Group):
         self.model._check_contacts("contact_energy")
         return self.model._run("contact_energy", q, others=others)
 
+    def push(self, q: ArrayLike, impulses: ArrayLike, **others: Unpack[ByName]) -> ContactPush:
+        """Joint impulses J*λ that impulses of a step amount to, by what they come from.
+
+        Args:
+            q: configuration (..., nq).
+            impulses: of every row (..., n), as :meth:`Model.contact_step` has them, N s.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: contact, limits, friction (..., nv), N m s or N s.
+        """
+        self.model._check_contacts("contact_push")
+        return cast("ContactPush", self.model._run("contact_push", q, impulses, others=others))
+
     def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
         """Velocities after an impact of all rigid surfaces that touch, by the laws of their materials.
 
@@ -89,6 +103,14 @@ class Contacts(Group):
 
 class Touching(Methods):
     """Functions of a model whose bodies touch."""
+
+    def _with_hulls(self) -> Self:
+        """A copy in which the meshes of all that touches are their convex hulls, read from their files."""
+        from linkwise.contact.geometry.hulls import with_hulls
+        from linkwise.files.mesh_points import points_of_mesh
+
+        scene = self._contact_scene
+        return self if scene is None else with_hulls(self, points_of_mesh, wanted=scene.touches)
 
     def contact_step(
         self,

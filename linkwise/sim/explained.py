@@ -31,15 +31,16 @@ class Forces(NamedTuple):
     damping: Any
     """Of dampers; that inside flexible bodies is part of their inertia forces."""
     friction: Any
-    """Of dry friction, smoothed."""
+    """Of dry friction, smoothed; with ``method="moreau"`` exact, the mean of the step before."""
     compensation: Any
     """Of what holds masses against gravity."""
     fluid: Any
     """Of a fluid around the bodies."""
     contact: Any
-    """Of compliant contacts that were integrated as forces."""
+    """Of contacts: of compliant ones that were integrated as forces; with ``method="moreau"`` of all, J*λ/h of the step
+    before."""
     limits: Any
-    """Of the springs at joint limits."""
+    """Of the springs at joint limits, or of rigid ends."""
     closures: Any
     """Of closed loops, J_c*λ."""
     external: Any

@@ -15,7 +15,7 @@ from linkwise.mechanism.equipment import closing_joint
 from linkwise.memoized import cached_property
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
-from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
+from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy, outside_forces
 from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
@@ -40,7 +40,8 @@ class Instruments:
         generator = np.random.default_rng(rng)
         if self.names is None:
             of_drives = ("actuator_force", "tendon_drive_force")
-            chosen = [s for s in model.sensors if s.kind not in of_drives or self.drives is not None]
+            known = [s for s in model.sensors if s.kind not in of_drives or self.drives is not None]
+            chosen = [s for s in known if s.kind != "touch" or "contact_impulses" in trajectory._values]
         else:
             chosen = [model.sensors[name] for name in self.names]
         run = _Run(trajectory, model, self.drives)
@@ -204,12 +205,30 @@ def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
     """What the body exerts on its parent, at the frame's origin and in its axes: [moment, force]."""
     model, trajectory = run.model, run.trajectory
     frame = model.frame(sensor.target)
-    wrenches = model.joint_wrenches(run.q, run.v, trajectory.vdot, trajectory.f_ext, p=run.p)
+    wrenches = model.joint_wrenches(run.q, run.v, trajectory.vdot, outside_forces(trajectory), p=run.p)
     on_body = wrenches[..., frame.body, :]
     X = np.array(frame.placement)
     moment = on_body[..., :3] - np.cross(X[:3, 3], on_body[..., 3:])
     both = np.concatenate([moment @ X[:3, :3], on_body[..., 3:] @ X[:3, :3]], axis=-1)
     return np.asarray(both[..., part])
+
+
+def _touch(run: _Run, sensor: Sensor) -> Array:
+    """The sum of the normal forces at the points of the body that lie in the sensor's zone."""
+    X, zone = run.pose(sensor.target), sensor.zone
+    frame = run.model.frame(sensor.target)
+    if frame.body < 0:
+        raise InputError(
+            f"the touch sensor {sensor.name!r} is fixed to the world",
+            got=repr(sensor.target),
+            allowed="a moving body, or a frame on one",
+        )
+
+    def within(points: Array) -> Array:
+        place = _times(np.swapaxes(X[..., :3, :3], -1, -2), points - X[..., :3, 3])
+        return zone.holds(place) if zone is not None else np.ones(place.shape[:-1], bool)
+
+    return run.trajectory.contacts.pressing(run.model.bodies[frame.body].name, within)[..., None]
 
 
 def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
@@ -321,6 +340,7 @@ _READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
     "accelerometer": lambda run, s: _in_own_axes(run, s, run.acceleration(s.target)[..., 3:]),
     "velocimeter": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., 3:]),
     "magnetometer": lambda run, s: _in_own_axes(run, s, np.broadcast_to(s.field, (*run.q.shape[:-1], 3))),
+    "touch": lambda run, s: _touch(run, s),
     "force": lambda run, s: _through_joint(run, s, slice(3, 6)),
     "torque": lambda run, s: _through_joint(run, s, slice(0, 3)),
     "frame_position": _position,

@@ -8,7 +8,7 @@ For joints with q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -546,11 +546,20 @@ class Motion:
 
     # Motion.
     def acceleration(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
+        self,
+        t: Scalar,
+        q: Flat,
+        v: Flat,
+        x: Flat,
+        p: Flat,
+        hosted: Flat | None = None,
+        felt: Mapping[str, Flat] | None = None,
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """v̇ and the actuators' joint forces."""
+        """v̇ and the actuators' joint forces; ``felt`` are those of :meth:`felt_in_steps`."""
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
         losses = self.joint_losses(q, v, x, p)
+        for more in (felt or {}).values():
+            losses = [a + b for a, b in zip(losses, more, strict=True)]
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         given = self.closure_inputs(t, x, p)
         if self.closing and self.closing.rate:
@@ -613,11 +622,32 @@ class Motion:
                 total[i] = total[i] + J * square
         return total
 
+    def felt_in_steps(self, model: Model, q: Flat, x: Flat, p: Flat) -> dict[str, list[Scalar]]:
+        """Mean joint forces (nv) of the last step, by cause, that the impulses of a model in steps amount to at q."""
+        if self.contacts is None:
+            return {}
+        end = self.nx - self.switches
+        numbers = self.contacts.parts(x[end - self.touching : end])
+        impulses, h = numbers["contact_impulses"], numbers["contact_step"][0]
+        push: Any = model._run("contact_push", objects(q), objects(impulses), p=self.model_parameters(p))
+        rate = where(h > 0.0, 1.0 / where(h > 0.0, h, 1.0), 0.0)
+        return {cause: [rate * x for x in own] for cause, own in push._asdict().items()}
+
     def explained_forces(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, vdot: Flat, hosted: Flat | None = None
+        self,
+        t: Scalar,
+        q: Flat,
+        v: Flat,
+        x: Flat,
+        p: Flat,
+        vdot: Flat,
+        hosted: Flat | None = None,
+        felt: Mapping[str, Flat] | None = None,
     ) -> dict[str, list[Scalar]]:
-        """Those of :meth:`forces_by_cause` and, of closures, what else the accelerations need."""
+        """Those of :meth:`forces_by_cause`, those felt in steps and, of closures, what else the accelerations need."""
         found = self.forces_by_cause(t, q, v, x, p, hosted)
+        for cause, more in (felt or {}).items():
+            found[cause] = [a + b for a, b in zip(found[cause], more, strict=True)]
         if self.model.closures:
             own = self.model_parameters(p)
             needed = self.model._run("inverse_dynamics", objects(q), objects(v), objects(vdot), p=own)
@@ -627,7 +657,10 @@ class Motion:
     def _powers(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None) -> list[Scalar]:
         """Of each cause; damping with that inside flexible bodies."""
         vdot = self.acceleration(t, q, v, x, p, hosted)[0]
-        forces = self.explained_forces(t, q, v, x, p, vdot, hosted)
+        return self.powers(q, v, p, self.explained_forces(t, q, v, x, p, vdot, hosted))
+
+    def powers(self, q: Flat, v: Flat, p: Flat, forces: Mapping[str, Flat]) -> list[Scalar]:
+        """Of joint forces by cause at velocities v, in the order of CAUSES; damping with that in flexible bodies."""
         powers = {
             cause: sum((f * rate for f, rate in zip(own, v, strict=True)), 0.0 * v[0]) for cause, own in forces.items()
         }
@@ -639,9 +672,11 @@ class Motion:
                     powers["damping"] = powers["damping"] + f * rate
         return [powers.get(cause, 0.0 * v[0]) for cause in CAUSES]
 
-    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
-        """Ẋ of the states that flow."""
-        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works else []
+    def element_rates(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None, *, accounted: bool = True
+    ) -> list[Scalar]:
+        """Ẋ of the states that flow; of works, which come first, only where they are accounted for by rates."""
+        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works and accounted else []
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             if element.nx and not isinstance(element, Works):
                 out.extend(element.rate(t, objects(q), objects(v), own, self.given(p)))

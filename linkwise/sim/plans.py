@@ -269,13 +269,16 @@ class Plan:
     @cached_property
     def _observing(self) -> Program:
         """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where there are some, on bodies."""
+        from linkwise.sim.moreau import stepping
+
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
-            vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
+            felt = m.felt_in_steps(stepping(m.model, m.rules), q, x, p) if m.contacts is not None else {}
+            vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None, felt)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
-            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None)
+            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None, felt)
             acting = {cause: own for cause, own in forces.items() if cause == "control" or not all(map(is_zero, own))}
             found |= {f"force:{cause}": own for cause, own in acting.items()}
             if m.works:

@@ -19,6 +19,7 @@ from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.step_size import StepSize
+from linkwise.sim.touched import doubts, surfaces_note
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock
 from linkwise.targets.device import Device
@@ -237,7 +238,7 @@ class Run:
             for a in (self.clock[:, c] for c in (Clock.ACCEPTED, Clock.REJECTED))
         )
         reasons = self._reasons(statuses)
-        self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self)
+        self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self) or self._contact_doubts(t, y)
         members = np.arange(states.count).reshape(states.shape)
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
         if home is PROCESSOR:
@@ -255,7 +256,9 @@ class Run:
             status=status if states.shape else str(statuses[0]),
             steps=steps if states.shape else int(steps),
             rejected=rejected if states.shape else int(rejected),
-            note="\n".join(filter(None, (plan.note, self.trouble, self.saturation))),
+            note="\n".join(
+                filter(None, (plan.note, self.trouble, self.saturation, surfaces_note(m.model) if m.touching else ""))
+            ),
             reasons=reasons,
             method=plan.method,
             columns={"x": m.state_names},
@@ -271,6 +274,12 @@ class Run:
             return ""
         y = self.home.to_host(self.y)
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
+
+    def _contact_doubts(self, t: Array, y: Any) -> str:
+        """What contacts may have missed in samples y (..., T, ny)."""
+        m = self.plan.motion
+        end = m.ny - m.switches
+        return doubts(m, t, self.home.to_host(y[..., end - m.touching : end])) if m.touching else ""
 
     def _jumps(self, threads: int) -> Jumps | None:
         jumps, plan, m = self.happened.jumps, self.plan, self.plan.motion

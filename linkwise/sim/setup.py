@@ -23,6 +23,7 @@ from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.impacts import ImpactEvent
+from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.states import States, all_single
@@ -62,6 +63,8 @@ class Setup:
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
         name = checked_method(method)
+        if name == "moreau":
+            model = touching(model)
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
@@ -80,7 +83,9 @@ class Setup:
     def with_method(self, method: str | GeneralizedAlpha) -> Setup:
         """The same by another method."""
         name = checked_method(method)
-        return replace(self, method=method if isinstance(method, GeneralizedAlpha) else name)
+        model = touching(self.model) if name == "moreau" else self.model
+        _check_contacts(model, name, self.rules, self.events)
+        return replace(self, model=model, method=method if isinstance(method, GeneralizedAlpha) else name)
 
     @property
     def method_name(self) -> str:
@@ -107,8 +112,6 @@ class Setup:
         single = not self.is_adaptive and all_single(q0, v0, p, x0)
         switches = self.flags if self.switched else np.empty(0)
         if self.method_name == "moreau":
-            from linkwise.sim.moreau import contact_numbers
-
             switches = np.concatenate([np.zeros(contact_numbers(self.model, self.rules).size), switches])
         return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
 
@@ -119,6 +122,12 @@ class Setup:
             check_start(motion, states.y)
             if self.rules.limits == "stop":
                 motion.all_limits.put_on(states.y[:, : motion.nq])
+
+    def check_overlap(self, states: States) -> None:
+        """Whether no rigid surfaces overlap by more at the start than steps can part gently."""
+        scene = self.model._contact_scene
+        if self.method_name == "moreau" and scene is not None and states.count:
+            check_overlap(self.model, states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape)
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""

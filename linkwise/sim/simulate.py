@@ -71,6 +71,9 @@ def simulate(
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
+    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
+    nothing else: its shapes and their friction count, and surfaces are rigid.
+
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
@@ -173,6 +176,7 @@ def simulate(
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)
+    setup.check_overlap(states)
     times = checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
         return standing_still(model, states, times, t0, duration, setup.method_name)._at_home(home)

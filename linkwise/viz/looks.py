@@ -63,8 +63,10 @@ class Looks:
         return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
 
     def corners(self, poses: Array) -> Array:
-        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4); its origin, without
-        surfaces."""
+        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4).
+
+        Of a body without surfaces, its origin.
+        """
         boxes = np.zeros((len(self.bodies), 2, 3))
         for k in range(len(boxes)):
             if solids := self.surfaces(k):

@@ -213,7 +213,7 @@ def test_markers_are_where_they_are_said_to_be(tmp_path):
         page.seek(0.1)
         arrow, disc, cone = (each.handle for each in page.markers)
         tip = motion.poses[1, -1, :3, 3]
-        np.testing.assert_allclose(arrow.points, [[tip, tip + (0, 0, 0.5)]], atol=1e-6)
+        np.testing.assert_allclose(arrow.points, [[tip, tip + np.array([0, 0, 0.5])]], atol=1e-6)
         np.testing.assert_allclose(disc.batched_positions, [tip], atol=1e-6)
         np.testing.assert_allclose(cone.batched_scales, [[1, 1, 0.5]], atol=1e-6)
         page.seek(0.0)

@@ -105,20 +105,29 @@ def check_closed(faces: ArrayLike, name: str) -> None:
         )
 
 
-def with_hulls(mechanism: MechanismT, read: Callable[[Geometry], ArrayLike], most: int = MOST_VERTICES) -> MechanismT:
+def with_hulls(
+    mechanism: MechanismT,
+    read: Callable[[Geometry], ArrayLike],
+    most: int = MOST_VERTICES,
+    wanted: Callable[[str | None], bool] = lambda body: True,
+) -> MechanismT:
     """A copy of a mechanism whose meshes for contact are their convex hulls.
 
     Args:
         mechanism: any.
         read: gives the vertices (m, 3) of a mesh, from its file.
         most: most corners of a hull.
+        wanted: of which bodies, by name; None for the world.
     """
 
-    def changed(shapes: Iterable[Geometry]) -> tuple[Geometry, ...]:
-        return tuple(convex(shape, read(shape), most) if shape.kind == "mesh" else shape for shape in shapes)
+    def changed(body: str | None, shapes: Iterable[Geometry]) -> tuple[Geometry, ...]:
+        given = tuple(shapes)
+        if not any(shape.kind == "mesh" for shape in given) or not wanted(body):
+            return given
+        return tuple(convex(shape, read(shape), most) if shape.kind == "mesh" else shape for shape in given)
 
-    bodies = Named(replace(body, collisions=changed(body.collisions)) for body in mechanism.bodies)
-    return replace(mechanism, bodies=bodies, _base_collisions=changed(mechanism._base_collisions))
+    bodies = Named(replace(body, collisions=changed(body.name, body.collisions)) for body in mechanism.bodies)
+    return replace(mechanism, bodies=bodies, _base_collisions=changed(None, mechanism._base_collisions))
 
 
 def _hull(points: FloatArray) -> Any:

@@ -126,7 +126,8 @@ def _check_touchable(a: Geometry, b: Geometry) -> None:
             f"a mesh of {mesh.name!r} has no hull yet",
             got=mesh.mesh,
             allowed="convex shapes, for contact",
-            do="linkwise.contact.geometry.hulls.with_hulls(mechanism, read): read gives the vertices of a mesh",
+            do="model.with_contacts(…) makes hulls of mesh files; of meshes without files, "
+            "linkwise.contact.geometry.hulls.with_hulls(mechanism, read)",
         )
     raise ModelError(
         f"a {a.kind} of {a.name!r} and a {b.kind} of {b.name!r} cannot touch",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tree import Names, Places
-from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor
+from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor, Zone
 
 __all__ = ["read_sensors"]
 
@@ -27,6 +27,7 @@ _KINDS = {
     "accelerometer": "accelerometer",
     "velocimeter": "velocimeter",
     "magnetometer": "magnetometer",
+    "touch": "touch",
     "force": "force",
     "torque": "torque",
     "framepos": "frame_position",
@@ -73,11 +74,22 @@ def read_sensors(
                 continue
         x, y, z = m.opt.magnetic.tolist() if kind == "magnetometer" else (0.0, 0.0, 0.0)
         file, line = source.spot("sensor", i)
-        sensor = Sensor(name, kind, target, reference, float(m.sensor_noise[i]), float(m.sensor_cutoff[i]), (x, y, z))
+        zone = _zone(source, int(m.sensor_objid[i])) if kind == "touch" else None
+        known = (float(m.sensor_noise[i]), float(m.sensor_cutoff[i]), (x, y, z), zone)
+        sensor = Sensor(name, kind, target, reference, *known)
         yield Written(sensor, line, None if file == source.document.where[0][0] else file)
     for word, own in missing.items():
         shown = ", ".join(map(repr, own[:3])) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
         left_out.append(f"sensors of kind {word} ({shown})")
+
+
+def _zone(source: Compiled, site: int) -> Zone:
+    """The site of a touch sensor, as a shape."""
+    m = source.model
+    kind = source.word("mjtGeom", m.site_type[site])
+    a, b, c = (float(x) for x in m.site_size[site])
+    halves = {"sphere": (a, a, a), "capsule": (a, a, b), "cylinder": (a, a, b)}.get(kind, (a, b, c))
+    return Zone(kind, halves)
 
 
 def _target(
@@ -98,6 +110,8 @@ def _target(
         return name if name in actuators else None
     if kind.startswith("subtree_"):
         return names.bodies[index] if index and m.body_jntnum[index] else None
+    if kind == "touch" and not m.body_weldid[m.site_bodyid[index]]:
+        return None  # on what is fixed to the world
     if kind in ("force", "torque") and not m.body_jntnum[m.site_bodyid[index]]:
         return None  # what goes through a weld is not known: welded bodies are one
     return places.frame(source, names, source.word("mjtObj", m.sensor_objtype[i]), index)

@@ -11,12 +11,17 @@ from linkwise.array_types import FloatArray
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, Kind
+from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import inverse_pose, pose
 
 __all__ = ["shapes_of"]
 
 _SHOWN_GROUPS = (0, 1, 2)
 """Those that MuJoCo's viewer shows at first; by convention, the others are outlines for contact."""
+
+
+_LEAST, _GRAVITY = 1e-4, 9.81
+"""The least impedance of MuJoCo, and 1 less the largest; m/s², for depths at rest."""
 
 
 def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
@@ -38,8 +43,55 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
             visuals.append(shape)
         if geom in source.colliding:
             contype, conaffinity = source.colliding[geom]
-            collisions.append(replace(shape, contype=contype, conaffinity=conaffinity))
+            shape = replace(shape, contype=contype, conaffinity=conaffinity)
+            collisions.append(replace(shape, material=_material(m, geom), compliance=_compliance(m, geom)))
     return tuple(visuals), tuple(collisions)
+
+
+def _material(m: Any, geom: int) -> Material:
+    """Friction of a geom: sliding, and with ``condim`` 4 and 6 torsional and rolling; rigid."""
+    sliding, torsion, rolling = (max(float(x), 0.0) for x in m.geom_friction[geom])
+    condim = int(m.geom_condim[geom])
+    return Material(
+        sliding if condim > 1 else 0.0,
+        torsion if condim > 3 else 0.0,
+        rolling if condim > 4 else 0.0,
+        combining="larger",
+        priority=int(m.geom_priority[geom]),
+    )
+
+
+def _compliance(m: Any, geom: int) -> tuple[float, float] | None:
+    """Stiffness and damping at rest of what ``solref`` and ``solimp`` say; None for what is fixed.
+
+    MuJoCo's contact of impedance d has the force (b δ̇ + k δ - a)/R at depth δ, with a the acceleration that it leaves,
+    and R = w (1 - d)/d, w the inverse mass that its compiler gives the body. Where nothing accelerates this is a spring
+    k/R with the damping b/k; d, which grows with depth, is that of a body that lies on one point. Of two bodies their w
+    add up, as compliances do.
+    """
+    w = float(m.body_invweight0[m.geom_bodyid[geom], 0])
+    if not w > 0.0:
+        return None
+    first, second = (float(x) for x in m.geom_solref[geom])
+    low, high, width, middle, power = (float(x) for x in m.geom_solimp[geom])
+    low, high = (min(max(x, _LEAST), 1.0 - _LEAST) for x in (low, high))
+    if first > 0.0:  # a time constant and a damping ratio
+        k, b = 1.0 / (high * first * second) ** 2, 2.0 / (high * first)
+    else:
+        k, b = -first / (high * high), -second / high
+    if not k > 0.0:
+        return None
+    depth = 0.0
+    for _ in range(50):  # to the depth at which it bears the body's weight
+        x = min(depth / max(width, 1e-12), 1.0)
+        y = (
+            x**power / middle ** (power - 1.0)
+            if x <= middle
+            else 1.0 - (1.0 - x) ** power / (1.0 - middle) ** (power - 1.0)
+        )
+        d = low + y * (high - low)
+        depth = 0.5 * depth + 0.5 * _GRAVITY * (1.0 - d) / (d * d * k)
+    return k * d * d / ((1.0 - d) * w), b / (k * d)
 
 
 def _rgba(m: Any, geom: int) -> tuple[float, float, float, float]:

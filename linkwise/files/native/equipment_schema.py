@@ -18,6 +18,7 @@ from linkwise.mechanism.actuation import (
     PathTransmission,
     Sensor,
     Spring,
+    Zone,
 )
 from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
 from linkwise.mechanism.muscles import HillMuscle, Muscle
@@ -170,6 +171,7 @@ SENSOR = Record(
         "noise": (Number(0.0), 0.0),
         "cutoff": (Number(0.0), 0.0),
         "field": (Numbers(3), (0.0, 0.0, 0.0)),
+        "zone": (OrNone(Record({"shape": (Text(), REQUIRED), "size": (Numbers(3), REQUIRED)}, Zone)), None),
     },
     Sensor,
 )

@@ -24,7 +24,6 @@ from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
-from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 
@@ -80,7 +79,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "base_visuals": mechanism.base_visuals,
         "base_collisions": mechanism._base_collisions,
         "contact_excludes": mechanism._contact_excludes,
-        "contact_scene": _scene(mechanism._contact_scene),
+        "contact_scene": mechanism._contact_scene,
         "frames": [
             {"name": each.name, "body": name(each.body), "placement": each.placement, "node": each.node}
             for each in mechanism.frames
@@ -96,22 +95,6 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "configurations": dict(mechanism.configurations),
         "sweeps": getattr(mechanism, "_sweeps", "auto"),
     }
-
-
-def _scene(scene: ContactScene | None) -> dict[str, Any] | None:
-    """What may touch what, for a file."""
-    if scene is None:
-        return None
-
-    def plain(material: Material | None) -> dict[str, Any] | None:
-        if material is None:
-            return None
-        stiffness = None if material.is_rigid else material.stiffness
-        return {**vars(material), "friction": material.coefficients, "stiffness": stiffness}
-
-    grounds = [{**vars(ground), "material": plain(ground.material)} for ground in scene.grounds]
-    materials = [(name, plain(own)) for name, own in scene.materials]
-    return {**vars(scene), "grounds": grounds, "material": plain(scene.material), "materials": materials}
 
 
 def _checked_scene(scene: ContactScene | None, names: Sequence[str], at: At) -> ContactScene | None:

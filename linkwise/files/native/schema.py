@@ -204,6 +204,39 @@ RELATIONS: dict[str, tuple[type, Record]] = {
     ),
 }
 
+
+class _MaterialRecord(Record):
+    """A material: two coefficients of friction, and no stiffness where it is rigid."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        stiffness = None if value.is_rigid else value.stiffness
+        return super().write({**vars(value), "friction": value.coefficients, "stiffness": stiffness}, to)
+
+
+def _material(friction: tuple[float, float], stiffness: float | None, **given: Any) -> Material:
+    mu = friction[0] if friction[0] == friction[1] else friction
+    return Material(mu, stiffness=math.inf if stiffness is None else stiffness, **given)
+
+
+MATERIAL = _MaterialRecord(
+    {
+        "friction": (Numbers(2), REQUIRED),
+        "torsion": (Number(0.0), 0.0),
+        "rolling": (Number(0.0), 0.0),
+        "restitution": (Number(0.0), 0.0),
+        "threshold": (Number(0.0), 0.01),
+        "impact": (Text(("newton", "poisson")), "newton"),
+        "stiffness": (OrNone(Number(0.0)), None),
+        "damping": (Number(0.0), 0.0),
+        "law": (Text(("linear", "hunt_crossley")), "linear"),
+        "direction": (Numbers(3), (1.0, 0.0, 0.0)),
+        "name": (Text(), ""),
+        "combining": (Text(("mean", "larger")), "mean"),
+        "priority": (Whole(), 0),
+    },
+    _material,
+)
+
 GEOMETRY = Record(
     {
         "kind": (Text(get_args(ShapeKind)), REQUIRED),
@@ -218,6 +251,8 @@ GEOMETRY = Record(
         "heights": (ListOf(Numbers()), _NONE),
         "contype": (Whole(), 1),
         "conaffinity": (Whole(), 1),
+        "material": (OrNone(MATERIAL), None),
+        "compliance": (OrNone(Numbers(2)), None),
     },
     lambda **given: _geometry(**given),
 )
@@ -427,28 +462,6 @@ REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independe
 ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
 
 
-def _material(friction: tuple[float, float], stiffness: float | None, **given: Any) -> Material:
-    mu = friction[0] if friction[0] == friction[1] else friction
-    return Material(mu, stiffness=math.inf if stiffness is None else stiffness, **given)
-
-
-MATERIAL = Record(
-    {
-        "friction": (Numbers(2), REQUIRED),
-        "torsion": (Number(0.0), 0.0),
-        "rolling": (Number(0.0), 0.0),
-        "restitution": (Number(0.0), 0.0),
-        "threshold": (Number(0.0), 0.01),
-        "impact": (Text(("newton", "poisson")), "newton"),
-        "stiffness": (OrNone(Number(0.0)), None),
-        "damping": (Number(0.0), 0.0),
-        "law": (Text(("linear", "hunt_crossley")), "linear"),
-        "direction": (Numbers(3), (1.0, 0.0, 0.0)),
-        "name": (Text(), ""),
-    },
-    _material,
-)
-
 GROUND = Record(
     {
         "placement": (Pose(), IDENTITY),
@@ -466,7 +479,10 @@ CONTACT_RULES = Record(
     {
         "solver": (Text(("auto", "dual", "primal")), _USUAL.solver),
         **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "newton", "passes")},
-        **{name: (Number(0.0), getattr(_USUAL, name)) for name in ("tolerance", "recovery", "friction_speed")},
+        **{
+            name: (Number(0.0), getattr(_USUAL, name))
+            for name in ("tolerance", "recovery", "overlap", "friction_speed")
+        },
         **{name: (Flag(), getattr(_USUAL, name)) for name in ("joint_limits", "joint_friction")},
     },
     ContactRules,
@@ -476,12 +492,13 @@ _TWO_NAMES = Row(Text(), Text())
 CONTACT_SCENE = Record(
     {
         "grounds": (ListOf(GROUND), _NONE),
-        "material": (MATERIAL, REQUIRED),
+        "material": (OrNone(MATERIAL), None),
         "materials": (ListOf(Row(Text(), MATERIAL)), _NONE),
         "only": (OrNone(ListOf(Text())), None),
         "between": (OrNone(ListOf(_TWO_NAMES)), None),
         "exclude": (ListOf(_TWO_NAMES), _NONE),
         "rules": (CONTACT_RULES, REQUIRED),
+        "softness": (Text(("rigid", "file")), "rigid"),
     },
     ContactScene,
 )

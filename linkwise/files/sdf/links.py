@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.bodies_and_joints import product
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import pose
 
 __all__ = ["read_link"]
@@ -82,7 +84,8 @@ def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning])
     for element, shape in found:
         if shape is not None:
             bits = _bits(element, place, tag)
-            shapes.append(replace(shape, rgba=sdf_colour(element), contype=bits, conaffinity=bits))
+            surface = _surface(element, place, tag) if tag == "collision" else {}
+            shapes.append(replace(shape, rgba=sdf_colour(element), contype=bits, conaffinity=bits, **surface))
     return tuple(shapes)
 
 
@@ -101,6 +104,38 @@ def _bits(element: Element, place: Place, tag: str) -> int:
     except ValueError:
         values.fail(f"{of} has a bit mask that is no whole number", at, got=shown(text), allowed="65535, 0x01, …")
     return bits
+
+
+def _surface(element: Element, place: Place, tag: str) -> dict[str, Any]:
+    """The material and the compliance that a <surface> has, as far as it says something."""
+    values, of = place.scope.values, f"<{tag}> of link {shown(place.name)}"
+
+    def number(path: str) -> float | None:
+        at = element
+        for name in ("surface", *path.split("/")):
+            below = values.child(at, name)
+            if below is None:
+                return None
+            at = below
+        return values.content_vector(at, of=of, length=1)[0]
+
+    mu = number("friction/ode/mu")
+    bounce = number("bounce/restitution_coefficient")
+    found: dict[str, Any] = {}
+    if mu is not None or bounce is not None:
+        across = number("friction/ode/mu2")
+        first = Material().friction if mu is None else mu
+        friction = first if across is None or across == mu else (first, across)
+        threshold = number("bounce/threshold")
+        found["material"] = Material(
+            friction,
+            restitution=bounce or 0.0,
+            threshold=Material().threshold if threshold is None else min(threshold, 1e6),
+        )
+    kp, kd = number("contact/ode/kp"), number("contact/ode/kd")
+    if kp is not None and kp > 0.0:
+        found["compliance"] = (kp, (kd or 0.0) / kp)
+    return found
 
 
 def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geometry | None:
