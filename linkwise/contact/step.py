@@ -273,7 +273,7 @@ class MiddleOfStep:
         along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
         slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
         both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
-        part = minimum(maximum(both / maximum(square, 1e-300), 0.0), 1.0)
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
         other = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
         # All of the slip where turning accounts for nearly all of it: then friction does no work.
         all_of_it = other < 0.0625 * square

@@ -56,11 +56,11 @@ class ContactRules:
     Args:
         solver: ``"dual"`` (sweeps over impulses: best for few points), ``"primal"`` (Newton's method on velocities:
             best for many), or ``"auto"``: that with fewer operations.
-        sweeps: passes over all contacts of the dual solver, in a round of it.
+        sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them, each kept only where it brings all laws nearer.
-        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first. With 1, every step
-            takes the same work.
-        tolerance: of impulses, relative, by which laws may be missed.
+        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first, a Newton step on
+            smoothed laws in each. With 1, every step takes the same work.
+        tolerance: of impulses, relative, by which laws may be missed; in float32 what its digits allow, 2e-5.
         newton: iterations of the primal solver.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
@@ -74,7 +74,7 @@ class ContactRules:
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 6
     polish: int = 2
-    rounds: int = 8
+    rounds: int = 32
     tolerance: float = 1e-9
     newton: int = 8
     passes: int = 2
