@@ -194,8 +194,8 @@ class Response:
         n, least = len(V), _square(self.missing(V, impulses))
         now = best
         for _ in range(count):
-            change, V_change = self.newton_step(now[:n], now[n:])
-            step = [*V_change, *change]
+            change, _ = self.newton_step(now[:n], now[n:])
+            step = [*self.pushed([0.0] * n, change), *change]  # of the impulses as rounded, which float32 needs
             now, distance = self._nearest([[a + x * b for a, b in zip(now, step, strict=True)] for x in LENGTHS], n)
             better = distance < least
             best = [where(better, a, b) for a, b in zip(now, best, strict=True)]

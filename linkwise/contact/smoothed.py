@@ -13,18 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated_while, sqrt, where
+from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
 
 if TYPE_CHECKING:
     from linkwise.contact.cones import Cone, Response
 
 Flat = Sequence[Scalar]
 
-LENGTHS = (1.0, 0.5, 0.25, 0.1)
-"""Of a step, that are tried."""
+LENGTHS = 4
+"""Number of lengths of a step that are tried: 1, and each less than half of the one before."""
 
-PROXIMAL = 1e-8
-"""On the diagonal of Newton's matrix, beside one."""
+SHORTER = 0.45
+
+PROXIMAL, PROXIMAL_SINGLE = 1e-8, 3e-5
+"""On the diagonal of Newton's matrix, beside one: with sixteen digits, and with seven."""
 
 NARROWER, MUCH_NARROWER = 0.3, 0.09
 """By how much widths shrink once smoothed laws are missed by less than the width, and by less than a thousandth."""
@@ -42,6 +44,8 @@ def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance:
     # Half of the digits that are missing: a start near the solution keeps what it has.
     width = scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
 
+    proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
+
     def goes_on(state: Flat) -> Scalar:
         return is_missed(_square(response.missing(state[:n], state[n:-2])), state[n:-2], tolerance) & (
             state[-1] < float(steps)
@@ -50,14 +54,19 @@ def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance:
     def step(state: list[Scalar]) -> list[Scalar]:
         now, width, passed = state[:-2], state[-2], state[-1]
         laws = SmoothedLaws(response, now[:n], now[n:], width)
-        change = laws.newton_step()
-        found, least = now, _square(laws.missing)
-        for number, length in enumerate(LENGTHS):
-            trial = [a + length * b for a, b in zip(now, change, strict=True)]
-            there = _square(SmoothedLaws(response, trial[:n], trial[n:], width).missing)
-            nearer = there < least if number else there == there  # a full step where all are worse; but never NaN
-            found = [where(nearer, a, b) for a, b in zip(trial, found, strict=True)]
-            least = where(nearer, there, least)
+        change = laws.newton_step(proximal)
+
+        def trial(length: Scalar) -> list[Scalar]:
+            there = [a + length * b for a, b in zip(now, change, strict=True)]
+            return [*there, _square(SmoothedLaws(response, there[:n], there[n:], width).missing)]
+
+        def shorter(found: list[Scalar]) -> list[Scalar]:
+            length = SHORTER * found[-1]
+            there = trial(length)
+            nearer = there[-1] < found[-2]
+            return [*(where(nearer, a, b) for a, b in zip(there, found[:-1], strict=True)), length]
+
+        *found, least, _ = repeated(LENGTHS - 1, shorter, [*trial(1.0), 1.0])
         square = width * width
         rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
         return [*found, maximum(width * rate, 1e-10 * scale), passed + 1.0]
@@ -118,10 +127,10 @@ class SmoothedSlope:
         """D x."""
         return self._split(x, self.ratio, self.stay)
 
-    def divided(self, x: Flat, give: Scalar) -> list[Scalar]:
+    def divided(self, x: Flat, give: Scalar, proximal: Scalar) -> list[Scalar]:
         """A⁻¹ x, A = (1 + proximal) I - D(1 - give), where ``give`` is R/ℓ."""
         across, along = (
-            1.0 / (PROXIMAL + rest + (0.0 if is_zero(give) else give * part))
+            1.0 / (proximal + rest + (0.0 if is_zero(give) else give * part))
             for rest, part in ((self.across, self.ratio), (self.along, self.stay))
         )
         return self._split(x, across, along)
@@ -148,11 +157,12 @@ class SmoothedLaws:
             self.slopes.append(SmoothedSlope.of(cone, x, normal, square))
             self.missing += [a - b for a, b in zip(own, self.slopes[k].value, strict=True)]
 
-    def newton_step(self) -> list[Scalar]:
+    def newton_step(self, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ.
 
         As in :meth:`~linkwise.contact.cones.Response.newton_step`, A δ + D C δV/ℓ = -F is solved along the pulls, δV =
-        ΛC*δ; the bound of a disk moves with o_n of its normal, that is by (1 + proximal) δ_n + F_n.
+        ΛC*δ; the bound of a disk moves with o_n of its normal, that is by (1 + proximal) δ_n + F_n. The change of V that
+        is returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
         """
         from linkwise.contact.cones import _dot_sparse, eliminated
 
@@ -162,7 +172,7 @@ class SmoothedLaws:
         lines: list[list[dict[int, Scalar]]] = []
         shifts: list[list[Scalar]] = []
         for k, cone in enumerate(response.cones):
-            line, shift = self._eliminated(k, lines, shifts)
+            line, shift = self._eliminated(k, lines, shifts, proximal)
             lines.append(line)
             shifts.append(shift)
             for row, own, x in zip(cone.rows, line, shift, strict=True):
@@ -183,10 +193,10 @@ class SmoothedLaws:
                 for i, f in own.items():
                     total = total + f * V_change[i]
                 change.append(-total)
-        return [*V_change, *change]
+        return [*response.pushed([0.0] * n, change), *change]
 
     def _eliminated(
-        self, k: int, lines: Sequence[list[dict[int, Scalar]]], shifts: Sequence[list[Scalar]]
+        self, k: int, lines: Sequence[list[dict[int, Scalar]]], shifts: Sequence[list[Scalar]], proximal: Scalar
     ) -> tuple[list[dict[int, Scalar]], list[Scalar]]:
         """-δ of one cone as line · δV + shift, where those of the cones before are known."""
         response, slope = self.response, self.slopes[k]
@@ -196,18 +206,18 @@ class SmoothedLaws:
         normal: dict[int, Scalar] = {}
         if cone.follows is not None and slope.follow is not None:
             normal = lines[cone.follows][0]
-            moved = (1.0 + PROXIMAL) * shifts[cone.follows][0] - self.missing[response.starts[cone.follows]]
+            moved = (1.0 + proximal) * shifts[cone.follows][0] - self.missing[response.starts[cone.follows]]
             F = [a + b * moved for a, b in zip(F, slope.follow, strict=True)]
         own = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
         found: list[dict[int, Scalar]] = [{} for _ in own]
         for i in sorted({*(i for line in own for i in line), *normal}):
             column = slope.times_D([line.get(i, 0.0) * inverse for line in own])
             if i in normal and slope.follow is not None:
-                part = (1.0 + PROXIMAL) * normal[i]
+                part = (1.0 + proximal) * normal[i]
                 column = [a + b * part for a, b in zip(column, slope.follow, strict=True)]
-            for line, x in zip(found, slope.divided(column, give), strict=True):
+            for line, x in zip(found, slope.divided(column, give, proximal), strict=True):
                 line[i] = x
-        return found, slope.divided(F, give)
+        return found, slope.divided(F, give, proximal)
 
 
 def _rounded(x: Scalar, square: Scalar) -> tuple[Scalar, Scalar, Scalar]:

@@ -74,7 +74,7 @@ class ContactRules:
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 6
     polish: int = 2
-    rounds: int = 32
+    rounds: int = 40
     tolerance: float = 1e-9
     newton: int = 8
     passes: int = 2
