@@ -45,6 +45,9 @@ Flat = Sequence[Scalar]
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
+FIRST_SWEEPS = 1
+"""Passes over all contacts before each further evaluation of the bias force."""
+
 
 class ContactStep(NamedTuple):
     """The end of a step.
@@ -99,9 +102,8 @@ def contact_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
-    V0, nu = middle.free_motion(tau, impulses, f_ext, rules.passes)
-    cones = middle.cones(rules.recovery)
-    response = Response(cones, middle.Lambda)
+    response = Response(middle.cones(rules.recovery), middle.Lambda)
+    V0, nu, impulses = middle.free_motion(tau, impulses, f_ext, rules.passes, response)
     V, found = response.solved(response.pushed(V0, impulses), impulses, rules)
     if middle.expanding:
         response = Response(middle.expansion(found), middle.Lambda)
@@ -149,19 +151,27 @@ class MiddleOfStep:
         self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
         """J v at the start, along each pull of contacts and joints."""
 
-    def free_motion(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> tuple[list[Scalar], Field[Any]]:
-        """Velocities along the pulls without impulses, and the innovations ν that they come from."""
+    def free_motion(
+        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int, response: Response
+    ) -> tuple[list[Scalar], Field[Any], Flat]:
+        """Velocities along the pulls without impulses, the innovations ν that they come from, and the last impulses.
+
+        For the mean velocity v̄ impulses of this step are needed, roughly: those of the step before, swept. As they
+        were they would not do, since an impact's are of one step only.
+        """
         mean = self.v
         for left in reversed(range(passes)):
             turning = carry_rates(self.tree, mean)
             b = needed_forces(self.tree, self.q, mean, turning, f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+            gained, held = self._gained(nu)
+            felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
+            V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
             if left:
+                _, impulses = response.swept(response.pushed(V0, impulses), impulses, FIRST_SWEEPS)
                 moved = self.moved(nu, impulses, 0.5)
                 mean = [a + b for a, b in zip(self.v, moved, strict=True)]
-        gained, held = self._gained(nu)
-        felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
-        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
+        return V0, nu, impulses
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
         """The hJ𝓜⁻¹(τ - c) = hε*ν along the pulls of contacts and joints, and along those that hold."""

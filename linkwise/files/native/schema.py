@@ -450,8 +450,8 @@ GROUND = Record(
 _USUAL = ContactRules()
 CONTACT_RULES = Record(
     {
-        "solver": (Text(("auto", "dual", "primal")), _USUAL.solver),
-        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "newton", "passes")},
+        "solver": (Text(("auto", "dual")), _USUAL.solver),
+        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "passes")},
         **{name: (Number(0.0), getattr(_USUAL, name)) for name in ("tolerance", "recovery", "friction_speed")},
         **{name: (Flag(), getattr(_USUAL, name)) for name in ("joint_limits", "joint_friction")},
     },
