@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from linkwise.contact.smoothed import followed
 from linkwise.mechanism.contacts import ContactRules
-from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, sqrt, where
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
@@ -190,22 +190,15 @@ class Response:
     def solved(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Impulses that obey all laws, and V with them: sweeps and Newton steps, in several rounds where needed."""
-        n = len(V)
+        """Impulses that obey all laws, and V with them: sweeps and Newton steps; where that is not enough, more of these.
 
-        def one_round(V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
-            V, impulses = self.polished(*self.swept(V, impulses, rules.sweeps), rules.polish)
-            return [*V, *impulses]
-
-        def goes_on(state: Sequence[Scalar]) -> Any:
-            V, impulses, passed = state[:n], state[n:-1], state[-1]
-            close = (rules.tolerance * rules.tolerance) * (_square(impulses) + _TINY)
-            return (_square(self.missing(V, impulses)) > close) & (passed < float(rules.rounds))
-
-        state = [*one_round(V, impulses), 1.0]
-        if rules.rounds > 1:
-            state = repeated_while(goes_on, lambda now: [*one_round(now[:n], now[n:-1]), now[-1] + 1.0], state)
-        return state[:n], state[n:-1]
+        The first round finds nearly all; for what it misses, laws are smoothed (:mod:`linkwise.contact.smoothed`).
+        """
+        V, impulses = self.polished(*self.swept(V, impulses, rules.sweeps), rules.polish)
+        if rules.rounds == 1:
+            return V, impulses
+        state = followed(self, V, impulses, rules.rounds - 1, rules.tolerance)
+        return state[: len(V)], state[len(V) :]
 
     def polished(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int
@@ -221,8 +214,8 @@ class Response:
         n, least = len(V), _square(self.missing(V, impulses))
         now = best
         for _ in range(count):
-            change, V_change = self.newton_step(now[:n], now[n:])
-            step = [*V_change, *change]
+            change, _ = self.newton_step(now[:n], now[n:])
+            step = [*self.pushed([0.0] * n, change), *change]  # of the impulses as rounded, which float32 needs
             now, distance = self._nearest([[a + x * b for a, b in zip(now, step, strict=True)] for x in LENGTHS], n)
             better = distance < least
             best = [where(better, a, b) for a, b in zip(now, best, strict=True)]

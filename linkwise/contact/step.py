@@ -47,6 +47,9 @@ Flat = Sequence[Scalar]
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
+FIRST_SWEEPS = 1
+"""Passes over all contacts before each further evaluation of the bias force."""
+
 
 class ContactStep(NamedTuple):
     """The end of a step.
@@ -141,8 +144,8 @@ def accounted_step(
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
-    V0, nu, mean = middle.free_motion(tau, impulses, f_ext, rules.passes)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
+    V0, nu, mean, impulses = middle.free_motion(tau, impulses, f_ext, rules.passes, response)
     end = middle.solved(response, response.pushed(V0, impulses), impulses, nu, mean, rules)
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
@@ -204,20 +207,26 @@ class MiddleOfStep:
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
-        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
-    ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
-        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄."""
+        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int, response: Response
+    ) -> tuple[list[Scalar], Field[Any], list[Scalar], Flat]:
+        """Velocities along the pulls without impulses, the innovations ν that they come from, v̄, and the last impulses.
+
+        For the mean velocity v̄ impulses of this step are needed, roughly: those of the step before, swept. As they
+        were they would not do, since an impact's are of one step only.
+        """
         mean = self.v
         for left in reversed(range(passes)):
             b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+            gained, held = self._gained(nu)
+            felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
+            V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
             if left:
+                _, impulses = response.swept(response.pushed(V0, impulses), impulses, FIRST_SWEEPS)
                 pushed = self.pushed(nu, impulses)
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
-        gained, held = self._gained(nu)
-        felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
-        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu, mean
+        return V0, nu, mean, impulses
 
     def solved(
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
@@ -346,7 +355,7 @@ class MiddleOfStep:
         along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
         slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
         both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
-        part = minimum(maximum(both / maximum(square, 1e-300), 0.0), 1.0)
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
         other = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
         # All of the slip where turning accounts for nearly all of it: then friction does no work.
         all_of_it = other < 0.0625 * square

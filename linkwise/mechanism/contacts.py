@@ -55,14 +55,12 @@ class ContactRules:
     """How a step with contact is solved.
 
     Args:
-        solver: ``"dual"`` (sweeps over impulses: best for few points), ``"primal"`` (Newton's method on velocities:
-            best for many), or ``"auto"``: that with fewer operations.
-        sweeps: passes over all contacts of the dual solver, in a round of it.
+        solver: ``"dual"``: sweeps over impulses, and Newton steps; ``"auto"`` is that too, as there is no other yet.
+        sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them, each kept only where it brings all laws nearer.
-        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first. With 1, every step
-            takes the same work.
-        tolerance: of impulses, relative, by which laws may be missed.
-        newton: iterations of the primal solver.
+        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first, a Newton step on
+            smoothed laws in each. With 1, every step takes the same work.
+        tolerance: of impulses, relative, by which laws may be missed; in float32 what its digits allow, 2e-5.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
         overlap: m; simulations whose rigid surfaces overlap by more at the start are refused.
@@ -77,12 +75,11 @@ class ContactRules:
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
     """
 
-    solver: Literal["auto", "dual", "primal"] = "auto"
-    sweeps: int = 6
+    solver: Literal["auto", "dual"] = "auto"
+    sweeps: int = 4
     polish: int = 2
-    rounds: int = 8
+    rounds: int = 40
     tolerance: float = 1e-9
-    newton: int = 8
     passes: int = 2
     recovery: float = 0.1
     overlap: float = 0.01
@@ -93,9 +90,9 @@ class ContactRules:
     smoothing: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.solver not in ("auto", "dual", "primal"):
-            raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
-        for name, least in (("sweeps", 1), ("polish", 0), ("rounds", 1), ("newton", 1), ("passes", 1)):
+        if self.solver not in ("auto", "dual"):
+            raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual")
+        for name, least in (("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")

@@ -477,12 +477,13 @@ GROUND = Record(
 _USUAL = ContactRules()
 CONTACT_RULES = Record(
     {
-        "solver": (Text(("auto", "dual", "primal")), _USUAL.solver),
-        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "newton", "passes")},
+        "solver": (Text(("auto", "dual")), _USUAL.solver),
+        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "passes")},
         **{
             name: (Number(0.0), getattr(_USUAL, name))
-            for name in ("tolerance", "recovery", "overlap", "friction_speed")
+            for name in ("tolerance", "recovery", "overlap", "friction_speed", "smoothing")
         },
+        "backward": (Text(("exact", "smooth")), _USUAL.backward),
         **{name: (Flag(), getattr(_USUAL, name)) for name in ("joint_limits", "joint_friction")},
     },
     ContactRules,

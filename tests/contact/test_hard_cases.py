@@ -1,0 +1,132 @@
+"""Contacts that sweeps alone do not solve: redundant points, few digits, impacts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.contact.scenes import one_body, shape
+
+
+def walker() -> lw.Model:
+    """A trunk on two legs with three joints each and flat feet: four points a foot, redundant."""
+    b = lw.ModelBuilder("walker")
+    b.add_body("trunk", joint=lw.Free(), mass=10.0, inertia=np.diag([0.3, 0.2, 0.1]))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        parent, at = "trunk", (0.0, y, 0.0)
+        for part, mass in (("thigh", 2.0), ("shank", 1.0), ("foot", 0.3)):
+            pose = np.eye(4)
+            pose[:3, 3] = at
+            axis = {"thigh": (1, 0, 0), "shank": (0, 1, 0), "foot": (0, 1, 0)}[part]
+            corners = []
+            if part == "foot":
+                for x, z in ((-0.05, 0.03), (-0.05, -0.03), (0.12, 0.03), (0.12, -0.03)):
+                    place = np.eye(4)
+                    place[:3, 3] = (x, z, -0.03)
+                    corners.append(shape("sphere", (0.005,), place))
+            inertia = np.diag([0.01, 0.01, 0.005]) * mass
+            name = f"{side}_{part}"
+            joint: Any = lw.Revolute(axis=axis)
+            b.add_body(name, parent=parent, joint=joint, placement=pose, mass=mass, inertia=inertia, collisions=corners)
+            parent, at = name, (0.0, 0.0, -0.3)
+    return b.build()
+
+
+def pushed_about(rules: lw.ContactRules, dtype: Any, steps: int = 60, batch: int = 128) -> list[Any]:
+    """Steps of walkers that fall on their feet under random torques: what goes in, and what comes out."""
+    feet = ["left_foot", "right_foot"]
+    model = walker().with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.8), rules=rules)
+    rng = np.random.default_rng(3)
+    q = np.zeros((batch, model.nq))
+    q[:, 0] = 1.0
+    q[:, 6] = 0.636 + rng.uniform(0.0, 0.1, batch)
+    v = rng.normal(size=(batch, model.nv)) * 0.3
+    impulses = np.zeros((batch, 24))
+    found = []
+    for _ in range(steps):
+        tau = rng.normal(size=(batch, model.nv)) * 10.0
+        tau[:, :6] = 0.0
+        tau[:, 6:] -= 60.0 * q[:, 7:] + 2.0 * v[:, 6:]
+        given = [np.asarray(x, dtype) for x in (q, v, tau, impulses)]
+        end: Any = model.contact_step(*given, np.asarray(0.002, dtype))
+        found.append((given, end))
+        q, v, impulses = end.q, end.v, end.impulses
+    return found
+
+
+def test_redundant_feet_obey_the_laws() -> None:
+    steps = pushed_about(lw.ContactRules(), np.float64)
+    residuals = np.concatenate([end.residuals for _, end in steps])
+    one_round = pushed_about(lw.ContactRules(rounds=1), np.float64)
+    before = np.concatenate([end.residuals for _, end in one_round])
+    assert np.quantile(before[:, 0], 0.99) > 1e-6  # sweeps and Newton steps on the laws themselves miss some
+    assert np.quantile(residuals[:, 0], 0.999) < 1e-6
+    assert np.quantile(residuals[:, 2], 0.999) < 1e-6
+
+
+def test_redundant_feet_move_as_thousands_of_sweeps_say() -> None:
+    found = pushed_about(lw.ContactRules(), np.float64, steps=20)
+    feet = ["left_foot", "right_foot"]
+    many = lw.ContactRules(sweeps=4000, polish=0, rounds=1)
+    model = walker().with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.8), rules=many)
+    off = []
+    for given, end in found[10::3]:
+        slow: Any = model.contact_step(*given, np.asarray(0.002))
+        off.append(np.abs(slow.v - end.v).max(axis=1)[slow.residuals[:, 0] < 1e-12])
+    close = np.concatenate(off)
+    assert close.size > 100
+    assert np.quantile(close, 0.99) < 1e-6
+
+
+def test_few_digits_never_fail() -> None:
+    steps = pushed_about(lw.ContactRules(), np.float32)
+    for _, end in steps:
+        assert np.isfinite(end.q).all()
+        assert np.isfinite(end.v).all()
+    residuals = np.concatenate([end.residuals for _, end in steps])
+    assert np.quantile(residuals[:, 0], 0.999) < 1e-3
+
+
+def test_no_solver_is_taken_that_is_not_there() -> None:
+    with pytest.raises(lw.InputError, match="auto, dual"):
+        lw.ContactRules(solver="primal")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        ("sphere", (0.1,)),
+        ("box", (0.3, 0.2, 0.15)),
+        ("capsule", (0.05, 0.2)),
+        ("ellipsoid", (0.1, 0.15, 0.08)),
+    ],
+)
+def test_dropped_bodies_gain_hardly_any_energy(kind: Any, size: tuple[float, ...]) -> None:
+    """Less than 2e-5 of it in any step, in the one after an impact too; in flight, with four passes, none."""
+    body = one_body(kind, size, 1.0, [0.011, 0.016, 0.02])
+    model = body.with_contacts(lw.Ground(), rules=lw.ContactRules(passes=4))
+    rng = np.random.default_rng(1)
+    batch = 50
+    turned = rng.normal(size=(batch, 4))
+    turned /= np.linalg.norm(turned, axis=1)[:, None]
+    q = np.concatenate([turned, np.zeros((batch, 2)), rng.uniform(0.4, 0.8, (batch, 1))], axis=1)
+    v = rng.normal(size=(batch, 6)) * [5.0, 5.0, 5.0, 1.0, 1.0, 1.0]
+    step = model.function("contact_step")
+    impulses = np.zeros((batch, step.inputs[3][1][0]))
+
+    def energy() -> np.ndarray:
+        return np.asarray(body.kinetic_energy(q, v)) + np.asarray(body.potential_energy(q))
+
+    start = now = energy()
+    for _ in range(400):
+        touched = np.abs(impulses).sum(axis=1) > 0.0
+        end: Any = step(q, v, np.zeros((batch, 6)), impulses, np.full(batch, 0.002))
+        q, v, impulses = end.q, end.v, end.impulses
+        before, now = now, energy()
+        gained = (now - before) / start
+        assert gained.max() < 2e-5
+        flies = ~touched & (np.abs(impulses).sum(axis=1) == 0.0)
+        assert not flies.any() or gained[flies].max() < 1e-10
