@@ -1,5 +1,7 @@
 """Where a simulation or a view begins that is not told where: the model's own start."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,14 @@ def test_a_view_begins_there():
     from linkwise.viz.viewer import resting
 
     assert np.array_equal(resting(quadruped()), quadruped().start)
+
+
+@pytest.mark.parametrize("name", ["humanoid", "ant"])
+def test_models_of_gymnasium_start_where_their_files_have_them(name):
+    pytest.importorskip("mujoco")
+    folder = Path(pytest.importorskip("gymnasium").__file__).parent / "envs" / "mujoco" / "assets"
+    model = lw.load(folder / f"{name}.xml")
+    with pytest.raises(lw.InputError, match="beyond joint limits"):
+        lw.simulate(model, model.neutral(), duration=1e-3, method="rk4")
+    assert lw.simulate(model, duration=1e-3, method="rk4").status == "done"
+    assert np.allclose(model.start[:7], model.configurations["initial"][:7])  # the trunk stays where the file has it
