@@ -293,7 +293,7 @@ class Player(Page):
         several = len(self.motions) > 1
         motions = self.leaders if not self.motions[0].batch_shape else [self.leaders[0]]
         times = motions[0].t
-        units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "tau": "τ [N m, N]"}
+        units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "tau": "τ [N m, N]", "x": "states of elements"}
         for name, title in units.items():
             names: list[str] = []
             columns: list[Array] = []
