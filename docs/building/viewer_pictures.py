@@ -99,9 +99,8 @@ def shoot_live(tab: Tab) -> None:
     with lw.view(model, q, port=0, open=False) as page:
         tab.open(page.url, page.figure.name_of(3))
         tab.choose("Live")
-        page.worker.call(lambda: page.live.clear_signals())
-        for name in ("q right_knee", "q left_knee", "u right_knee"):
-            page.worker.call(lambda name=name: page.live.add_signal(name))
+        for name in ("q right_knee", "q left_knee", "u right_knee", "energy"):
+            page.worker.call(lambda name=name: page.live.toggle_signal(name))
         page.worker.call(lambda: (page.run.u.__setitem__(6, 0.3), page.live.levers[6].__setattr__("value", 0.3)))
         for _ in range(20):
             page.worker.call(lambda: page.live._advance(0.02))
@@ -124,12 +123,12 @@ def shoot_flexible(tab: Tab) -> None:
 
 
 def shoot_ghosts(tab: Tab) -> None:
-    """A thousand states."""
+    """States of a batch."""
     model = robot("panda")
     rng = np.random.default_rng(0)
     start = 0.5 * (model.limits.lower + model.limits.upper)
-    q = np.clip(start + 0.15 * rng.normal(size=(1000, 2, model.nq)), model.limits.lower, model.limits.upper)
-    motion = lw.Trajectory([0.0, 1.0], q, np.zeros((1000, 2, model.nv)), model=model)
+    q = np.clip(start + 0.3 * rng.normal(size=(40, 2, model.nq)), model.limits.lower, model.limits.upper)
+    motion = lw.Trajectory([0.0, 1.0], q, np.zeros((40, 2, model.nv)), model=model)
     with motion.view(port=0, open=False) as page:
         tab.open(page.url, "/world/ghosts/8")
         tab.page.wait_for_timeout(6000)

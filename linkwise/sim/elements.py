@@ -193,7 +193,7 @@ def as_elements(control: Any) -> tuple[Element, ...]:
 
 
 def state_names(elements: Sequence[Element]) -> list[str]:
-    """Names of the own states of elements, as they follow each other: first those that flow, then those that are held."""
+    """Names of the own states of elements, in order: first those that flow, then those that are held."""
     named = [(element.nx, element.state_names) for element in elements]
     return [name for nx, names in named for name in names[:nx]] + [name for nx, names in named for name in names[nx:]]
 

@@ -177,7 +177,7 @@ class Outputs:
             fps: pictures for each second.
             speed: seconds of the motion for each second of the video.
             size: width and height, even numbers of pixels.
-            camera: a :class:`linkwise.viz.raster.Camera`; one that sees the whole motion, or goes along with it, if not given.
+            camera: a :class:`linkwise.viz.raster.Camera`; if not given, one that sees the whole motion, or goes along.
             follow: what the camera follows, as for :meth:`view`; it keeps its distance.
             markers: arrows, discs and cones, as for :meth:`view`.
             progress: as for :func:`linkwise.simulate`.

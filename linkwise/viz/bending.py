@@ -131,7 +131,10 @@ def _tubes(body: FlexibleBody, size: float) -> tuple[Bending, ...]:
         smooth=True,
     )
     bones = Bones(
-        *(np.concatenate([getattr(tube.bones, name) for tube in tubes]) for name in ("position", "Gamma", "Lambda", "Q"))
+        *(
+            np.concatenate([getattr(tube.bones, name) for tube in tubes])
+            for name in ("position", "Gamma", "Lambda", "Q")
+        )
     )
     nearest = np.concatenate([tube.nearest + n * (pieces + 1) for n, tube in enumerate(tubes)])
     return (Bending(solid, bones, nearest, np.ones(nearest.shape)),)

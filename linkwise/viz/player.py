@@ -191,7 +191,9 @@ class Player(Page):
         ways, middle = [], None
         for figure, motion in zip(self.figures, self.motions, strict=True):
             times = np.linspace(0, len(motion.t) - 1, _GLANCES).astype(int)
-            q = np.moveaxis(np.asarray(motion.q[..., times, :], float), -2, 0).reshape(len(times), -1, motion.q.shape[-1])
+            q = np.moveaxis(np.asarray(motion.q[..., times, :], float), -2, 0).reshape(
+                len(times), -1, motion.q.shape[-1]
+            )
             q = q[:, :_MOST_GLANCED]
             poses = figure.model.poses(np.where(np.isfinite(q).all(axis=-1, keepdims=True), q, figure.model.neutral()))
             ways.append(figure.looks.corners(poses).reshape(len(times), -1, 3) + figure.offset)

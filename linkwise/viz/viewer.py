@@ -171,7 +171,11 @@ class Viewer(Page):
 
         follow = NOTHING if self.target is None else self.target.name
         motion = self.run.recorded_motion
-        return model_html(self.model, self.moment.q, follow=follow) if motion is None else motion_html(motion, follow=follow)
+        return (
+            model_html(self.model, self.moment.q, follow=follow)
+            if motion is None
+            else motion_html(motion, follow=follow)
+        )
 
     def put(self, q: Array) -> None:
         """Show a configuration at rest."""

@@ -51,6 +51,7 @@ def test_what_floats():
     assert not floats(sliders(lw.JointLimits(-1.0, 1.0), None))  # a cart on its rail
     assert not floats(sliders(None, None, mass=1.0))  # a gantry: each slide is a part of it
     assert not floats(samples.stanford_arm()) and not floats(samples.four_bar())
+    assert not floats(samples.stewart_platform())  # a free body, on legs that stand on the world
 
 
 def test_the_mass_centre_is_the_models():
@@ -213,7 +214,7 @@ def test_markers_are_where_they_are_said_to_be(tmp_path):
         page.seek(0.1)
         arrow, disc, cone = (each.handle for each in page.markers)
         tip = motion.poses[1, -1, :3, 3]
-        np.testing.assert_allclose(arrow.points, [[tip, tip + (0, 0, 0.5)]], atol=1e-6)
+        np.testing.assert_allclose(arrow.points, [[tip, tip + np.array([0, 0, 0.5])]], atol=1e-6)
         np.testing.assert_allclose(disc.batched_positions, [tip], atol=1e-6)
         np.testing.assert_allclose(cone.batched_scales, [[1, 1, 0.5]], atol=1e-6)
         page.seek(0.0)
