@@ -64,9 +64,7 @@ class Looks:
         return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
 
     def corners(self, poses: Array) -> Array:
-        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4); its origin, without
-        surfaces.
-        """
+        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4)."""
         boxes = np.zeros((len(self.bodies), 2, 3))
         for k in range(len(boxes)):
             if solids := self.surfaces(k):
@@ -157,8 +155,7 @@ def _radius(body: Body) -> float:
 
 
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
-    """Drawing of a body without shapes: rods from its joint to those that hang on it and to closures, and a small
-    ellipsoid.
+    """Drawing of a body without shapes: rods from its joint to the next ones and to closures, and a small ellipsoid.
 
     The ellipsoid lies where the mass centre is and has the axes of the inertia; its own size only for a body that flies
     alone, without rods.

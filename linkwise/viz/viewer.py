@@ -56,8 +56,8 @@ def view(
         q: the configuration to start with (nq); the neutral one, moved into joint limits and closed, if not given.
         v: velocity (nv) with which a simulation starts; at rest if not given.
         control: what acts in the simulation, as for :func:`linkwise.simulate`.
-        follow: what the camera follows: the name of a body, ``"mass centre"`` or True, ``"nothing"`` or False; None: the
-            mass centre of a model that can go anywhere.
+        follow: what the camera follows: the name of a body, ``"mass centre"`` or True, ``"nothing"`` or False; None:
+            the mass centre of a model that can go anywhere.
         port: to begin with (8080); the next free one where it is in use, 0 for any.
         open: whether to open the browser; None: where there is a terminal and a screen.
 
