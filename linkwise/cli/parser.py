@@ -348,7 +348,7 @@ view panda.urdf
 view panda.urdf --q random:1 --port 8090
 view panda.urdf motion.npz
 view panda.urdf motion.npz --html motion.html
-view panda.urdf motion.npz --follow panda_hand""",
+view panda.urdf motion.npz --follow panda_link7""",
     )  # fmt: skip
     parser.add_argument(
         "motions", nargs="*", metavar="MOTION", help="what `simulate -o` wrote: .npz or .csv; several beside each other"

@@ -195,7 +195,8 @@ def _rails(model: Model, body: Body, size: float) -> list[Solid]:
     low, high = (float(bounds[joint.q_slice][0]) for bounds in (model.limits.lower, model.limits.upper))
     X = np.array(body.placement)
     ends = [X[:3, :3] @ (np.clip(end, -size, size) * np.asarray(joint.type.axis)) + X[:3, 3] for end in (low, high)]
-    return [stick(*ends, 0.005 * size).painted(BONE)] if np.linalg.norm(ends[1] - ends[0]) > 1e-9 else []
+    way = np.linalg.norm(ends[1] - ends[0])
+    return [stick(ends[0], ends[1], 0.005 * size).painted(BONE)] if way > 1e-9 else []
 
 
 def _distance(point: Array, start: Array, end: Array) -> float:

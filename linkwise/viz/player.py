@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,7 @@ class Player(Page):
         with tabs.add_tab("Show"):
             self.shown = ShowPanel(self, self.figures, self.moments)
             for marks in self.markers:
-                self.shown.add_switch(marks.markers.name, lambda on, m=marks: m.switch(on, self.index(self.motions[0])))
+                self.shown.add_switch(marks.markers.name, partial(self._switch, marks))
         with tabs.add_tab("Save"):
             SavePanel(self, models[0].name, self._document)
 
@@ -273,6 +274,9 @@ class Player(Page):
                 if self.playing:
                     self.toggle()
         self.draw()
+
+    def _switch(self, marks: MarkerNodes, visible: bool) -> None:
+        marks.switch(visible, self.index(self.motions[0]))
 
     def draw(self) -> None:
         """Draw the time shown, everywhere."""
