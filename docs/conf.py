@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sphinx.util.inspect import TypeAliasForwardRef
+
 import linkwise
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for docs.building
@@ -47,6 +49,8 @@ autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_default_options = {"exclude-members": "__init__, __new__"}
 autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Array": "Array"}
+# Inside `Array | None` Sphinx writes an alias by its repr, which should be its name.
+TypeAliasForwardRef.__repr__ = lambda self: self.name
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_rtype = False

@@ -14,7 +14,17 @@ GROUPS = {
     "What people use": ("__main__", "cli", "studies", "papers", "viz", "files", "samples"),
     "The two together": ("sim", "model", "kinematics", "bridges", "functions"),
     "The program": ("targets", "trace"),
-    "The mathematics": ("operators", "classics", "algorithms", "mechanism", "joints", "flexible", "math", "spatial"),
+    "The mathematics": (
+        "operators",
+        "classics",
+        "contact",
+        "algorithms",
+        "mechanism",
+        "joints",
+        "flexible",
+        "math",
+        "spatial",
+    ),
     "Under everything": ("array_types", "errors", "memoized", "renamed", "scalar_protocol"),
 }
 

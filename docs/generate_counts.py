@@ -95,6 +95,19 @@ in Featherstone 2000), so the library keeps to it.
 """
 
 
+LEFT_OUT = """
+**Ours** take τ where the paper's algorithms 5 and 6 are given the accelerations, and find these on the way. They take
+fewer multiplications than the paper's algorithms, run and counted, for every n = 2 … 40, and fewer operations; of
+additions alone, 𝓜⁻¹, A_C, B_C take up to 0.3 % more from n = 38 on. Up to n = 9 (𝓜, A_D, B_D) and n = 10 they work in
+link frames, beyond about one inertial point.
+
+**What the printed counts leave out.** The links have to be referred to the inertial point first: H, Ḣ, Ḧ, V, α, M,
+M̂ and the forces f, 247 multiplications a link by our count (7179 at n = 30). Algorithm 5's printed 259n - 129 cannot
+contain them: (4.16), which comes after, takes 244 a link more, and all of it 549. Algorithm 6 shares both and prints
+781n; it counts 27n² + 702n - 1088.
+"""
+
+
 @cache
 def counted(name: str, n: int, kind: str) -> tuple[int, int] | None:
     """M and A, or None where the algorithm refuses."""
@@ -368,7 +381,7 @@ def page() -> str:
             "## Inverse dynamics\n\n" + table("inverse") + "\n",
             "## Forward dynamics\n\n" + table("forward") + "\n",
             "## Mass matrix\n\n" + table("mass matrix") + "\n",
-            "## Linearised dynamics\n\n" + linearized_table() + "\n",
+            "## Linearised dynamics\n\n" + linearized_table() + "\n" + LEFT_OUT,
             WHY.replace("{ladder}", ladder()).replace(
                 "{composite}", _pair(counted("linkwise_composite_forward", 6, "regrouped"))
             ),

@@ -24,9 +24,10 @@ HEAD = """# MJCF files read
 
 Every MJCF file in the packages below, read by `lw.load` and by MuJoCo {mujoco}. For each, the largest difference over
 three random states, relative to the largest number of its kind: mass matrix M, bias force h, inverse dynamics τ,
-forward dynamics v̇, and v̇ again *driven*, with armature, damping, springs and actuators acting. Loops are open for
+forward dynamics v̇, and v̇ again *driven*, with armature, damping, springs, tendons,
+muscles, a fluid, compensation of gravity and actuators acting. Loops are open for
 this, since MuJoCo's equalities are soft; contact, limits and dry friction, which are among its constraints too, are
-off. This page is generated (`python docs/generate_mjcf.py`).
+off ([](guide/contact.md) has how bodies of such files touch). This page is generated (`python docs/generate_mjcf.py`).
 
 Packages: {packages}.
 
@@ -52,7 +53,7 @@ def main() -> None:
             still += 1
             continue
         found = errors(Beside.of_file(model, file), np.random.default_rng(0))
-        out = "; ".join(left_out(str(each.message)) for each in caught if "no counterpart" in str(each.message))
+        out = by_kinds([left for each in caught for left in getattr(each.message, "left_out", ())])
         sizes = (model.nv, len(model.actuators), len(model.sensors), len(model.closures))
         numbers = " | ".join([*map(str, sizes), *(f"{x:.0e}" if x else "0" for x in found)])
         rows.append(f"| `{name}` | {numbers} | {out} |")
@@ -74,11 +75,10 @@ def reason(error: lw.LinkwiseError, folder: Path) -> str:
     return text + (f" ({got})" if got and str(folder) not in got else "")
 
 
-def left_out(message: str) -> str:
+def by_kinds(left_out: list[str]) -> str:
     """What a warning lists, by kinds: names would fill the page."""
-    (line,) = (each for each in message.splitlines() if each.strip().startswith("got:"))
     kinds: Counter[str] = Counter()
-    for part in line.strip().removeprefix("got:").strip().split("; "):
+    for part in left_out:
         words = part.split("'")
         start = words[0].strip(" (:")
         if start in ("actuator", "equality"):

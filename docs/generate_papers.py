@@ -1,4 +1,4 @@
-"""Write theory/papers.md from what the code cites: `python docs/generate_papers.py`."""
+"""Write papers.md from what the code cites: `python docs/generate_papers.py`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from paper_citations import PACKAGE, PAPERS, ROOT, citations, items
-from paper_index import PAPERS_IN_ORDER, Paper, Row
 
 from linkwise.classics.linearized_registry import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.operators import RULES
+from linkwise.papers.numbered import PAPERS_IN_ORDER, Paper, Row
 
-PAGE = Path(__file__).parent / "theory" / "papers.md"
+PAGE = Path(__file__).parent / "papers.md"
 
 HEAD = """# Which paper is where
 
-What is numbered in the five papers, the functions that implement it, their files, and the test of each. This page is
+What is numbered in the five papers, the functions that implement it, their files, the test of each, and the numbers
+that the test holds it to: relative or absolute errors; a dash where it compares whole numbers or words, or leaves
+the bound to what it imports. This page is
 generated (`python docs/generate_papers.py`) from the docstrings, which cite the paper and the equation, from the lists
 of classical algorithms and operator rules, and from a short list of what is numbered; a test holds it to the code.
-Files are given without `linkwise/`. `make demo` writes a page with the results beside what is printed.
+Files are given without `linkwise/`. `make demo` writes a page with the results beside what is printed, and the same
+list.
 """
 TAIL = """## The named algorithms
 
@@ -47,7 +50,7 @@ for algorithm in classics.ALGORITHMS.of_kind("forward"):
 ```
 
 They are references: written to be read beside the paper, over any scalar, checked against each other and counted
-([](../operation_counts.md)). `Model`'s own functions are the ones to use.
+([](operation_counts.md)). `Model`'s own functions are the ones to use.
 """
 
 Place = tuple[str, str]
@@ -111,9 +114,32 @@ def exists(file: str, name: str) -> bool:
     return True
 
 
+def held_to(test: str) -> str:
+    """The bounds on errors in a test, loosest first: numbers below 1e-2 in it, in what it calls, or by name."""
+    file, _, name = test.partition("::")
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    called = {node.id for node in ast.walk(functions[name]) if isinstance(node, ast.Name)} & functions.keys()
+    bounds = set()
+    for node in (node for each in (name, *sorted(called)) for node in ast.walk(functions[each])):
+        value = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(node, ast.Name):
+            value = constants.get(node.id)
+        if isinstance(value, float) and 0.0 < value < 1e-2:
+            bounds.add(value)
+    return ", ".join(f"{bound:.0e}".replace("e-0", "e-") for bound in sorted(bounds, reverse=True)) or "–"
+
+
 def table(paper: Paper) -> str:
     """The implemented rows of a paper."""
-    lines = ["| number | what | function | file | test |", "|---|---|---|---|---|"]
+    lines = ["| number | what | function | file | test | held to |", "|---|---|---|---|---|---|"]
     for row in paper.rows:
         if row.why_not:
             continue
@@ -123,7 +149,9 @@ def table(paper: Paper) -> str:
         functions = "<br>".join(", ".join(f"`{n}`" for n in names if n) or "(the file)" for names in by_file.values())
         files = "<br>".join(f"`{file}`" for file in by_file)
         what = row.what.replace("*", "\\*").replace("~", "\\~").replace("_", "\\_")
-        lines.append(f"| {row.numbers.replace('-', '–')} | {what} | {functions} | {files} | `{row.test}` |")
+        lines.append(
+            f"| {row.numbers.replace('-', '–')} | {what} | {functions} | {files} | `{row.test}` | {held_to(row.test)} |"
+        )
     return "\n".join(lines)
 
 

@@ -15,7 +15,7 @@ HEAD = """# Operator rules
 
 The identities that the library knows, from `lw.operators.rules()`; this page is generated
 (`python docs/generate_rules.py`). Each holds for every state, and for the adjoints of its two sides. [](operators.md)
-shows them at work, [](../notation.md) explains the letters, [](../theory/papers.md) the numbers of the papers.
+shows them at work, [](../notation.md) explains the letters, [](../papers.md) the numbers of the papers.
 $(+ J_r)$ stands for rotor inertias, where the mechanism has any.
 
 `expr.rewrite("name")` puts the right side in place of the left one wherever it is found, and
@@ -45,7 +45,13 @@ def page() -> str:
         for rule in rules(use):
             lines.append(f"| `{rule.name}` | ${tex(rule.statement)}$ | {rule.source} | {rule.needs or ''} |")
         lines.append("")
-    return "\n".join(lines)
+    lines += ["## Proofs", "", "From the left side to the right one; a test holds every step.", ""]
+    for rule in rules():
+        if rule.proof:
+            left, right = rule.statement.split("=")
+            steps = " = ".join(tex(step.strip()) for step in (left, *rule.proof, right))
+            lines.append(f"- `{rule.name}`: ${steps}$")
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

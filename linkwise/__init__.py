@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.kinematics.problem_solver import Reached
     from linkwise.mechanism import actuation as equipment
-    from linkwise.mechanism import closures
+    from linkwise.mechanism import closures, shapes
+    from linkwise.mechanism.contacts import ContactRules, Ground
     from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+    from linkwise.mechanism.materials import Material
     from linkwise.mechanism.placement import transform
     from linkwise.model.model import Model, ModelBuilder
     from linkwise.sim.actuators import (
@@ -55,10 +57,11 @@ if TYPE_CHECKING:
     from linkwise.sim.drives import Drives
     from linkwise.sim.elements import Element
     from linkwise.sim.events import Event
+    from linkwise.sim.impacts import impacts
     from linkwise.sim.instruments import Instruments
     from linkwise.sim.motion import JointRules
     from linkwise.sim.paths.path import Path, path
-    from linkwise.sim.sensors import IMU, Encoder, ForceTorque
+    from linkwise.sim.sensors import IMU, Encoder, FootForce, ForceTorque, Touch
     from linkwise.sim.simulate import simulate
     from linkwise.sim.simulation import Simulation
     from linkwise.sim.tableaux import GeneralizedAlpha
@@ -76,6 +79,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # joints
     "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute", "Spherical",
     "Universal", "JointLimits", "Mimic", "Geometry", "check_joint",
+    # contact
+    "Ground", "Material", "ContactRules", "impacts",
     # goals of inverse kinematics
     "Reach", "Aim", "Balance", "Reached",
     # deformable bodies
@@ -85,8 +90,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Simulation", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element",
     "ComputedTorque", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing",
-    "Encoder", "ForceTorque", "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "Drives",
-    "Instruments",
+    "Encoder", "ForceTorque", "IMU", "Touch", "FootForce", "Table", "Controller", "Sampled", "PID", "Disturbance",
+    "BodyForce", "Drives", "Instruments",
     # ways between configurations
     "path", "Path",
     # many runs
@@ -96,7 +101,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # errors
     "LinkwiseError", "InputError", "ModelError",
     # groups; `math` is one of them, and not here: `from linkwise import *` shall not hide Python's own
-    "closures", "equipment", "errors", "linalg", "operators", "samples", "studies",
+    "closures", "equipment", "errors", "linalg", "operators", "samples", "shapes", "studies",
 ]  # fmt: skip
 
 _GROUPS = {
@@ -107,10 +112,12 @@ _GROUPS = {
     "math": "linkwise.math",
     "operators": "linkwise.operators",
     "samples": "linkwise.samples",
+    "shapes": "linkwise.mechanism.shapes",
     "studies": "linkwise.studies",
 }
 """Modules whose names are asked for less often: closures beyond those of joints, drives and sensors of files, errors,
-functions of scalars and of small matrices, spatial operators, examples of mechanisms, parts of ensembles."""
+functions of scalars and of small matrices, spatial operators, examples of mechanisms,
+shapes with their masses, parts of ensembles."""
 
 # Where the other names are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
@@ -128,6 +135,8 @@ _MODULES = {
     "linkwise.joints.check": ("check_joint",),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
     "linkwise.kinematics.problem_solver": ("Reached",),
+    "linkwise.mechanism.contacts": ("ContactRules", "Ground"),
+    "linkwise.mechanism.materials": ("Material",),
     "linkwise.mechanism.description": ("Geometry", "JointLimits", "Mimic"),
     "linkwise.mechanism.placement": ("transform",),
     "linkwise.model.model": ("Model", "ModelBuilder"),
@@ -141,10 +150,11 @@ _MODULES = {
     "linkwise.sim.drives": ("Drives",),
     "linkwise.sim.elements": ("Element",),
     "linkwise.sim.events": ("Event",),
+    "linkwise.sim.impacts": ("impacts",),
     "linkwise.sim.instruments": ("Instruments",),
     "linkwise.sim.motion": ("JointRules",),
     "linkwise.sim.paths.path": ("Path", "path"),
-    "linkwise.sim.sensors": ("IMU", "Encoder", "ForceTorque"),
+    "linkwise.sim.sensors": ("IMU", "Encoder", "FootForce", "ForceTorque", "Touch"),
     "linkwise.sim.simulate": ("simulate",),
     "linkwise.sim.simulation": ("Simulation",),
     "linkwise.sim.tableaux": ("GeneralizedAlpha",),

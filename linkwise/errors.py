@@ -24,19 +24,24 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from types import ModuleType
 from typing import Any
 
 __all__ = [
     "ClosureError",
+    "FrozenElementError",
     "InputError",
+    "InputWarning",
+    "IntegrationWarning",
     "LinkwiseError",
     "MissingExtraError",
     "ModelError",
     "ModelFileError",
     "ModelWarning",
+    "SaturationWarning",
+    "SlowControlWarning",
     "UnknownNameError",
     "message",
     "require_extra",
@@ -173,7 +178,7 @@ class UnknownNameError(LinkwiseError, KeyError, ValueError):
 
 
 class MissingExtraError(LinkwiseError, ImportError):
-    """A feature needs an optional package that is not installed; the message has the command that installs it.
+    """A feature needs an optional package that is not installed; the one line has the command that installs it.
 
     Args:
         module: the module that could not be imported.
@@ -181,10 +186,9 @@ class MissingExtraError(LinkwiseError, ImportError):
     """
 
     def __init__(self, module: str, extra: str) -> None:
-        super().__init__(
-            f"this needs the optional package {module!r}, which is not installed",
-            do=f'pip install "linkwise[{extra}]"',
-        )
+        command = f'pip install "linkwise[{extra}]"'
+        super().__init__(f"this needs the extra {extra!r} ({module} is not installed): {command}")
+        self.do = command
         self.module = module
         self.extra = extra
 
@@ -193,8 +197,16 @@ class FrozenElementError(LinkwiseError, AttributeError):
     """An attempt to change an element of a simulation after it was made."""
 
 
+class InputWarning(UserWarning):
+    """An argument is taken as it is, or mended, and is probably not what was meant: degrees, a long quaternion."""
+
+
 class IntegrationWarning(UserWarning):
     """A simulation could not reach its end, or what it gives is not to be trusted."""
+
+
+class SaturationWarning(UserWarning):
+    """Actuators were asked for more than they can give, and gave what they can."""
 
 
 class SlowControlWarning(UserWarning):
@@ -209,10 +221,20 @@ class ModelWarning(UserWarning):
         got: what was found.
         allowed: what is usual.
         do: what the reader can do about it.
+        left_out: what of a file was left out, one text each; ``linkwise check`` lists them.
     """
 
-    def __init__(self, what: str, *, got: object = None, allowed: object = None, do: object = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        got: object = None,
+        allowed: object = None,
+        do: object = None,
+        left_out: Sequence[str] = (),
+    ) -> None:
         super().__init__(message(what, got=got, allowed=allowed, do=do))
+        self.left_out = tuple(left_out)
 
 
 def require_extra(module: str, extra: str) -> ModuleType:

@@ -75,10 +75,12 @@ MODEL = {
     "support_margin": "statics.support_margin",
     "workspace": "statics.workspace",
     "chart": "configuration_rate",
+    "closure_solver": "with_closure_solver(solver)",
     "closure_reference": "with_closure_solver(solver, at=...)",
     "independent": "freedom_names",
     "is_flexible": "bodies[name].flexible",
-    "rolls": "sweeps",
+    "rolls": "with_sweeps(...)",
+    "sweeps": "with_sweeps(...)",
 }
 """Attributes of a model."""
 

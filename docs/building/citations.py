@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 PAPERS = ("Jain 1991", "Jain 1993", "Saha 1999", "Featherstone 2000", "Rodriguez 1989")
-LIST = "theory/papers"
+LIST = "papers"
 WITHOUT = (LIST, "notation", "changelog")  # pages that say themselves which paper is which, or quote
 
 NAME = re.compile("|".join(PAPERS))

@@ -38,7 +38,7 @@ from linkwise.algorithms.sweeps import Field, each
 from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Pose
-from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.closures.instances import ClosureInstance, freedoms_of_closures
 from linkwise.mechanism.layout import lay_out, placed_at
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values, parameters
@@ -114,7 +114,7 @@ class Trees:
         ``closed``: whether accelerations alone are asked for; see :func:`linkwise.algorithms.equations.equations`.
         """
         taken = self.constraints(self.fast, active) if constraints is None else constraints
-        name, chosen = self.mechanism.closure_solver, list[Any]()
+        name, chosen = self.mechanism._closure_solver, list[Any]()
         if name == "auto" and active is None and self.branching is not None:
             name = "branches"
         if name == "branches" and (active is not None or self.branching is None):
@@ -247,6 +247,7 @@ INPUTS: dict[str, Input] = {
     "force": Input("none", lambda m: (6,)),
     "t": Input("none", lambda m: ()),
     "active": Input("none", lambda m: (len(m.closures),)),
+    "along_closures": Input("none", lambda m: (sum(f.joint.nv for f in freedoms_of_closures(m.closures)),)),
     "multipliers": Input("none", lambda m: (sum(len(c.equations) for c in m.closures),)),
 }
 """All inputs by name."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms import closed_system
+from linkwise.algorithms import closed_system, closure_freedoms
 from linkwise.algorithms.catalogue import CATALOGUE, Columns, Flat, Text, Trees, instant
 from linkwise.algorithms.equations import equations
+from linkwise.mechanism.closures.instances import ClosureFreedoms, freedoms_of_closures
 
 
 def _still(t: Trees, v: Flat | None) -> Flat:
@@ -76,6 +77,22 @@ def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) 
     return closed_system.wrenches(closures, multipliers)
 
 
+def _freedoms(t: Trees) -> list[ClosureFreedoms]:
+    return freedoms_of_closures(t.mechanism.closures)
+
+
+def _coordinates(t: Trees, q: Flat) -> Any:
+    return closure_freedoms.closure_coordinates(t.fast, q, t.constraints(t.fast), _freedoms(t))
+
+
+def _velocities(t: Trees, q: Flat, v: Flat) -> Any:
+    return closure_freedoms.closure_velocities(t.fast, q, v, t.constraints(t.fast), _freedoms(t))
+
+
+def _along(t: Trees, q: Flat, forces: Flat) -> Any:
+    return closure_freedoms.closure_efforts(t.fast, q, forces, t.constraints(t.fast), _freedoms(t))
+
+
 CLOSED: dict[str, Text] = {
     "closure_error": Text(("q",), _error, ("t", "active")),
     "closure_rate": Text(("q", "v"), _rate, ("t", "active"), method="constraints.rate"),
@@ -94,6 +111,10 @@ CLOSED: dict[str, Text] = {
     ),
     "project_configuration": Text(("q",), _closing_step, ("t", "active"), method="constraints.project_configuration"),
     "impulse": Text(("q", "v"), _impulse, ("t", "active"), result=closed_system.Impulse, method="constraints.impulse"),
+    # Of the freedoms of all closures that have some, one after the other.
+    "closure_coordinates": Text(("q",), _coordinates, method="constraints.coordinates"),
+    "closure_velocities": Text(("q", "v"), _velocities, method="constraints.velocities"),
+    "closure_efforts": Text(("q", "along_closures"), _along, method="constraints.efforts"),
     # Parts of others, not public.
     "tangent_part": Text(("q", "x"), _tangent_part, ("t", "active")),
     "constraint_push": Text(("q", "multipliers"), _constraint_push, ("t", "active")),

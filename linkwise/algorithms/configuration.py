@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwise.algorithms.mimics import of_freedoms
 from linkwise.algorithms.sweeps import configured, each, generalized
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar
@@ -24,3 +25,24 @@ def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[S
         return link.joint.difference(link.coordinates(q0), link.coordinates(q1))
 
     return generalized(tree, each(tree, step))
+
+
+def carry(tree: Tree, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+    """The configuration reached with a motion dv whose velocity is carried along with turning axes."""
+    return configured(tree, each(tree, lambda link: link.joint.carry(link.coordinates(q), link.rates(dv))))
+
+
+def carry_rates(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
+    """How fast velocities change while they are carried along."""
+    return of_freedoms(tree, each(tree, lambda link: list(link.joint.carry_rate(link.rates(v)))))
+
+
+def carried(tree: Tree, v: Sequence[Scalar], turn: Sequence[Scalar]) -> list[Scalar]:
+    """Velocities written in the axes that joints reach with a motion ``turn``."""
+    return generalized(tree, each(tree, lambda link: _own_carried(link, v, turn)))
+
+
+def _own_carried(link: Link, v: Sequence[Scalar], turn: Sequence[Scalar]) -> list[Scalar]:
+    if link.is_mimic:
+        return [0.0] * link.joint.nv
+    return list(link.joint.carried(link.rates(v), link.rates(turn)))

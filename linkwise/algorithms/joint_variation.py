@@ -21,7 +21,7 @@ the point of the parent there, so that V(p) = [ω(p); 0]; otherwise V(k) may sta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.rigid_motion import combination
@@ -54,6 +54,44 @@ class JointVariation:
     """Velocity of that frame as seen from the point of the parent at this origin."""
 
 
+@dataclass(frozen=True, slots=True)
+class RelativeVariation:
+    """One joint by itself: S, ∂S/∂q, e and the derivatives of c = Ṡv along its axes; motions in one frame."""
+
+    S: tuple[Motion, ...]
+    dS: tuple[tuple[Motion, ...], ...]
+    e: tuple[Motion, ...]
+    dc_dq: tuple[Motion, ...]
+    dc_dv: tuple[Motion, ...]
+    commuting: bool
+    """Whether V(k)×η = V(p)×η for all axes, so that V(k) may take the place of V(p)."""
+
+    def e_dot(self, link: Link, vdot: Sequence[Scalar] | None) -> tuple[Motion, ...]:
+        """e' of each axis; ``vdot`` None means zero."""
+        if vdot is None:
+            return (Motion.zero(),) * len(self.S)
+        return tuple(combination(row, link.rates(vdot)) for row in self.dS)
+
+    def seen(self, carry: Callable[[Motion], Motion]) -> RelativeVariation:
+        """The same in another frame, which ``carry`` takes motions to."""
+        S, e, dc_dq, dc_dv = (tuple(map(carry, row)) for row in (self.S, self.e, self.dc_dq, self.dc_dv))
+        dS = tuple(tuple(map(carry, row)) for row in self.dS)
+        return RelativeVariation(S, dS, e, dc_dq, dc_dv, self.commuting)
+
+
+def relative_variation(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> RelativeVariation:
+    """Variation of a link's joint by itself, in the link's frame."""
+    S = link.S(q)
+    dS = tuple(_derivative_of_S(link, q, i) for i in range(len(S)))
+    e = tuple(combination(row, link.rates(v)) for row in dS)
+    by_q, by_v = [], []
+    for i in range(len(S)):
+        dc_dq, dc_dv = _derivatives_of_rate(link, q, v, i)
+        by_q.append(dc_dq)
+        by_v.append(dc_dv)
+    return RelativeVariation(S, dS, e, tuple(by_q), tuple(by_v), _commute(S, dS))
+
+
 def joint_variation(
     link: Link,
     q: Sequence[Scalar],
@@ -63,23 +101,20 @@ def joint_variation(
     motion: RigidMotion,
 ) -> JointVariation:
     """All columns of one joint; ``parent`` and ``motion`` are how the parent and the link move."""
-    S = link.S(q)
-    v_J = combination(S, link.rates(v)).lin
-    dS = [_derivative_of_S(link, q, i) for i in range(len(S))]
-    commuting = _commute(S, dS)
-    base = motion if commuting else link.phi(q).carry(parent)
+    own = relative_variation(link, q, v)
+    v_J = combination(own.S, link.rates(v)).lin
+    base = motion if own.commuting else link.phi(q).carry(parent)
     V_base = Motion(base.omega, Vec.zero())
-    V_both = V_base + Motion(motion.omega, Vec.zero() if commuting else v_J)
+    V_both = V_base + Motion(motion.omega, Vec.zero() if own.commuting else v_J)
+    e_dot = own.e_dot(link, vdot)
     axes = []
-    for i, eta in enumerate(S):
-        e = combination(dS[i], link.rates(v))
-        dc_dq, dc_dv = _derivatives_of_rate(link, q, v, i)
-        psi_ddot = Motion(base.E @ eta.ang, base.a.cross(eta.ang) + base.E @ eta.lin) + V_both.cross(e) + dc_dq
-        if vdot is not None:
-            psi_ddot = psi_ddot + combination(dS[i], link.rates(vdot))
-        axes.append(AxisVariation(eta, V_both.cross(eta) + dc_dv, V_base.cross(eta) + e, psi_ddot, dS[i]))
+    for i, eta in enumerate(own.S):
+        e = own.e[i]
+        psi_ddot = Motion(base.E @ eta.ang, base.a.cross(eta.ang) + base.E @ eta.lin) + V_both.cross(e) + own.dc_dq[i]
+        theta = V_both.cross(eta) + own.dc_dv[i]
+        axes.append(AxisVariation(eta, theta, V_base.cross(eta) + e, psi_ddot + e_dot[i], own.dS[i]))
     still = Vec.zero()
-    return JointVariation(tuple(axes), still if commuting else v_J, v_J if commuting else still)
+    return JointVariation(tuple(axes), still if own.commuting else v_J, v_J if own.commuting else still)
 
 
 def _commute(S: Sequence[Motion], dS: Sequence[Sequence[Motion]]) -> bool:

@@ -6,18 +6,22 @@ composite bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint ax
 
 M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (Jain 1993, algorithm 1): twelve numbers.
 
-DIFFERS FROM PAPER: in link frames rather than in one inertial frame. There H* is a coordinate direction, so that
-products with it cost nothing, and a force crosses a joint for a dozen multiplications; up to some ten links between
-base and tip that is the cheaper way. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
+Two ways, the same numbers: about one inertial point as in the paper (:mod:`linkwise.algorithms.fixed_point`), where a
+column does not change on its walk; or in link frames.
+
+DIFFERS FROM PAPER: link frames. There H* is a coordinate direction, so that products with it cost nothing, and a force
+crosses a joint for a dozen multiplications; up to nine links between base and tip that is the cheaper way, and beyond
+on robots whose axes are at right angles. Each frame moves with its link's origin: from one to the next, R̂ and R̂*H*
 change as a change of inertial frame demands (:meth:`Subtree.seen_faster`), while 𝓜, A_D and B_D do not notice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.differentiated import inverse_derivatives
+from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_acceleration, held_link, velocities
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
@@ -28,9 +32,11 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar, Value, is_zero
+from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
 from linkwise.spatial.transforms import Factor, Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
+
+Flat = Sequence[Scalar]
 
 
 class LinearizedInverse(NamedTuple):
@@ -138,12 +144,95 @@ def linearized_inverse(
     v: Sequence[Scalar],
     vdot: Sequence[Scalar] | None,
     f_ext: Forces = None,
+    *,
+    way: Callable[..., Way] | None = None,
 ) -> LinearizedInverse:
-    """τ, ∂τ/∂q, ∂τ/∂v and 𝓜. ``f_ext``: forces fixed in link frames, one for each link; ``vdot`` None means zero."""
+    """τ, ∂τ/∂q, ∂τ/∂v and 𝓜. ``f_ext``: forces fixed in link frames, one for each link; ``vdot`` None means zero.
+
+    ``way``: :func:`in_link_frames` or :func:`about_a_fixed_point`; None chooses by the shape of the tree.
+    """
     if tree.has_modes:
         still = [0.0] * tree.nv if vdot is None else vdot
         tau = inverse_dynamics(tree, q, v, vdot, f_ext)
         return LinearizedInverse(tau, *inverse_derivatives(tree, q, v, still, f_ext), mass_matrix(tree, q))
+    if way is None:
+        walked, referred = multiplications(tree, q)
+        way = in_link_frames if walked <= referred else about_a_fixed_point
+    joints, gather, enter, together = way(tree, q, v, vdot, f_ext)
+    result = _Matrices(tree)
+    waiting: list[_Walking] = []
+
+    def begin(link: Link, outboard: Subtree | None) -> tuple[Subtree | None, None]:
+        """The columns of one link, as soon as all that is outboard of it is known."""
+        handed, whole = gather(link, outboard)
+        for i in range(len(joints[link].axes)):
+            waiting.append(_Walking(link, i, link, _within_joint(result, link, joints[link], i, whole, vdot)))
+        if len(waiting) >= together or link.index == 0:
+            walk()
+        return handed, None
+
+    def walk() -> None:
+        """All waiting columns, to the base: link by link, so that what they meet there is read once for all."""
+        at: dict[int, list[_Walking]] = {}
+        for each_one in waiting:
+            at.setdefault(each_one.link.parent, []).append(each_one)
+        waiting.clear()
+        for link in reversed(tree.links):
+            for link_far, i, inner, column in at.pop(link.index, ()):
+                here = enter(inner, column, link)
+                _across(result, link_far, i, link, joints, here)
+                at.setdefault(link.parent, []).append(_Walking(link_far, i, link, here))
+
+    inward(tree, begin, None)
+    return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
+
+
+class _Walking(NamedTuple):
+    """A column, the axis it belongs to, and the link that it has reached."""
+
+    link: Link
+    i: int
+    at: Link
+    column: _Column
+
+
+Way = tuple[
+    Field[JointVariation],
+    Callable[[Link, Subtree | None], tuple[Subtree | None, Subtree]],
+    Callable[[Link, Any, Link], Any],
+    int,
+]
+"""Variations of joints; a link with all outboard, handed on and kept; a column's next step; how many walk at once."""
+
+
+def multiplications(tree: Tree, q: Flat) -> tuple[float, float]:
+    """Estimates for columns that walk through the links' frames, and for columns about one point.
+
+    Both beyond what every way needs. A step of a walk crosses a joint and costs nine products; about one point a step
+    costs 36, and each axis some 200 to be referred there.
+    """
+    crossing = {link.index: _crossing(link, q) for link in tree}
+    walked = referred = 0.0
+    for link in tree:
+        inboard = [link.index, *(ancestor.index for ancestor in tree.inboard(link))][:-1]
+        walked += link.joint.nv * sum(crossing[index] + 9.0 for index in inboard)
+        referred += link.joint.nv * (200.0 + 36.0 * len(inboard))
+    return walked, referred
+
+
+def _crossing(link: Link, q: Flat) -> float:
+    """Multiplications that take a column, seven vectors of which six are three forces, over a joint."""
+    cost = 0.0
+    for factor in link.phi(q).factors:
+        R, l = factor.matrix()
+        entries = [x for row in R.m for x in row]
+        known = sum(is_zero(x) or is_one(x) or is_one(-x) for x in entries)
+        cost += 7.0 * (len(entries) - known) + 10.0 * sum(not is_zero(x) for x in l)
+    return cost
+
+
+def in_link_frames(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
+    """Everything in the frames of the links, which move with their origins."""
     rest = at_rest(tree.gravity)
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), rest)
 
@@ -161,17 +250,40 @@ def linearized_inverse(
         whole = (own if outboard is None else own + outboard).seen_faster(joints[link].speed_within)
         return (None if link.parent < 0 else leave(link, whole)), whole
 
-    whole = inward(tree, gather, None)
-    result = _Matrices(tree)
-    for link in tree:
-        for i in range(len(joints[link].axes)):
-            column = _within_joint(result, link, joints[link], i, whole[link], vdot)
-            inner = link
-            for ancestor in tree.inboard(link):
-                column = leave(inner, column).seen_faster(joints[ancestor].speed_within)
-                inner = ancestor
-                _across(result, link, i, ancestor, joints, column)
-    return LinearizedInverse([x for (x,) in result.tau], result.B_D, result.A_D, result.M)
+    def enter(link: Link, column: _Column, parent: Link) -> _Column:
+        entered: _Column = leave(link, column).seen_faster(joints[parent].speed_within)
+        return entered
+
+    return joints, gather, enter, 1
+
+
+def about_a_fixed_point(tree: Tree, q: Flat, v: Flat, vdot: Flat | None, f_ext: Forces) -> Way:
+    """Everything about one inertial point: composite bodies are sums, and columns stay as they are (Jain 1993)."""
+
+    def move(link: Link, parent: _Referred | None) -> _Referred:
+        moving = velocities(link, None if parent is None else parent.moving, q, v)
+        before = base_acceleration(tree, link, q) if parent is None else parent.alpha
+        alpha, axes = axis_variations(link, moving, before, v, vdot)
+        body = held_link(link, moving, f_ext)
+        own = Subtree(body.M, body.A + body.A, body.c + body.c, body.M @ alpha + body.b)
+        return _Referred(moving, alpha, JointVariation(axes, Vec.zero(), Vec.zero()), own)
+
+    links = outward(tree, move, None)
+
+    def gather(link: Link, outboard: Subtree | None) -> tuple[Subtree, Subtree]:
+        whole = links[link].own if outboard is None else links[link].own + outboard
+        return whole, whole
+
+    return Field([link.joint for link in links.values]), gather, lambda link, column, parent: column, 4
+
+
+class _Referred(NamedTuple):
+    """One link about the point."""
+
+    moving: Velocities
+    alpha: Motion
+    joint: JointVariation
+    own: Subtree
 
 
 def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
@@ -221,17 +333,36 @@ def _across(
     here = freedom(link, i)
     for j, axis in enumerate(joints[ancestor].axes):
         there = freedom(ancestor, j)
-        mass = axis.eta.dot(column.X)
+        mass, A_there, B_there = side_by_side((axis.eta, column.X), (axis.eta, column.X_A), (axis.eta, column.X_B))
+        X, A_axis, B_axis = (
+            (*a, *b)
+            for a, b in zip(
+                (column.X, axis.theta, axis.psi_ddot), (column.X_hat, axis.eta.ang, axis.psi_dot.ang), strict=True
+            )
+        )
+        A_here, B_here = side_by_side((A_axis, X), (B_axis, X))
         add(result.M, there, here, mass)
         add(result.M, here, there, mass)
-        add(result.A_D, there, here, axis.eta.dot(column.X_A))
-        add(result.B_D, there, here, axis.eta.dot(column.X_B))
-        add(result.A_D, here, there, axis.theta.dot(column.X) + _couple(axis.eta, column))
-        add(result.B_D, here, there, axis.psi_ddot.dot(column.X) + _couple(axis.psi_dot, column))
+        add(result.A_D, there, here, A_there)
+        add(result.B_D, there, here, B_there)
+        add(result.A_D, here, there, A_here)
+        add(result.B_D, here, there, B_here)
 
 
-def _couple(motion: Motion, column: _Column) -> Scalar:
-    return motion.ang.dot(column.X_hat)
+def side_by_side(*pairs: tuple[Iterable[Scalar], Iterable[Scalar]]) -> list[Scalar]:
+    """Inner products, term by term all at once: what they share is read once."""
+    totals: list[Scalar] = [0.0] * len(pairs)
+    for terms in zip(*(zip(x, y, strict=True) for x, y in pairs), strict=True):
+        totals = [total + x * y for total, (x, y) in zip(totals, terms, strict=True)]
+    return totals
+
+
+def in_one_chain(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
+    """Inner product whose every sum has a product to be fused with: one instruction a term, where many run at once."""
+    total: Scalar = 0.0
+    for a, b in zip(x, y, strict=True):
+        total = total + a * b
+    return total
 
 
 __all__ = ["AxisVariation", "LinearizedInverse", "Subtree", "linearized_inverse", "to_parent"]

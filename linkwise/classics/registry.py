@@ -20,6 +20,8 @@ from linkwise.classics import (
     denoc,
     divide_and_conquer,
     featherstone,
+    hollerbach,
+    luh_walker_paul,
     mass_matrices,
     newton_euler,
     noc,
@@ -105,6 +107,14 @@ ALGORITHMS = Algorithms(
         ),
         Algorithm("composite_inverse", "inverse", "Jain 1991", "29", "n", composite_inverse_dynamics.inverse_dynamics),
         Algorithm("denoc_inverse", "inverse", "Saha 1999", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
+        Algorithm(
+            "hollerbach", "inverse", "Saha 1999", "table 1", "n", hollerbach.inverse_dynamics,
+            joints="revolute", topology="chain", needs=_TREE,
+        ),
+        Algorithm(
+            "luh_walker_paul", "inverse", "Saha 1999", "table 1", "n", luh_walker_paul.inverse_dynamics,
+            joints="revolute, prismatic", needs=("mass",),
+        ),
         # mass matrix
         Algorithm("direct", "mass matrix", "Jain 1991", "23", "n²", mass_matrices.direct),
         Algorithm("symmetry", "mass matrix", "Jain 1991", "23", "n²", mass_matrices.by_symmetry, needs=_TREE),
@@ -176,11 +186,11 @@ ALGORITHMS = Algorithms(
         Algorithm("sparse_kkt", "forward", "Featherstone 2000", "27", "n", sparse_kkt.forward_dynamics, needs=_BODIES),
         Algorithm(
             "constraint_force", "forward", "Featherstone 2000", "28", "n", constraint_force.forward_dynamics,
-            topology="chain", needs=_BODIES,
+            needs=_BODIES,
         ),
         Algorithm(
             "divide_and_conquer", "forward", "Featherstone 2000", "§3.5", "n", divide_and_conquer.forward_dynamics,
-            topology="chain", needs=_MASS,
+            needs=_MASS,
         ),
     ]
 )  # fmt: skip

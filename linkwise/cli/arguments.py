@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
 
 
-BUILT_IN = ("planar_arm", "stanford_arm", "flexible_arm")
+BUILT_IN = (
+    "seven_joint_arm", "stanford_arm", "planar_arm", "flexible_arm", "quadruped", "humanoid", "flexible_satellite",
+    "stewart_platform", "four_bar", "slider_crank", "bricard", "andrews_squeezer",
+)  # fmt: skip
+"""Names of models in :mod:`linkwise.samples`; here, so that a command need not import them to know them."""
 
 
 def load_model(options: Namespace) -> Model:

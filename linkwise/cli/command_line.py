@@ -43,8 +43,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         print(f"linkwise: error: there is not enough memory for this ({one_line(error)})", file=sys.stderr)
         return BAD_INPUT
-    except KeyboardInterrupt:
-        print("linkwise: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:  # some say how to go on
+        print(f"linkwise: {str(interrupt) or 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return status or 0  # a command that answers yes or no says so by its status
 

@@ -1,4 +1,4 @@
-"""Tables of actuators, sensors, springs across joints and named configurations."""
+"""Tables of actuators, sensors, springs across joints, fields and named configurations."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ def tables(model: Model) -> Iterator[str]:
         ]
         yield table(["actuator", "on", "force", "control", "force range"], rows)
     if model.springs:
-        rows = [[s.name, _along(s.transmission), number(s.stiffness), number(s.damping)] for s in model.springs]
-        yield table(["spring", "on", "stiffness", "damping"], rows)
+        rows = [
+            [s.name, _along(s.transmission), *map(number, (s.stiffness, s.damping, s.friction)), _range(s.limits)]
+            for s in model.springs
+        ]
+        yield table(["spring", "on", "stiffness", "damping", "friction", "limits"], rows)
+    if model.fields:
+        yield table(["field", "kind", "on"], [[each.name, type(each).__name__, each.frame] for each in model.fields])
     if model.sensors:
         rows = [[each.name, each.kind, _target(each)] for each in model.sensors[:_MOST_SENSORS]]
         left = len(model.sensors) - _MOST_SENSORS
@@ -49,13 +54,19 @@ def facts(model: Model) -> dict[str, Any]:
                 "control_range": each.control_range,
                 "force_range": each.force_range,
                 "activation": None if each.activation is None else each.activation.kind,
+                "muscle": None if each.muscle is None else type(each.muscle).__name__,
             }
             for each in model.actuators
         ],
         "springs": [
-            {"name": s.name, "on": _along(s.transmission), "stiffness": s.stiffness, "damping": s.damping}
+            {
+                "name": s.name,
+                "on": _along(s.transmission),
+                **{each: getattr(s, each) for each in ("stiffness", "damping", "friction", "limits")},
+            }
             for s in model.springs
         ],
+        "fields": [{"name": f.name, "kind": type(f).__name__, "on": f.frame} for f in model.fields],
         "sensors": [{"name": s.name, "kind": s.kind, "on": _target(s)} for s in model.sensors],
         "configurations": {name: q.tolist() for name, q in model.configurations.items()},
     }
@@ -67,7 +78,8 @@ def _along(transmission: Transmission) -> str:
         return " + ".join(terms).replace("+ -", "- ")
     if isinstance(transmission, FrameTransmission):
         return f"frame {transmission.frame}"
-    return "; ".join(" - ".join(frames) for frames, _ in transmission.paths)
+    shown = [[s if isinstance(s, str) else f"({s.shape} {s.frame})" for s in stops] for stops, _ in transmission.paths]
+    return "; ".join(" - ".join(stops) for stops in shown)
 
 
 def _gear(gear: tuple[float, ...]) -> str:
@@ -79,6 +91,8 @@ def _gear(gear: tuple[float, ...]) -> str:
 def _affine(actuator: Actuator) -> str:
     """The force as a formula: l is the length, l' its rate, u the control, a its filtered or integrated value."""
     control = "u" if actuator.activation is None else f"a ({actuator.activation.kind})"
+    if actuator.muscle is not None:
+        return f"{type(actuator.muscle).__name__}, {number(actuator.muscle.force)} N at {control} = 1"
     gain = _sum(actuator.gain)
     first = "" if gain == "0" else control if gain == "1" else f"{gain} {control}"
     if sum(x != 0.0 for x in actuator.gain) > 1:

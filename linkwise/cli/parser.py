@@ -7,13 +7,15 @@ from typing import Any
 
 _EPILOG = """\
 examples:
+  linkwise new arm.py                            a first script, to run and to change
+  linkwise models                                the models that come with the library
   linkwise info panda.urdf                       what is in a file
   linkwise simulate panda.urdf --duration 2 --plot fall.png
   linkwise view panda.urdf                       see it, move it, let it go
   linkwise emit panda.urdf forward_dynamics --target c -o panda_c
   linkwise demo                                  the five papers, computed: one page for the browser
 
-A model is a file, or the name of a built-in one: planar_arm, stanford_arm.
+A model is a file, or the name of a built-in one: `linkwise models` lists them.
 `linkwise COMMAND --help` has examples for each command."""
 
 
@@ -35,6 +37,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"linkwise {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for add in (
+        _new,
+        _models,
         _info,
         _inverse,
         _simulate,
@@ -61,7 +65,7 @@ def _command(commands: Any, name: str, summary: str, examples: str, *, model: bo
         epilog="examples:\n" + "\n".join(f"  linkwise {line}" for line in examples.strip().splitlines()),
     )  # fmt: skip
     if model:
-        parser.add_argument("model", help="a model file, or planar_arm or stanford_arm")
+        parser.add_argument("model", help="a model file, or the name of a built-in model (`linkwise models`)")
         group = parser.add_argument_group("how the model is read")
         group.add_argument("--floating", action="store_true", help="free the root link (six more freedoms)")
         group.add_argument(
@@ -94,6 +98,30 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 _STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral`, `random:SEED`, or a name that the model has"
+
+
+def _new(commands: Any) -> None:
+    parser = _command(
+        commands, "new", "write a first script, to run and to change",
+        """
+new arm.py
+new walk.py --model quadruped
+new panda.py --model panda.urdf""",
+        model=False,
+    )  # fmt: skip
+    parser.add_argument("file", help="the script to write; nothing is overwritten")
+    parser.add_argument("--model", metavar="MODEL-OR-NAME", help="a model file or a built-in model that it is about")
+
+
+def _models(commands: Any) -> None:
+    parser = _command(
+        commands, "models", "list the models that come with the library",
+        """
+models
+models --json""",
+        model=False,
+    )  # fmt: skip
+    _json(parser)
 
 
 def _info(commands: Any) -> None:
@@ -139,9 +167,7 @@ simulate panda.urdf --method rk4 --dt 0.001 --json
 simulate panda.urdf --duration 2 --html fall.html""",
     )  # fmt: skip
     start = parser.add_argument_group("the start")
-    start.add_argument(
-        "--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the one within the limits nearest to zero"
-    )
+    start.add_argument("--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the model's own start")
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
     force = parser.add_argument_group("what acts besides gravity").add_mutually_exclusive_group()
     force.add_argument(

@@ -18,6 +18,7 @@ from linkwise.files.tree import WORLD
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.closures import Coupling, Relation
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Source
+from linkwise.mechanism.fields import Field
 
 __all__ = ["Builder", "JointMaker", "build", "check_massless"]
 
@@ -56,7 +57,19 @@ class Builder(Protocol[ModelT_co]):
         """Add a named frame to a body."""
 
     def add_closure(
-        self, name: str, body_a: str, placement_a: Any, body_b: str, placement_b: Any, *, joint: Any
+        self,
+        name: str,
+        body_a: str,
+        placement_a: Any,
+        body_b: str,
+        placement_b: Any,
+        *,
+        joint: Any,
+        limits: JointLimits | Sequence[JointLimits] | None,
+        damping: float | Sequence[float],
+        friction: float | Sequence[float],
+        stiffness: float | Sequence[float],
+        rest: float | Sequence[float],
     ) -> Any:
         """Close a loop between two bodies or frames."""
 
@@ -72,8 +85,17 @@ class Builder(Protocol[ModelT_co]):
     def add_spring(self, spring: Spring) -> Any:
         """Add a spring across joints."""
 
+    def add_field(self, field: Field) -> Any:
+        """Add compensation of gravity or a fluid."""
+
     def add_configuration(self, name: str, q: Any) -> Any:
         """Name a configuration."""
+
+    def add_world_collision(self, shape: Geometry) -> Any:
+        """Fix a shape for contact to the world."""
+
+    def exclude_contact(self, link: str, other: str) -> Any:
+        """Keep the shapes of two links from touching."""
 
     def build(self) -> ModelT_co:
         """Return the model."""
@@ -115,6 +137,12 @@ def build(
         with _located(coupling.file or file, coupling.line):
             _couple(builder, coupling, bodies)
     equip(builder, bodies, description)
+    for shape in description.world_collisions:
+        builder.add_world_collision(replace(shape, source=None if places is None else places.source(_path(file))))
+    there = {WORLD, *(body.link.name for body in bodies)}
+    for link, other in description.contact_excludes:
+        if {link, other} <= there:
+            builder.exclude_contact(link, other)
     try:
         return builder.build()
     except LinkwiseError as error:
@@ -165,7 +193,17 @@ def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterato
 
 def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> None:
     builder.add_closure(
-        joint.name, joint.parent, joint.placement, joint.child, joint.joint_frame, joint=joint_of(joint)
+        joint.name,
+        joint.parent,
+        joint.placement,
+        joint.child,
+        joint.joint_frame,
+        joint=joint_of(joint),
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        stiffness=joint.stiffness,
+        rest=joint.rest,
     )
 
 
@@ -195,7 +233,7 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
 def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
     """Where the first joint, link or closure stands whose quoted name is in a message."""
     named: list[Any] = [*description.couplings, *description.polynomials]
-    named += [*description.actuators, *description.sensors, *description.springs]
+    named += [*description.actuators, *description.sensors, *description.springs, *description.fields]
     named += [closure.joint for closure in description.closures]
     for written in named:
         if repr(written.name) in text:

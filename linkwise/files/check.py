@@ -77,6 +77,10 @@ def check_file(path: str | os.PathLike[str], **options: Any) -> list[Problem]:
             note(_problem(error, "error"))
     for each in caught:
         text = str(each.message)
+        for left in getattr(each.message, "left_out", ()):
+            note(Problem("warning", f"left out: {left}"))
+        if getattr(each.message, "left_out", ()):
+            continue  # each of them is named
         if "there are links with an inertia" in text:
             continue  # each of them is named below
         place = _AT.match(text)
@@ -85,9 +89,9 @@ def check_file(path: str | os.PathLike[str], **options: Any) -> list[Problem]:
         note(Problem("warning", f"{first}: {more}" if more else first, int(place["line"]) if place else None))
     if model is not None:
         for problem in check_model(model):
-            name = _NAMED.search(problem.what)
-            note(replace(problem, line=lines.get(name[1]) if name else None))
-    return sorted(found.values(), key=lambda each: (each.line is None, each.line or 0, each.severity, each.what))
+            note(problem)
+    placed = [problem if problem.line is not None else _placed(problem, lines) for problem in found.values()]
+    return sorted(placed, key=lambda each: (each.line is None, each.line or 0, each.severity, each.what))
 
 
 def check_model(model: Model) -> Iterator[Problem]:
@@ -111,8 +115,8 @@ def _elements(path: str | os.PathLike[str], lines: dict[str, int]) -> Iterator[P
     except LinkwiseError:
         return  # the reader will say so
     for at in root.walk():
-        if at.tag in ("link", "joint", "body"):
-            lines.setdefault(at.attributes.get("name", ""), at.line)
+        if at.attributes.get("name"):
+            lines.setdefault(at.attributes["name"], at.line)
     if root.tag != "robot":
         return
     values = Values(os.fspath(path))
@@ -141,6 +145,12 @@ def _axis(joint: Element) -> Iterator[Problem]:
             yield Problem(
                 "warning", f"the axis of joint {name!r} is not of unit length", at.line, f"its length is {length:.6g}"
             )
+
+
+def _placed(problem: Problem, lines: dict[str, int]) -> Problem:
+    """At the line of what it names first, if that is known."""
+    name = _NAMED.search(problem.what)
+    return replace(problem, line=lines.get(name[1])) if name else problem
 
 
 def _problem(error: LinkwiseError, severity: Literal["error", "warning"]) -> Problem:
@@ -221,7 +231,7 @@ def _limits(model: Model) -> Iterator[Problem]:
 def _meshes(model: Model) -> Iterator[Problem]:
     seen = set()
     shapes = [shape for body in model.bodies for shape in (*body.visuals, *body.collisions)]
-    for shape in (*shapes, *model.base_visuals):
+    for shape in (*shapes, *model.base_visuals, *model._base_collisions):
         if shape.mesh is None or shape.mesh in seen:
             continue
         seen.add(shape.mesh)

@@ -18,6 +18,7 @@ from linkwise.array_types import Array
 from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.description import JointLimits
 from linkwise.spatial.vectors import Motion
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def compare_closures(bodies: Correspondence, tolerance: float, seed: int, note: 
             left.append(c)
         else:
             second.remove(same)
+            _compare_numbers(c, same, tolerance, note)
     for c in left:
         d = _counterpart(c, second)
         if d is None:
@@ -87,6 +89,27 @@ def compare_closures(bodies: Correspondence, tolerance: float, seed: int, note: 
             note(_difference(bodies, c, d, tolerance))
     for d in second:
         note(f"{_what(d)} {d.name!r} ({d.kind} {d.between}) is in the second only")
+
+
+def _compare_numbers(c: _Condition, d: _Condition, tolerance: float, note: Callable[[str], None]) -> None:
+    """Note what differs of the springs, dampers, friction and limits along two closures that hold the same."""
+    x, y = c.instance, d.instance
+    if not isinstance(x, ClosureInstance) or not isinstance(y, ClosureInstance) or x.joint is None:
+        return
+    ranges: tuple[str, ...] = ("rest", "limits") if x.joint == y.joint else ()  # else coordinates may run the other way
+    for name in ("damping", "friction", "stiffness", *ranges):
+        a, b = (_along(each, name) for each in (x, y))
+        if not np.allclose(a, b, rtol=tolerance, atol=0.0):
+            note(two_values(f"the {name} along closure {c.name!r}", name, shown(a), shown(b)))
+
+
+def _along(closure: ClosureInstance, name: str) -> Array:
+    """Numbers for each freedom of a closure; those that stand for none where it has none."""
+    joint, given = closure.joint, getattr(closure, name)
+    assert joint is not None
+    if name == "limits":
+        return np.array([(each.lower, each.upper) for each in given or [JointLimits()] * joint.nv], float)
+    return np.array(given or (0.0,) * joint.nv, float)
 
 
 def _counterpart(c: _Condition, others: Sequence[_Condition]) -> _Condition | None:

@@ -1,4 +1,4 @@
-"""Do two models have the same actuators, springs, sensors and named configurations?
+"""Do two models have the same actuators, springs, fields, sensors and named configurations?
 
 Each is put into the terms of the first model: joints by the names that they have there, places in its body frames. Then
 what is said of it is a list of facts, and facts can be compared whatever they are about. An element without a namesake
@@ -8,6 +8,7 @@ is the same as one of another name that says the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from linkwise.mechanism.actuation import (
     Sensor,
     Spring,
 )
+from linkwise.mechanism.fields import Field, GravityCompensation
+from linkwise.mechanism.wrapping import Wrap
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -35,12 +38,14 @@ Facts = dict[str, Any]
 
 
 def compare_equipment(bodies: Correspondence, tolerance: float, note: Callable[[str], None]) -> None:
-    """Note in a line each how actuators, springs, sensors and configurations differ."""
+    """Note in a line each how actuators, springs, fields, sensors and configurations differ."""
     a, b = bodies.a, bodies.b
     tell = partial(_compared, tolerance=tolerance, note=note)
     actuators = tell("actuator", *({x.name: _actuator(bodies, m, x) for x in m.actuators} for m in (a, b)))
-    tell("spring", *({x.name: _spring(bodies, m, x) for x in m.springs} for m in (a, b)))
-    tell("sensor", *({x.name: _sensor(bodies, m, x, actuators) for x in m.sensors} for m in (a, b)))
+    springs = tell("spring", *({x.name: _spring(bodies, m, x) for x in m.springs} for m in (a, b)))
+    tell("field", *({x.name: _field(bodies, m, x) for x in m.fields} for m in (a, b)))
+    known = {"actuator": actuators, "spring": springs}
+    tell("sensor", *({x.name: _sensor(bodies, m, x, known) for x in m.sensors} for m in (a, b)))
     if (a.nq, a.nv) == (b.nq, b.nv):
         tell("configuration", *({n: _configuration(bodies, m, q) for n, q in m.configurations.items()} for m in (a, b)))
 
@@ -98,13 +103,34 @@ def _actuator(bodies: Correspondence, model: Model, actuator: Actuator) -> Facts
         facts["activation"] = activation.kind
         if activation.kind == "filter":
             facts["time constant"] = np.array(activation.time_constant)
+        if activation.kind == "muscle":
+            times = (activation.time_constant, activation.release_time)
+            facts["time constants"], facts["smoothing"] = np.array(times), np.array(activation.smoothing)
         facts["range of the activation"] = np.array(activation.range)
+    if actuator.muscle is not None:
+        facts["it is"] += f", {type(actuator.muscle).__name__}"
+        facts |= _numbers(actuator.muscle)
     return facts
 
 
 def _spring(bodies: Correspondence, model: Model, spring: Spring) -> Facts:
     facts = _transmission(bodies, model, spring.transmission)
-    return facts | {name: np.array(getattr(spring, name)) for name in ("stiffness", "damping", "rest")}
+    return facts | {
+        name: np.array(getattr(spring, name)) for name in ("stiffness", "damping", "rest", "friction", "limits")
+    }
+
+
+def _field(bodies: Correspondence, model: Model, field: Field) -> Facts:
+    body, X = bodies.frame(model, field.frame)
+    facts = {"it is": f"{type(field).__name__} on {bodies.name(body)!r}", "place": X[:3, 3]}
+    turned = {} if isinstance(field, GravityCompensation) else {"orientation": X[:3, :3]}
+    return facts | turned | _numbers(field)
+
+
+def _numbers(element: Any) -> Facts:
+    """All that an element says in numbers."""
+    found = {each.name: getattr(element, each.name) for each in fields(element)}
+    return {name.replace("_", " "): np.array(x, float) for name, x in found.items() if not isinstance(x, str | None)}
 
 
 def _transmission(bodies: Correspondence, model: Model, transmission: Any) -> Facts:
@@ -118,9 +144,8 @@ def _transmission(bodies: Correspondence, model: Model, transmission: Any) -> Fa
         wrench = np.concatenate([moment + np.cross(X[:3, 3], force), force])  # at the body's origin, in its axes
         return {"it is": f"a force on {bodies.name(body)!r}", "wrench": wrench}
     ways = []
-    for frames, factor in transmission.paths:
-        places = [bodies.frame(model, frame) for frame in frames]
-        stops = [(body, *np.round(X[:3, 3], 9).tolist()) for body, X in places]
+    for on_way, factor in transmission.paths:
+        stops = [_stop(bodies, model, stop) for stop in on_way]
         ways.append((min(stops, stops[::-1]), factor))  # there and back is the same way
     ways.sort()
     over = "; ".join(", ".join(repr(bodies.name(body)) for body, *_ in stops) for stops, _ in ways)
@@ -128,13 +153,27 @@ def _transmission(bodies: Correspondence, model: Model, transmission: Any) -> Fa
     return {"it is": f"a tendon over {over}", "points": points, "factor": np.array([factor for _, factor in ways])}
 
 
-def _sensor(bodies: Correspondence, model: Model, sensor: Sensor, actuators: Mapping[str, str]) -> Facts:
+def _stop(bodies: Correspondence, model: Model, stop: str | Wrap) -> tuple[Any, ...]:
+    """Its body, then numbers: where it is; of a shape to wrap around also its axis, radius and side."""
+    if isinstance(stop, str):
+        body, X = bodies.frame(model, stop)
+        return (body, *np.round(X[:3, 3], 9).tolist())
+    body, X = bodies.frame(model, stop.frame)
+    more = np.round([*X[:3, 3], *(X[:3, 2] if stop.shape == "cylinder" else (0.0,) * 3), stop.radius], 9).tolist()
+    if stop.side is not None:
+        other, at = bodies.frame(model, stop.side)
+        more += [float(other), *np.round(at[:3, 3], 9).tolist()]
+    return (body, *more)
+
+
+def _sensor(bodies: Correspondence, model: Model, sensor: Sensor, known: Mapping[str, Mapping[str, str]]) -> Facts:
     fixed_to = SENSOR_KINDS[sensor.kind][0]
     facts: Facts = {"it is": sensor.kind}
     if fixed_to == "joint":
         facts["it is"] += f" of {bodies.joint_name(sensor.target, model)!r}"
-    elif fixed_to == "actuator":
-        facts["it is"] += f" of {actuators.get(sensor.target, sensor.target) if model is bodies.b else sensor.target!r}"
+    elif fixed_to in known:
+        first = known[fixed_to].get(sensor.target, sensor.target) if model is bodies.b else sensor.target
+        facts["it is"] += f" of {first!r}"
     elif fixed_to == "frame":
         body, X = bodies.frame(model, sensor.target)
         facts["it is"] += f" on {bodies.name(body)!r}"

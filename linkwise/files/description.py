@@ -15,6 +15,7 @@ from linkwise.array_types import FloatArray
 from linkwise.joints import joint_types
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.placement import pose
 
 __all__ = [
@@ -156,12 +157,12 @@ class PolynomialWritten:
     file: str | None = None
 
 
-Equipment = TypeVar("Equipment", Actuator, Sensor, Spring)
+Equipment = TypeVar("Equipment", bound=Actuator | Sensor | Spring | Field)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written(Generic[Equipment]):
-    """An actuator, a sensor or a spring, and where it stands in the file."""
+    """An actuator, a sensor, a spring or a field, and where it stands in the file."""
 
     what: Equipment
     line: int
@@ -190,8 +191,13 @@ class Description:
     actuators: tuple[Written[Actuator], ...] = ()
     sensors: tuple[Written[Sensor], ...] = ()
     springs: tuple[Written[Spring], ...] = ()
+    fields: tuple[Written[Field], ...] = ()
     configurations: tuple[tuple[str, dict[str, tuple[float, ...]]], ...] = ()
     """Names, and for each joint its coordinates."""
+    world_collisions: tuple[Geometry, ...] = ()
+    """Shapes for contact that are fixed to the world."""
+    contact_excludes: tuple[tuple[str, str], ...] = ()
+    """Links whose shapes do not touch."""
 
 
 def _opposite(axis: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""Actuators, sensors, springs across joints and named configurations of a file, on the bodies that are built.
+"""Actuators, sensors, springs across joints, fields and named configurations of a file, on the bodies that are built.
 
 A joint that is locked has no coordinate: it stands in the length of a transmission with its value, and what was on it
 alone is gone.
@@ -23,7 +23,7 @@ def equip(builder: Any, bodies: Sequence[Body], description: Description) -> Non
     locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
     for polynomial in description.polynomials:
         _couple(builder, polynomial, locked)
-    driven = set()
+    driven, sprung = set(), set()
     for written in description.actuators:
         actuator = _freed(written.what, locked)
         if actuator is not None:
@@ -33,9 +33,13 @@ def equip(builder: Any, bodies: Sequence[Body], description: Description) -> Non
         spring = _freed(each.what, locked)
         if spring is not None:
             builder.add_spring(spring)
+            sprung.add(spring.name)
+    for fixed in description.fields:
+        builder.add_field(fixed.what)
     for item in description.sensors:
         of, target = SENSOR_KINDS[item.what.kind][0], item.what.target
-        if (of == "joint" and target in locked) or (of == "actuator" and target not in driven):
+        gone = {"joint": target in locked, "actuator": target not in driven, "spring": target not in sprung}
+        if gone.get(of, False):
             continue
         builder.add_sensor(item.what)
     for name, values in description.configurations:
@@ -51,11 +55,11 @@ def _freed(drive: Any, locked: Mapping[str, float]) -> Any:
     if l_0 == 0.0:
         return drive
     if isinstance(drive, Spring):
-        low, high = drive.rest
-        return replace(drive, rest=(low - l_0, high - l_0))
+        rest, limits = ((low - l_0, high - l_0) for low, high in (drive.rest, drive.limits))
+        return replace(drive, rest=rest, limits=limits)
     assert isinstance(drive, Actuator)
     gain, bias = ((c + k * l_0, k, d) for c, k, d in (drive.gain, drive.bias))
-    return replace(drive, gain=gain, bias=bias)
+    return replace(drive, gain=gain, bias=bias, muscle=drive.muscle and drive.muscle.shortened(l_0))
 
 
 def _split(transmission: Transmission, locked: Mapping[str, float]) -> tuple[Transmission | None, float]:

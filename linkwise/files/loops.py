@@ -21,6 +21,8 @@ and one that can say more::
         type: revolute          # what stays free: 6d (fixed), 3d (spherical), revolute, prismatic, helical,
         axis: [0, 1, 0]         #   cylindrical, universal (axis and axis2), planar (axis is its normal)
         pitch: 0.01             # of a helical one, m per rad
+        damping: 0.1            # along its freedoms, one number or one for each; so are friction, stiffness and rest
+        limits: [-1, 1]         # of its coordinate; for several freedoms one pair for each
     couplings:
       - name: gear
         terms: {motor: 1, wheel: -5}
@@ -47,6 +49,7 @@ from linkwise.files.description import (
 from linkwise.files.tree import WORLD
 from linkwise.files.yaml import Node, parse_yaml
 from linkwise.joints import joint_types
+from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import pose, rotation_rpy
 from linkwise.memoized import cached_property
 
@@ -54,6 +57,7 @@ __all__ = ["loop_words", "with_loops"]
 
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type", "closures", "couplings")
 _SAID = {"axis", "axis1", "axis2", "pitch"}  # constants of a joint that a side file can say
+_NUMBERS = ("damping", "friction", "stiffness", "rest")
 _LARGEST = 1e30
 
 
@@ -148,7 +152,7 @@ class _SideFile:
         for item in self.items(node, "closures"):
             parts = self.mapping(
                 item, "a closure",
-                ("name", "a", "b", "placement_a", "placement_b", "type", "axis", "axis2", "pitch"),
+                ("name", "a", "b", "placement_a", "placement_b", "type", "axis", "axis2", "pitch", "limits", *_NUMBERS),
                 ("a", "b", "type"),
             )  # fmt: skip
             a, b = self.name(parts["a"], "a"), self.name(parts["b"], "b")
@@ -159,6 +163,9 @@ class _SideFile:
                     more[axis] = self.direction(parts[axis], axis)
             if "pitch" in parts:
                 more["pitch"] = self.number(parts["pitch"], "pitch")
+            more |= {each: self.each_freedom(parts[each], each) for each in _NUMBERS if each in parts}
+            if "limits" in parts:
+                more["limits"] = self.limits(parts["limits"])
             kind = self.kind(parts["type"])
             needs = joint_types()[kind].constant_names()
             if needs and "axis" not in parts:
@@ -223,6 +230,20 @@ class _SideFile:
         if written.lower() not in known:
             self.fail("the type of a loop is not known", node, got=repr(written), allowed=", ".join(known))
         return known[written.lower()]
+
+    def each_freedom(self, node: Node, what: str) -> float | tuple[float, ...]:
+        if isinstance(node.value, list):
+            return tuple(self.number(item, what) for item in node.value)
+        return self.number(node, what)
+
+    def limits(self, node: Node) -> JointLimits | tuple[JointLimits, ...]:
+        items = self.items(node, "limits")
+        if items and isinstance(items[0].value, list):
+            return tuple(limit for item in items if isinstance(limit := self.limits(item), JointLimits))
+        if len(items) != 2:
+            self.fail("limits are two numbers", node, got=f"{len(items)} values", allowed="[-1, 1]")
+        lower, upper = (self.number(item, "a limit") for item in items)
+        return JointLimits(lower if lower > -_LARGEST else -math.inf, upper if upper < _LARGEST else math.inf)
 
     def placement(self, node: Node | None) -> FloatArray:
         if node is None:

@@ -439,16 +439,16 @@ class FlexibleBody(Frozen):
         keep: Any = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
-        """Body from Nastran: DMIG cards in bulk data, or an OP4 file (text or binary, dense or sparse) beside it.
+        """Body from Nastran: DMIG cards in bulk data, or an OUTPUT2 or OUTPUT4 file beside it.
 
         Args:
-            path: bulk data with GRID and DMIG cards (``.bdf``, ``.dat``, ``.pch``), or an ``.op4`` file (needs the
-                extra ``fem``).
+            path: bulk data with GRID and DMIG cards (``.bdf``, ``.dat``, ``.pch``), or an ``.op2`` or ``.op4`` file,
+                text or binary, dense or sparse (needs the extra ``fem``).
             root: grid number of the root, or several.
             bulk: the bulk data with the GRID cards, where `path` does not hold them.
             mass: the matrix's name; by default the first of MAA, MAAX, MGG, M2GG, MXX, M that is there.
             stiffness: likewise, KAA, KAAX, KGG, K2GG, KXX, K.
-            dofs: for OP4, what the rows are, as in `from_arrays`; by default all six of every grid, in the order of
+            dofs: for these, what the rows are, as in `from_arrays`; by default all six of every grid, in the order of
                 their numbers.
             keep: grids that the body keeps, as in `from_arrays`.
             choice: the keywords of `linkwise.flexible.Choice`.

@@ -16,8 +16,16 @@ from typing import Any, Literal, NamedTuple
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
+from linkwise.spatial.dual import Dual
 from linkwise.trace.forward import Tangent
-from linkwise.trace.program_derivatives import called, has_reverse, program_cotangents, program_tangents
+from linkwise.trace.recorded import (
+    Recorded,
+    code_cotangents,
+    code_has_reverse,
+    code_tangents,
+    code_values,
+    refuse_again,
+)
 from linkwise.trace.replay import NUMBERS, Table
 from linkwise.trace.reverse import Cotangent
 
@@ -51,6 +59,7 @@ ANY_SCALAR: Table = {
     "and": _logic(NUMBERS["and"], "logic_and"),
     "or": _logic(NUMBERS["or"], "logic_or"),
     "not": _logic(NUMBERS["not"], "logic_not"),
+    "hold": scalar.hold,
     "select": scalar.where,
 }
 
@@ -62,12 +71,12 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
     columns = _size(shape)
     outputs = f.program.outputs
     rows = sum(array.size for array in outputs)
-    chosen = mode or ("reverse" if rows < columns and has_reverse(f.program) else "forward")
+    chosen = mode or ("reverse" if rows < columns and code_has_reverse(f.differentiable) else "forward")
     if chosen not in ("forward", "reverse"):
         raise InputError("no such mode of differentiation", got=repr(mode), allowed='"forward", "reverse" or None')
 
     def forward(*flat: Flat) -> Any:
-        moved = program_tangents(f.program, flat, _unit_directions(f, flat, name), ANY_SCALAR)
+        moved = _tangents(f, flat, _unit_directions(f, flat, name))
         return [[[x.get(k, 0.0) for k in range(columns)] for x in array] for array in moved]
 
     def reverse(*flat: Flat) -> Any:
@@ -76,7 +85,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
         for array in outputs:
             weights.append([{row + i: 1.0} for i in range(array.size)])
             row += array.size
-        back = program_cotangents(f.program, flat, weights, ANY_SCALAR)
+        back = _cotangents(f, flat, weights)
         position = _position(f, name)
         by_row = [_pulled(f, name, flat, [x.get(k, 0.0) for x in back[position]]) for k in range(rows)]
         starts = [sum(array.size for array in outputs[:i]) for i in range(len(outputs))]
@@ -129,7 +138,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
         for (name, _), own in zip(f.inputs, flat, strict=False):
             rate = _pushed(f, name, own, given[name]) if name in given else [0.0] * len(own)
             directions.append([{0: x} for x in rate])
-        moved = program_tangents(f.program, flat[:cut], directions, ANY_SCALAR)
+        moved = _tangents(f, flat[:cut], directions)
         return _result(
             f,
             [
@@ -151,7 +160,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
 
     def text(*flat: Flat) -> Any:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
-        back = program_cotangents(f.program, flat[:cut], weights, ANY_SCALAR)
+        back = _cotangents(f, flat[:cut], weights)
         results = []
         for name in names:
             position = _position(f, name)
@@ -185,8 +194,8 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
     kind: Any = ValueAndGradient if len(names) == 1 else tuple_of(("value", *(f"d_{name}" for name in names)))
 
     def text(*flat: Flat) -> Any:
-        ((number,),) = called(f.program, flat, ANY_SCALAR)
-        back = program_cotangents(f.program, flat, [[{0: 1.0}]], ANY_SCALAR)
+        ((number,),) = code_values(f.differentiable, flat, ANY_SCALAR)
+        back = _cotangents(f, flat, [[{0: 1.0}]])
         gradients = []
         for name in names:
             own = [x.get(0, 0.0) for x in back[_position(f, name)]]
@@ -224,6 +233,26 @@ def tuple_of(names: Sequence[str]) -> Any:
     from collections import namedtuple
 
     return namedtuple("Cotangents", list(names))
+
+
+def _tangents(
+    f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
+) -> list[list[Tangent]]:
+    _refuse_duals(f, flat)
+    return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
+
+
+def _cotangents(
+    f: CompiledFunction, flat: Sequence[Flat], weights: Sequence[Sequence[Cotangent]]
+) -> list[list[Cotangent]]:
+    _refuse_duals(f, flat)
+    return code_cotangents(f.differentiable, flat, weights, ANY_SCALAR)
+
+
+def _refuse_duals(f: CompiledFunction, flat: Sequence[Flat]) -> None:
+    """Dual numbers ask for a derivative more."""
+    if isinstance(f.differentiable, Recorded) and any(isinstance(x, Dual) for array in flat for x in array):
+        refuse_again(f.name)
 
 
 def _check(f: CompiledFunction, names: Sequence[str]) -> None:

@@ -22,8 +22,8 @@ from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.passes import remove_dead
-from linkwise.trace.program import Program
 from linkwise.trace.program_derivatives import called, program_tangents
+from linkwise.trace.recorded import Code, Recorded, code_values
 from linkwise.trace.replay import NUMBERS, Table
 
 Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None
@@ -35,6 +35,7 @@ _ANY: Table = {
     **{name: getattr(scalar, name) for name in ("sqrt", "sin", "cos", "exp", "log", "atan2")},
     "min": scalar.minimum,
     "max": scalar.maximum,
+    "hold": scalar.hold,
     "select": scalar.where,
 }
 
@@ -99,7 +100,7 @@ def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> Fro
 
     Raises whatever the function raises.
     """
-    tracer = CallingTracer()
+    tracer = CallingTracer(holds=True)
     arguments = []
     for name, size in sizes.items():
         flat = tracer.input(name, () if size is None else (size,))
@@ -129,8 +130,10 @@ def is_of_the_user(kind: Hashable) -> bool:
     return any(base.__module__.partition(".")[0] not in ("linkwise", "builtins", "abc") for base in bases)
 
 
-def run_again(code: Block | Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """The outputs of a block or a program, flat, for flat vectors of any scalars."""
+def run_again(code: Code, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """The outputs of a program or a trace, flat, for flat vectors of any scalars."""
+    if isinstance(code, Recorded):
+        return code_values(code, arguments, _ANY, run_again)
     level = max((x.level for array in arguments for x in array if isinstance(x, Dual)), default=None)
     if isinstance(code, Block) or level is None:
         return called(code, arguments, _ANY)

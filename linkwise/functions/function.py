@@ -18,7 +18,9 @@ from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_stat
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.functions.traced_loops import loop, while_loop
 from linkwise.memoized import cached_property, once
+from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
@@ -27,11 +29,14 @@ from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.counts import Counts, count
 from linkwise.trace.program import Program
+from linkwise.trace.recorded import Recorded, SecondDerivativeError, recorded
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
+
+HANDLERS.update(loop=loop, while_loop=while_loop)  # of the texts of the mathematics, which know no traces
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 
@@ -109,17 +114,44 @@ class CompiledFunction:
         self._kernels: dict[Any, Any] = {}  # by the device's name and the precision
 
     @cached_property
-    def _traced(self) -> tuple[Block | Program, type[Any] | None]:
+    def _traced(self) -> tuple[Block | Program, type[Any] | None, bool]:
+        """The program, the kind of its result, and whether its text holds any values."""
         tracer = CallingTracer(large_models=False)
         arguments = [tracer.input(name, shape) for name, shape in self.inputs]
         outputs, result_type = _named_outputs(self.text(*arguments))
         made = tracer.composite(self.name, outputs) if tracer.calls else tracer.finish(self.name, outputs)
-        return made, result_type
+        return made, result_type, tracer.was_held
+
+    @cached_property
+    def _held(self) -> Recorded | InputError:
+        """The trace in which values are held; or why there is none."""
+        tracer = CallingTracer(large_models=False, holds=True)
+        arguments = [tracer.input(name, shape) for name, shape in self.inputs]
+        try:
+            outputs, _ = _named_outputs(self.text(*arguments))
+        except SecondDerivativeError as error:
+            return error
+        return recorded(tracer, self.name, outputs)
+
+    @property
+    def differentiable(self) -> Block | Program | Recorded:
+        """What derivatives are made from: the program, or the trace of the text where that holds values."""
+        if not self._traced[2]:
+            return self.program
+        if isinstance(self._held, InputError):
+            raise self._held
+        return self._held
 
     @property
     def program(self) -> Block | Program:
         """Program of this function: a straight-line block, or a program with the loops of its text."""
         return self._traced[0]
+
+    @cached_property
+    def settled(self) -> Block | Program | Recorded:
+        """What the text computed when it was traced: the trace with the values that it holds, if there is one."""
+        held = self._traced[2] and self._held
+        return held if isinstance(held, Recorded) else self.program
 
     @property
     def result_type(self) -> type[Any] | None:
@@ -177,7 +209,7 @@ class CompiledFunction:
         """
         from linkwise.targets.llvm.kernel import builtin_function
 
-        program, result = self._traced
+        program, result, _ = self._traced
         if isinstance(program, Program):
             return None
         make = None if result is None else result._make
@@ -412,9 +444,9 @@ def compile(
             )
 
     def text(*flat: Sequence[Any]) -> Any:
-        if "_traced" not in vars(made) or model._rolls or any(is_exact(x) for array in flat for x in array):
+        if "settled" not in vars(made) or model._rolls or any(is_exact(x) for array in flat for x in array):
             return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
-        outputs = run_again(made.program, flat)  # what it computes was settled when it was traced
+        outputs = run_again(made.settled, flat)  # what it computes was settled when it was traced
         arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
         return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
@@ -422,7 +454,7 @@ def compile(
     made = CompiledFunction(title, text, shapes, charts=charts)
     _check_call(fn, title, list(inputs))
     try:
-        checked_once(fn, f"the function {title}", lambda: made._traced)
+        checked_once(fn, f"the function {title}", lambda: made.settled)
     except LinkwiseError:
         raise
     except Exception as error:  # whatever a user's function raises

@@ -27,7 +27,7 @@ from linkwise.functions.function import CompiledFunction, checked_threads
 from linkwise.functions.many_steps import RolloutFunction, one_step_of
 from linkwise.memoized import cached_property
 from linkwise.trace.forward import Tangent
-from linkwise.trace.program_derivatives import called, program_tangents
+from linkwise.trace.recorded import code_tangents, code_values
 
 _KEPT_NUMBERS = 1 << 22  # of states between steps, for the states that go back together
 
@@ -81,7 +81,7 @@ class StepsForward(_StepsDerivative):
 
     @cached_property
     def _rollout(self) -> RolloutFunction:
-        program, inputs = self.plain.program, self.step.inputs
+        program, whole, inputs = self.plain.program, self.plain.differentiable, self.step.inputs
         carried, names = self.carried, [name for name, _ in inputs]
         feeds = dict(self.steps.feedback)
         outputs = [names[feeds[k]] if k in feeds else spec.name for k, spec in enumerate(program.outputs)]
@@ -91,8 +91,8 @@ class StepsForward(_StepsDerivative):
             directions: list[list[Tangent]] = [[{} for _ in array] for array in there]
             for k, d in zip(carried, flat[len(inputs) :], strict=True):
                 directions[k] = [{0: x} for x in d]
-            found = called(program, there, ANY_SCALAR)
-            moved = program_tangents(program, there, directions, ANY_SCALAR)
+            found = code_values(whole, there, ANY_SCALAR)
+            moved = code_tangents(whole, there, directions, ANY_SCALAR)
             results: dict[str, Any] = {}
             for name, spec, numbers in zip(outputs, program.outputs, found, strict=True):
                 results[name] = np.array(numbers, object).reshape(spec.shape)

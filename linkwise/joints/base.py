@@ -176,6 +176,21 @@ class Joint(ABC):
         """
         return M, RigidInertia.zero()
 
+    def carried(self, v: Sequence[Scalar], turn: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The same velocity v (nv) after a motion ``turn`` (nv), written in the axes that are reached with it.
+
+        Other than v only where v is written in axes that turn with the child and are not those it turns about.
+        """
+        return v
+
+    def carry(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The configuration (nq) reached in unit time from q with a velocity dv that is carried along, not constant."""
+        return self.integrate(q, dv)
+
+    def carry_rate(self, v: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The rate of :meth:`carried` (nv) for a motion with this velocity."""
+        return [0.0] * self.nv
+
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         """Random coordinates within the limits; within ± :attr:`usual` where there are none."""
         usual = (*self.usual, *(math.pi,) * self.nq)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
-from linkwise.joints.directions import RelativePose, directions
+from linkwise.joints.directions import RelativePose, directions, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
@@ -53,6 +53,9 @@ class Cylindrical(Joint):
         """A line through each origin, along the axis, is one line."""
         line = directions(self.axis)
         return [*line.off(X.p), *line.tilt(X)]
+
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        return (turn_about_z(X.R), X.p.z)
 
     def mirrored(self, signs: Signs) -> MirrorImage:
         return MirrorImage(self.changed(axis=turning(self.axis, signs)), (1.0, -1.0), (1.0, -1.0))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, Value, is_zero, sqrt, where
+from linkwise.spatial.scalar import Scalar, Value, atan2, is_zero, sqrt, where
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
@@ -103,6 +103,12 @@ def turn(X: RelativePose) -> list[Scalar]:
     return sines if X.closed else half_angle((m[0][0] + m[1][1] + m[2][2] - 1.0) * 0.5, sines)
 
 
+def turn_about_z(R: Mat3) -> Scalar:
+    """The angle, in (-π, π], of the turn about z that comes nearest to a rotation."""
+    m = R.m
+    return atan2(m[1][0] - m[0][1], m[0][0] + m[1][1])
+
+
 def axial(R: Mat3) -> list[Scalar]:
     """Sin θ n of a rotation by θ about n."""
     m = R.m
@@ -163,14 +169,14 @@ def nearest_coordinates(joint: Joint, X: RelativePose) -> Sequence[Scalar]:
     q: Sequence[Scalar] = joint.neutral()
     for _ in range(_SEARCH if joint.nv else 0):
         S, e = [list(column) for column in joint.subspace(q)], _apart(joint, q, X)
-        q = joint.integrate(q, _solution([[_dot(a, b) for b in S] for a in S], [_dot(a, e) for a in S]))
+        q = joint.integrate(q, solution([[dot(a, b) for b in S] for a in S], [dot(a, e) for a in S]))
     return q
 
 
 def differences(joint: Joint, q: Sequence[Scalar], X: RelativePose) -> list[Scalar]:
     """Turns and shifts from a joint's pose at q to X, along the twists that it does not have at its zero position."""
     e = _apart(joint, q, X)
-    return [_dot(across, e) for across in _across(joint)]
+    return [dot(across, e) for across in _across(joint)]
 
 
 def _apart(joint: Joint, q: Sequence[Scalar], X: RelativePose) -> list[Scalar]:
@@ -187,24 +193,25 @@ def _across(joint: Joint) -> list[list[float]]:
         units = [[1.0 if i == k else 0.0 for i in range(6)] for k in range(6)]
         left = [_less(each, basis) for each in (twists[:1] or units)]
         twists = twists[1:]
-        best = max(left, key=lambda x: _dot(x, x))
-        basis.append([x / math.sqrt(_dot(best, best)) for x in best])
+        best = max(left, key=lambda x: dot(x, x))
+        basis.append([x / math.sqrt(dot(best, best)) for x in best])
     return basis[joint.nv :]
 
 
 def _less(x: list[float], basis: list[list[float]]) -> list[float]:
     """What of x is at right angles to the basis."""
     for each in basis:
-        along = _dot(x, each)
+        along = dot(x, each)
         x = [a - along * b for a, b in zip(x, each, strict=True)]
     return x
 
 
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """Σ a b."""
     return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
-def _solution(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
+def solution(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
     """x of A x = b for a positive definite A, by elimination."""
     n = len(b)
     A, b = [list(row) for row in A], list(b)
@@ -215,5 +222,5 @@ def _solution(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
             b[i] = b[i] - factor * b[k]
     x: list[Scalar] = [0.0] * n
     for k in reversed(range(n)):
-        x[k] = (b[k] - _dot(A[k][k + 1 :], x[k + 1 :])) / A[k][k]
+        x[k] = (b[k] - dot(A[k][k + 1 :], x[k + 1 :])) / A[k][k]
     return x

@@ -60,6 +60,17 @@ class Free(Joint):
         across = turn.cross(chord)
         return (*turn, *(chord - across * 0.5 + turn.cross(across) * c))
 
+    def carried(self, v: Sequence[Scalar], turn: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        turned = quaternions.rotation_matrix(quaternions.moved((1.0, 0.0, 0.0, 0.0), Vec.of(turn[:3])))
+        return (*v[:3], *turned.transpose_times(Vec.of(v[3:])))
+
+    def carry(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        p = Vec.of(q[4:7]) + quaternions.rotation_matrix(q[:4]) @ Vec.of(dv[3:])
+        return (*quaternions.moved(q[:4], Vec.of(dv[:3])), *p)
+
+    def carry_rate(self, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return (0.0, 0.0, 0.0, *Vec.of(v[3:]).cross(Vec.of(v[:3])))
+
     def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))  # type: ignore[attr-defined]
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from linkwise.errors import InputError
 from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
-from linkwise.joints.directions import RelativePose, axial, directions, half_angle
+from linkwise.joints.directions import RelativePose, axial, directions, half_angle, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.joints.revolute import Revolute
 from linkwise.spatial.inertia import RigidInertia
@@ -73,6 +73,10 @@ class Helical(Joint):
         if not X.closed:
             ahead = half_angle(cos(due) * c + sin(due) * s, ahead)
         return [*line.off(X.p), ahead[0] * self.pitch, *line.tilt(X)]
+
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        # The shift knows how many turns were made.
+        return (X.p.z * (1.0 / self.pitch) if self.pitch else turn_about_z(X.R),)
 
     def mirrored(self, signs: Signs) -> MirrorImage:
         return MirrorImage(self.changed(pitch=-self.pitch, axis=turning(self.axis, signs)))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
-from linkwise.joints.directions import RelativePose, directions
+from linkwise.joints.directions import RelativePose, directions, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, mirrored_tail
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar, atan2, cos, sin, where
@@ -75,6 +75,9 @@ class Planar(Joint):
         """A plane through each origin, at right angles to the normal, is one plane."""
         plane = directions(self.axis)
         return [plane.along(X.p), *plane.tilt(X)]
+
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        return (turn_about_z(X.R), X.p.x, X.p.y)
 
     def mirrored(self, signs: Signs) -> MirrorImage:
         # About z, the reflection of y turns the angle and y over.

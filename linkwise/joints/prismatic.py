@@ -56,6 +56,9 @@ class Prismatic(Joint):
         """The axes of the frames are parallel, and the child's origin is on a line through the other."""
         return [*directions(self.axis).off(X.p), *turn(X)]
 
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        return (X.p.z,)
+
     def mirrored(self, signs: Signs) -> MirrorImage:
         return MirrorImage(self.changed(axis=pointing(self.axis, signs)))
 

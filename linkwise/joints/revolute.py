@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_axis
-from linkwise.joints.directions import RelativePose, directions
+from linkwise.joints.directions import RelativePose, directions, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Scalar
@@ -57,6 +57,9 @@ class Revolute(Joint):
     def closing_residual(self, X: RelativePose) -> list[Scalar]:
         """The origins coincide, and so does the axis in both frames."""
         return [*X.p, *directions(self.axis).tilt(X)]
+
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        return (turn_about_z(X.R),)
 
     def mirrored(self, signs: Signs) -> MirrorImage:
         return MirrorImage(self.changed(axis=turning(self.axis, signs)))

@@ -60,6 +60,9 @@ class Spherical(Joint):
         """The origins coincide."""
         return list(X.p)
 
+    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+        return quaternions.normalized(quaternions.from_matrix(X.R))
+
     def mirrored(self, signs: Signs) -> MirrorImage:
         turned = turning((1.0, 1.0, 1.0), signs)
         return MirrorImage(self, (1.0, *turned), turned)

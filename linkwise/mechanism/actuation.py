@@ -9,22 +9,32 @@ the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal
 
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
+from linkwise.mechanism.muscles import HillMuscle, Muscle
+from linkwise.mechanism.wrapping import Wrap
 
 __all__ = [
     "SENSOR_KINDS",
     "Activation",
     "Actuator",
+    "FluidBox",
+    "FluidEllipsoid",
     "FrameTransmission",
+    "GravityCompensation",
+    "HillMuscle",
     "JointTransmission",
+    "Muscle",
     "PathTransmission",
     "Sensor",
     "Spring",
     "Transmission",
+    "Wrap",
 ]
 
 Affine = tuple[float, float, float]
@@ -82,32 +92,79 @@ class FrameTransmission:
 
 @dataclass(frozen=True, slots=True)
 class PathTransmission:
-    """A tendon along straight lines from frame to frame; l is its length.
+    """A tendon from frame to frame, straight or around spheres and cylinders; l is its length.
 
     A force f > 0 pushes its ends apart; a tendon that pulls has f < 0, as in MuJoCo.
 
     Args:
-        paths: for each branch the names of its frames, in order, at least two; and the factor of its length in l (a
-            pulley with two branches beyond it halves theirs).
+        paths: for each branch the names of its frames, in order, at least two, between which a :class:`Wrap` may
+            stand; and the factor of its length in l (a pulley with two branches beyond it halves theirs).
     """
 
-    paths: tuple[tuple[tuple[str, ...], float], ...]
+    paths: tuple[tuple[tuple[str | Wrap, ...], float], ...]
 
     def __post_init__(self) -> None:
-        paths = tuple((tuple(map(str, frames)), float(factor)) for frames, factor in self.paths)
-        if not paths or any(len(frames) < 2 or not math.isfinite(factor) for frames, factor in paths):
+        paths = tuple(
+            (tuple(stop if isinstance(stop, Wrap) else str(stop) for stop in stops), float(factor))
+            for stops, factor in self.paths
+        )
+        if not paths or any(len(stops) < 2 or not math.isfinite(factor) for stops, factor in paths):
             raise InputError(
                 "a tendon leads nowhere", got=repr(self.paths)[:80], allowed='e.g. ((("hook", "hand"), 1.0),)'
             )
+        for stops, _ in paths:
+            wraps = [isinstance(stop, Wrap) for stop in (stops[0], *stops, stops[-1])]
+            if any(a and b for a, b in pairwise(wraps)):
+                raise InputError(
+                    "a tendon wraps around something that is not between two frames",
+                    got=repr(stops)[:80],
+                    allowed='a frame before and behind each, e.g. ("hip", lw.equipment.Wrap("knee", 0.03), "shin")',
+                )
         object.__setattr__(self, "paths", paths)
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The names of all frames on it."""
-        return tuple(dict.fromkeys(frame for frames, _ in self.paths for frame in frames))
+        """The names of all frames on it, those of wraps and their sides included."""
+        found: dict[str, None] = {}
+        for stops, _ in self.paths:
+            for stop in stops:
+                names = (stop.frame, stop.side) if isinstance(stop, Wrap) else (stop,)
+                found |= dict.fromkeys(name for name in names if name is not None)
+        return tuple(found)
+
+    def renamed(self, new: Callable[[str], str]) -> PathTransmission:
+        """The same along frames of other names."""
+
+        def stop(old: str | Wrap) -> str | Wrap:
+            if isinstance(old, Wrap):
+                return replace(old, frame=new(old.frame), side=None if old.side is None else new(old.side))
+            return new(old)
+
+        return PathTransmission(tuple((tuple(map(stop, stops)), factor) for stops, factor in self.paths))
 
 
 Transmission = JointTransmission | FrameTransmission | PathTransmission
+
+
+def ratio(one: Transmission, other: Transmission) -> float | None:
+    """How many times the length of one is that of the other; None where they do not run the same way."""
+    x, y = _factors(one), _factors(other)
+    found = next((x[place] / number for place, number in y.items() if number and place in x), None)
+    if type(one) is not type(other) or found is None or x.keys() != y.keys():
+        return None
+    return found if all(math.isclose(x[place], found * y[place], rel_tol=1e-12) for place in x) else None
+
+
+def _factors(way: Transmission) -> dict[Any, float]:
+    """The factor of each part of a length in it."""
+    if isinstance(way, JointTransmission):
+        return {(joint, k): g for joint, gear in way.gears for k, g in enumerate(gear)}
+    if isinstance(way, PathTransmission):
+        return {(stops, k): factor for k, (stops, factor) in enumerate(way.paths)}
+    return {}
+
+
+ACTIVATIONS = ("integrator", "filter", "muscle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,29 +172,37 @@ class Activation:
     """A state a between the control u and the force.
 
     Args:
-        kind: ``"integrator"``: ȧ = u; ``"filter"``: ȧ = (u - a) / time_constant.
-        time_constant: s, of a filter.
+        kind: ``"integrator"``: ȧ = u; ``"filter"``: ȧ = (u - a) / time_constant; ``"muscle"``: a filter of u between 0
+            and 1 that rises in time_constant · (½ + 3a/2) and falls in release_time / (½ + 3a/2), of Millard 2013.
+        time_constant: s, of a filter or a muscle.
         range: in which a stays.
+        release_time: s, of a muscle.
+        smoothing: of a muscle, the width of u - a over which it goes from falling to rising; 0 for a switch.
     """
 
-    kind: Literal["integrator", "filter"]
+    kind: Literal["integrator", "filter", "muscle"]
     time_constant: float = 1.0
     range: Range = EVERYWHERE
+    release_time: float = 0.04
+    smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.kind not in ("integrator", "filter"):
-            raise UnknownNameError("kind of activation", self.kind, ("integrator", "filter"))
-        if not (math.isfinite(self.time_constant) and self.time_constant > 0.0):
-            raise InputError("a time constant is not possible", got=self.time_constant, allowed="s, > 0")
+        if self.kind not in ACTIVATIONS:
+            raise UnknownNameError("kind of activation", self.kind, ACTIVATIONS)
+        for value in (self.time_constant, self.release_time):
+            if not (math.isfinite(value) and value > 0.0):
+                raise InputError("a time constant is not possible", got=value, allowed="s, > 0")
+        if not (math.isfinite(self.smoothing) and self.smoothing >= 0.0):
+            raise InputError("the smoothing of an activation is not possible", got=self.smoothing, allowed=">= 0")
         object.__setattr__(self, "range", _range(self.range, "the range of an activation"))
 
 
 @dataclass(frozen=True, slots=True)
 class Actuator:
-    """One drive: f = (gain · [1, l, l̇]) a + bias · [1, l, l̇], along its transmission.
+    """One drive: f = (gain · [1, l, l̇]) a + bias · [1, l, l̇], or what a muscle exerts, along its transmission.
 
     a is the control u, or the state of its activation. A motor is ``gain=(k, 0, 0)``; a position servo adds
-    ``bias=(0, -k, -d)``.
+    ``bias=(0, -k, -d)``; a muscle has a law of its own instead of both.
 
     Args:
         name: unlike any other actuator.
@@ -147,6 +212,7 @@ class Actuator:
         control_range: u is held inside.
         force_range: f is held inside, N m or N.
         activation: dynamics between u and f, if there are some.
+        muscle: :class:`Muscle` or :class:`HillMuscle`.
     """
 
     name: str
@@ -156,6 +222,7 @@ class Actuator:
     control_range: Range = EVERYWHERE
     force_range: Range = EVERYWHERE
     activation: Activation | None = None
+    muscle: Muscle | HillMuscle | None = None
 
     def __post_init__(self) -> None:
         _check_transmission(self.transmission, f"the actuator {self.name!r}")
@@ -182,6 +249,8 @@ class Spring:
         stiffness: k.
         damping: d.
         rest: the lengths between which it is slack; twice the same where it never is.
+        friction: dry friction, N or N m, smoothed as that of joints.
+        limits: the shortest and the longest length; beyond, it pushes back as a joint at its limit.
     """
 
     name: str
@@ -189,15 +258,18 @@ class Spring:
     stiffness: float = 0.0
     damping: float = 0.0
     rest: Range = (0.0, 0.0)
+    friction: float = 0.0
+    limits: Range = EVERYWHERE
 
     def __post_init__(self) -> None:
         _check_transmission(self.transmission, f"the spring {self.name!r}")
-        for what in ("stiffness", "damping"):
+        for what in ("stiffness", "damping", "friction"):
             value = float(getattr(self, what))
             if not (math.isfinite(value) and value >= 0.0):
                 raise InputError(f"the {what} of spring {self.name!r} is not possible", got=value, allowed=">= 0")
             object.__setattr__(self, what, value)
-        object.__setattr__(self, "rest", _range(self.rest, f"the rest of spring {self.name!r}"))
+        for what in ("rest", "limits"):
+            object.__setattr__(self, what, _range(getattr(self, what), f"the {what} of spring {self.name!r}"))
 
 
 SENSOR_KINDS: dict[str, tuple[str, int]] = {
@@ -209,10 +281,14 @@ SENSOR_KINDS: dict[str, tuple[str, int]] = {
     "actuator_position": ("actuator", 1),
     "actuator_velocity": ("actuator", 1),
     "actuator_force": ("actuator", 1),
+    "tendon_position": ("spring", 1),
+    "tendon_velocity": ("spring", 1),
+    "tendon_drive_force": ("spring", 1),
     "gyroscope": ("frame", 3),
     "accelerometer": ("frame", 3),
     "velocimeter": ("frame", 3),
     "magnetometer": ("frame", 3),
+    "touch": ("frame", 1),
     "force": ("frame", 3),
     "torque": ("frame", 3),
     "frame_position": ("frame", 3),
@@ -235,17 +311,50 @@ SENSOR_KINDS: dict[str, tuple[str, int]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Zone:
+    """Where a touch sensor feels: a shape about its frame.
+
+    Args:
+        shape: ``"sphere"``, ``"ellipsoid"``, ``"box"``, ``"cylinder"`` or ``"capsule"``.
+        size: m, half of its extent along x, y, z; of cylinders and capsules the radius, twice, and half their length.
+    """
+
+    shape: str
+    size: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        if self.shape not in (known := ("sphere", "ellipsoid", "box", "cylinder", "capsule")):
+            raise InputError("no such zone of a touch sensor", got=repr(self.shape), allowed=", ".join(known))
+        if not all(x > 0.0 for x in self.size):
+            raise InputError("a zone of a touch sensor has no inside", got=repr(self.size), allowed="lengths above 0 m")
+
+    def holds(self, points: Any) -> Any:
+        """Which of some points (..., 3) of the frame lie in it (...)."""
+        x, y, z = (points[..., k] for k in range(3))
+        a, b, c = self.size
+        if self.shape == "box":
+            return (abs(x) <= a) & (abs(y) <= b) & (abs(z) <= c)
+        if self.shape == "cylinder":
+            return (x * x + y * y <= a * a) & (abs(z) <= c)
+        if self.shape == "capsule":
+            beyond = (abs(z) - c) * (abs(z) > c)
+            return x * x + y * y + beyond * beyond <= a * a
+        return (x / a) ** 2 + (y / b) ** 2 + (z / c) ** 2 <= 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Sensor:
     """One instrument.
 
     Args:
         name: unlike any other sensor.
         kind: one of :data:`SENSOR_KINDS`.
-        target: name of the joint, actuator, body or frame that it is fixed to; "" for those fixed to nothing.
+        target: name of the joint, actuator, spring, body or frame that it is fixed to; "" for those fixed to nothing.
         reference: of the kinds ``frame_…``, the body or frame that the reading is relative to; the world if not given.
         noise: standard deviation of white noise on each sample, in the reading's unit.
         cutoff: readings are held within ± this; 0 for no bound.
         field: of a magnetometer, the magnetic field in world axes.
+        zone: of a touch sensor, where on its body it feels; everywhere if not given.
     """
 
     name: str
@@ -255,6 +364,7 @@ class Sensor:
     noise: float = 0.0
     cutoff: float = 0.0
     field: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    zone: Zone | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in SENSOR_KINDS:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
 
@@ -32,6 +34,9 @@ class Part:
     node: int = 0
     """Of a flexible body, the place in its ``nodes`` that ``placement`` starts from."""
 
+    def __repr__(self) -> str:
+        return f"<Part {self.name!r}: {self.mass:.6g} kg, mass centre {_shown(self.com)}>"
+
 
 @dataclass(frozen=True)
 class Body:
@@ -46,7 +51,7 @@ class Body:
     parts: tuple[Part, ...]
     visuals: tuple[Geometry, ...] = ()
     collisions: tuple[Geometry, ...] = ()
-    """Shapes for contact, as given: kept and written out again, but nothing computes contact with them."""
+    """Shapes for contact, as given; each has the name of the link that it belongs to."""
     joint_frame: Pose = IDENTITY
     """The inboard joint's frame in this body's own frame: the two placements coincide at the joint's zero position."""
     node: int = 0
@@ -57,6 +62,11 @@ class Body:
     """The modal coordinates η of a flexible body in q, right before those of its joint; empty for a rigid one."""
     v_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)
     """Their rates η̇ in v."""
+
+    def __repr__(self) -> str:
+        on = "the world" if self.parent < 0 else f"body {self.parent}"
+        bends = f", {self.modes} modes" if self.modes else ""
+        return f"<Body {self.name!r}: number {self.index}, on {on}, {self.mass:.6g} kg{bends}>"
 
     @property
     def modes(self) -> int:
@@ -129,6 +139,16 @@ class JointInstance:
     rest: tuple[float, ...] = ()
     """The coordinates at which the springs are relaxed, one for each freedom."""
 
+    def __repr__(self) -> str:
+        places = f"q[{self.q_slice.start}:{self.q_slice.stop}], v[{self.v_slice.start}:{self.v_slice.stop}]"
+        ends = [
+            f"{each.lower:.4g} … {each.upper:.4g}"
+            for each in self.limits
+            if each.lower > -math.inf or each.upper < math.inf
+        ]
+        follows = [f"follows {self.mimic.joint!r}"] if self.mimic else []
+        return f"<Joint {self.name!r}: {', '.join([repr(self.type), places, *ends, *follows])}>"
+
     @property
     def nq(self) -> int:
         """Numbers in this joint's part of q."""
@@ -149,6 +169,14 @@ class Frame:
     placement: Pose
     node: int = 0
     """Of a flexible body, the place in its ``nodes`` that ``placement`` starts from."""
+
+    def __repr__(self) -> str:
+        on = "the world" if self.body < 0 else f"body {self.body}"
+        return f"<Frame {self.name!r}: on {on}, at {_shown([row[3] for row in self.placement[:3]])}>"
+
+
+def _shown(values: Sequence[float]) -> str:
+    return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
 
 
 def number_of_node(flexible: FlexibleBody, key: Any) -> int:
@@ -186,11 +214,18 @@ class Named(tuple[NamedT, ...]):
         """Of all elements, in order."""
         return tuple(element.name for element in self)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names that complete inside ``model.bodies["``."""
+        return list(self.names)
+
     @property
     def _kind(self) -> str:
         """The word for an element in messages."""
         kinds = {type(element).__name__.removesuffix("Instance").lower() for element in self}
-        return {"relation": "closure"}.get(*kinds, *kinds) if len(kinds) == 1 else "closure" if kinds else "element"
+        if len(kinds) != 1:
+            return "closure" if kinds else "element"
+        (kind,) = kinds
+        return {"relation": "closure", "closurefreedoms": "closure"}.get(kind, kind)
 
 
 def rows(X: Pose | FloatArray) -> Pose:

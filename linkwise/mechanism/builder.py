@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,30 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint, Revolute
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part, Pose, number_of_node
-from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector, per_freedom
+from linkwise.mechanism.checks import (
+    checked_inertia,
+    checked_mass,
+    checked_pose,
+    checked_vector,
+    per_freedom,
+    warn_of_degrees,
+)
 from linkwise.mechanism.closures import Closure, Relation
-from linkwise.mechanism.closures.attach import checked_placement, named_closure, relation_of
+from linkwise.mechanism.closures.attach import checked_numbers, checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
-from linkwise.mechanism.entry import Entry, checked_flexible, checked_limits, checked_mimic, checked_springs
+from linkwise.mechanism.entry import (
+    Entry,
+    check_shape,
+    checked_flexible,
+    checked_limits,
+    checked_mimic,
+    checked_springs,
+)
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import joined
 from linkwise.mechanism.many_bodies import checked_bodies, paused
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.shapes import BodyShape
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
@@ -41,7 +58,10 @@ class Builder:
         self._actuators: list[Actuator] = []
         self._sensors: list[Sensor] = []
         self._springs: list[Spring] = []
+        self._fields: list[Field] = []
         self._configurations: dict[str, Any] = {}
+        self._world_collisions: list[Geometry] = []
+        self._contact_excludes: list[tuple[str, str]] = []
 
     def add_body(
         self,
@@ -67,6 +87,7 @@ class Builder:
         rest: float | Sequence[float] = 0.0,
         flexible: FlexibleBody | None = None,
         at: str | int | None = None,
+        shape: BodyShape | None = None,
     ) -> None:
         """Add a body and its inboard joint.
 
@@ -85,7 +106,7 @@ class Builder:
             friction: dry friction, N m or N; used by simulation.
             mimic: makes the joint follow another one instead of having a coordinate of its own.
             visuals: shapes to draw.
-            collisions: shapes for contact, kept with the body; nothing here reads them.
+            collisions: shapes for contact.
             check_inertia: whether to refuse a negative principal moment and warn of an impossible one; False where
                 the numbers are to be used as they are.
             joint_frame: 4×4 pose of the joint frame in the body's own frame; if not given, that frame itself: then
@@ -97,6 +118,8 @@ class Builder:
                 Elastic forces -(Kη + Dη̇) are part of all dynamics functions, ½η*Kη of the potential energy.
             at: a node of a flexible parent, by name or number: ``placement`` then is a pose in the node's frame, which
                 is parallel to that of the parent while nothing is deformed. The root if not given.
+            shape: gives mass, mass centre, inertia, looks and outline for contact at once:
+                ``lw.shapes.box((1, 1, 1), density=600)``. Visuals and collisions given besides are added.
         """
         joint = Fixed() if joint is None else joint
         name = str(name)
@@ -118,8 +141,16 @@ class Builder:
             raise UnknownNameError(
                 "parent body", parent, ["world", *self._entries], do="add the parent before its children"
             )
+        if shape is not None:
+            check_shape(shape, name, mass, com, inertia)
+            mass, com, inertia = shape.mass, shape.com.tolist(), shape.inertia
+            visuals = [*shape.named(name).visuals, *visuals]
+            collisions = [*shape.named(name).collisions, *collisions]
         follows = checked_mimic(mimic, joint, joint_name)
         each = checked_limits(limits, joint, joint_name)
+        if isinstance(joint, Revolute):
+            ends = (end for limit in each for end in (limit.lower, limit.upper))
+            warn_of_degrees(f"the range of joint {joint_name!r}", ends, callers=2)
         springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)
         deforms = checked_flexible(flexible, name, mass, com, inertia, mimic)
         part = Part(
@@ -142,8 +173,8 @@ class Builder:
             damping=per_freedom(damping, joint.nv, f"the damping of joint {joint_name!r}"),
             friction=per_freedom(friction, joint.nv, f"the friction of joint {joint_name!r}"),
             mimic=follows,
-            visuals=tuple(visuals),
-            collisions=tuple(collisions),
+            visuals=tuple(replace(shape, name=shape.name or name) for shape in visuals),
+            collisions=tuple(replace(shape, name=shape.name or name) for shape in collisions),
             joint_frame=seat,
             stiffness=springs,
             rest=relaxed,
@@ -268,6 +299,11 @@ class Builder:
         joint: Joint | Closure,
         node_a: str | int | None = None,
         node_b: str | int | None = None,
+        limits: JointLimits | Sequence[JointLimits] | None = None,
+        damping: float | Sequence[float] = 0.0,
+        friction: float | Sequence[float] = 0.0,
+        stiffness: float | Sequence[float] = 0.0,
+        rest: float | Sequence[float] = 0.0,
     ) -> None:
         """Close a loop: hold a frame a on one body and a frame b on another together, but for what a joint leaves free.
 
@@ -285,8 +321,13 @@ class Builder:
                 your own.
             node_a: of a flexible body a, the node that ``placement_a`` starts from, by name or number; else its root.
             node_b: likewise of body b.
+            limits, damping, friction, stiffness, rest: of the freedoms that a joint type leaves, as in
+                :meth:`add_body`: they act as those of a joint in the tree. Their coordinates are
+                ``model.constraints.coordinates(q)``; of a turn, within half a turn of the middle of its limits, or of
+                its rest.
         """
         name = str(name)
+        closure = named_closure(name, joint)
         self._closing.append(
             partial(
                 Mechanism.with_closure,
@@ -295,9 +336,10 @@ class Builder:
                 placement_a=checked_placement(name, "a", placement_a),
                 body_b=body_b,
                 placement_b=checked_placement(name, "b", placement_b),
-                joint=named_closure(name, joint),
+                joint=closure,
                 node_a=node_a,
                 node_b=node_b,
+                **checked_numbers(name, closure, limits, damping, friction, stiffness, rest),
             )
         )
 
@@ -346,6 +388,21 @@ class Builder:
         )
         self._springs.append(_of_kind(spring, Spring, example))
 
+    def add_field(self, field: Field) -> None:
+        """Add compensation of gravity or the force of a fluid at a frame; it acts in every simulation.
+
+        Args:
+            field: :class:`~linkwise.equipment.GravityCompensation`, :class:`~linkwise.equipment.FluidBox` or
+                :class:`~linkwise.equipment.FluidEllipsoid`.
+        """
+        if not isinstance(field, Field):
+            raise InputError(
+                "this is not a field",
+                got=repr(field)[:80],
+                allowed='lw.equipment.GravityCompensation("held", "hand", mass=1.0)',
+            )
+        self._fields.append(field)
+
     def add_configuration(self, name: str, q: Any) -> None:
         """Give a configuration a name: ``model.configurations[name]``.
 
@@ -355,11 +412,28 @@ class Builder:
         """
         self._configurations[str(name)] = q
 
+    def add_world_collision(self, shape: Geometry) -> None:
+        """Fix a shape for contact to the world: a floor, a wall, a terrain."""
+        self._world_collisions.append(_of_kind(shape, Geometry, 'lw.Geometry("plane", …)'))
+
+    def exclude_contact(self, link: str, other: str) -> None:
+        """Keep the shapes of two links from touching.
+
+        Args:
+            link: the name of a body, or of one that is welded to another; "world" too.
+            other: likewise.
+        """
+        for name in (link, other):
+            if name != "world" and name not in self._entries:
+                raise UnknownNameError("body", name, ["world", *self._entries])
+        self._contact_excludes.append((str(link), str(other)))
+
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
         with paused(len(self._entries)):
             tree = joined(self._entries.values(), self._frames, allow_massless)
-            tree |= {"name": self.name, "gravity": self.gravity}
+            tree |= {"name": self.name, "gravity": self.gravity, "_contact_excludes": tuple(self._contact_excludes)}
+            tree["_base_collisions"] = (*self._world_collisions, *tree["_base_collisions"])
             return tree | self._equipped(self._closed(Mechanism(**tree)))
 
     def build(self) -> Mechanism:
@@ -408,14 +482,12 @@ class Builder:
         return mechanism
 
     def _equipped(self, mechanism: Mechanism) -> dict[str, Any]:
-        mechanism = (
-            mechanism.with_equipment(actuators=self._actuators)
-            .with_equipment(sensors=self._sensors)
-            .with_equipment(springs=self._springs)
+        mechanism = mechanism.with_equipment(
+            actuators=self._actuators, sensors=self._sensors, springs=self._springs, fields=self._fields
         )
         for name, q in self._configurations.items():
             mechanism = mechanism.with_configuration(name, q)
-        parts = ("closures", "actuators", "sensors", "springs", "configurations")
+        parts = ("closures", "actuators", "sensors", "springs", "fields", "configurations")
         return {part: getattr(mechanism, part) for part in parts}
 
 

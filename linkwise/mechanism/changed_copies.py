@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
@@ -14,7 +14,10 @@ from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import configuration_of
-from linkwise.mechanism.equipment import fitted_drives, fitted_sensors
+from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
+from linkwise.mechanism.equipment import closing_joint, fitted_drives, fitted_fields, fitted_sensors
+from linkwise.mechanism.fields import Field
+from linkwise.mechanism.materials import Material
 
 if TYPE_CHECKING:
     from linkwise.mechanism.mechanism import Mechanism
@@ -63,6 +66,44 @@ class ChangedCopies:
             raise UnknownNameError("body", name, [p.name for b in self.bodies for p in b.parts])
         return replace(self, bodies=bodies, base_parts=base)
 
+    def with_contacts(
+        self,
+        *grounds: Ground,
+        only: Sequence[str] | None = None,
+        material: Material | Mapping[str, Material] | None = None,
+        between: Sequence[tuple[str, str]] | None = None,
+        exclude: Sequence[tuple[str, str]] = (),
+        rules: ContactRules | None = None,
+        softness: Literal["rigid", "file"] = "rigid",
+    ) -> Self:
+        """A copy whose bodies touch grounds and each other, with their shapes for contact; meshes as their hulls.
+
+        >>> import linkwise as lw
+        >>> b = lw.ModelBuilder("ball")
+        >>> ball = lw.Geometry("sphere", (0.1,), None, (1, 1, 1), lw.transform(), "ball")
+        >>> inertia = [[0.004, 0, 0], [0, 0.004, 0], [0, 0, 0.004]]
+        >>> b.add_body("ball", joint=lw.Free(), mass=1.0, inertia=inertia, collisions=[ball])
+        >>> model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+
+        Args:
+            grounds: what is fixed in the world, beside what the file has there.
+            only: names of the bodies that touch; all that have shapes for contact if not given.
+            material: of all surfaces, or of bodies by name. Where nothing is said, the friction that the file gives its
+                shapes counts, and else what :class:`Material` has.
+            between: pairs of bodies that may touch each other. If not given: all that are not neighbours, whose masks
+                allow it and that no file excludes; but none where ``only`` is given.
+            exclude: pairs of bodies that never touch.
+            rules: how steps with contact are solved.
+            softness: ``"rigid"``, or ``"file"``: surfaces give way as the file says, by ``solref`` and ``solimp`` of
+                MJCF or ``kp`` and ``kd`` of SDF.
+        """
+        scene = checked_scene(self._mechanism.bodies.names, grounds, only, material, between, exclude, rules, softness)
+        return replace(self, _contact_scene=scene)._with_hulls()
+
+    def _with_hulls(self) -> Self:
+        """A copy whose meshes can touch; itself where nobody reads files."""
+        return self
+
     def with_configuration(self, name: str, q: Any) -> Self:
         """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""
         chosen = configuration_of(self._mechanism, str(name), q)
@@ -74,21 +115,24 @@ class ChangedCopies:
         actuators: Iterable[Actuator] | None = None,
         sensors: Iterable[Sensor] | None = None,
         springs: Iterable[Spring] | None = None,
+        fields: Iterable[Field] | None = None,
     ) -> Self:
         """A copy with other equipment; what is not given stays.
 
         Args:
             actuators: these and no others; sensors of actuators that are gone, are gone with them.
             sensors: these and no others.
-            springs: those across joints, these and no others; springs of single joints stay.
+            springs: those across joints, these and no others, sensors likewise; springs of single joints stay.
+            fields: gravity compensation and fluids, these and no others.
         """
         chosen = self.actuators if actuators is None else fitted_drives(self._mechanism, actuators, "actuator")
-        if sensors is None:
-            left = {actuator.name for actuator in chosen}
-            sensors = [s for s in self.sensors if SENSOR_KINDS[s.kind][0] != "actuator" or s.target in left]
-        measuring = fitted_sensors(self._mechanism, sensors, chosen)
         across = self.springs if springs is None else fitted_drives(self._mechanism, springs, "spring")
-        return replace(self, actuators=chosen, sensors=measuring, springs=across)
+        if sensors is None:
+            left = {"actuator": {each.name for each in chosen}, "spring": {each.name for each in across}}
+            sensors = [s for s in self.sensors if s.target in left.get(SENSOR_KINDS[s.kind][0], (s.target,))]
+        measuring = fitted_sensors(self._mechanism, sensors, chosen, across)
+        around = self.fields if fields is None else fitted_fields(self._mechanism, fields)
+        return replace(self, actuators=chosen, sensors=measuring, springs=across, fields=around)
 
     def with_closure(
         self,
@@ -101,10 +145,11 @@ class ChangedCopies:
         joint: Joint | Closure,
         node_a: Any = None,
         node_b: Any = None,
+        **numbers: Any,
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
         sides = (body_a, placement_a, body_b, placement_b)
-        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b))
+        return self._with(closure_between(self._mechanism, str(name), *sides, joint, node_a, node_b, **numbers))
 
     def with_coupling(
         self,
@@ -122,6 +167,18 @@ class ChangedCopies:
         from linkwise.mechanism.parameters import check_names
 
         gone = self.closures[name]
+        held = [
+            each.name
+            for each in (*self.actuators, *self.springs)
+            if gone.name in getattr(each.transmission, "joints", ())
+        ]
+        held += [each.name for each in self.sensors if each.target == gone.name]
+        if held and closing_joint(self._mechanism, gone.name) is not None:
+            raise ModelError(
+                f"closure {name!r} cannot be taken away: others act along it or read it",
+                got=", ".join(map(repr, held)),
+                do="take them away first: with_equipment(actuators=..., springs=..., sensors=...)",
+            )
         left = replace(self, closures=tuple(c for c in self.closures if c is not gone))
         check_names(left._mechanism, self._parameter_names)  # lest one of them be a number of the closure that is gone
         return left
@@ -147,7 +204,8 @@ class ChangedCopies:
         base_parts: Any
         actuators: Any
         sensors: Any
+        springs: Any
+        fields: Any
         closures: Any
         configurations: Any
         _parameter_names: Any
-        springs: Any

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, ModelError, ModelWarning
+from linkwise.errors import InputError, InputWarning, ModelError, ModelWarning, message
 from linkwise.mechanism.bodies_and_joints import Pose
 
 # How far a rotation matrix may be from orthonormal: room for a file's decimals, not for a mistake.
@@ -25,6 +25,22 @@ _SIX = np.array((0, 4, 8, 1, 2, 5))  # xx, yy, zz, xy, xz, yz among the nine
 
 Three = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
+
+
+def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> None:
+    """Warn whoever called, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
+
+    Not of 7.5, 10 or 100, which joints that turn and turn may have.
+    """
+    odd = [x for x in angles if 15.0 <= abs(x) <= 720.0 and x % 5.0 == 0.0 and abs(x) != 100.0]
+    if odd:
+        told = message(
+            f"{what} looks like degrees",
+            got=", ".join(f"{x:g}" for x in odd[:6]),
+            allowed="angles in rad",
+            do="np.radians(...)",
+        )
+        warnings.warn(told, InputWarning, stacklevel=callers + 1)
 
 
 def checked_vector(value: Any, what: str) -> Three:

@@ -46,6 +46,15 @@ class Configurations(Mapping[str, NDArray[np.float64]]):
     def __repr__(self) -> str:
         return f"<configurations: {', '.join(self._values) or 'none'}>"
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names that complete inside ``model.configurations["``."""
+        return list(self._values)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all configurations, in order."""
+        return tuple(self._values)
+
     def with_configuration(self, name: str, q: Sequence[float]) -> Configurations:
         """A copy with one more, or with another q under a name that is there."""
         return Configurations((self._values | {str(name): tuple(q)}).items())

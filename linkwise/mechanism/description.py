@@ -1,6 +1,6 @@
 """What a model keeps besides its mechanics: the limits of a joint, which joint follows which, what a body looks like.
 
-Plain frozen data. The algorithms never look at shapes; drawing does.
+Plain frozen data. The algorithms of motion never look at shapes; contact and drawing do.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Literal
 
 from linkwise.errors import InputError
+from linkwise.mechanism.materials import Material
 
 __all__ = ["Geometry", "JointLimits", "Mimic", "Source"]
 
@@ -88,6 +89,10 @@ class Source:
     search: tuple[str, ...] = ()
 
 
+Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "convex", "heightfield", "terrain"]
+"""Kinds of shapes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """One shape fixed to a link: what it looks like, or its outline for contact.
@@ -96,18 +101,29 @@ class Geometry:
     ``linkwise.files.mesh_file(geometry)`` for the file.
 
     Args:
-        kind: what the shape is.
+        kind: what the shape is. A plane is the half space below z = 0; a convex shape is the hull of its vertices; a
+            heightfield and a terrain of triangles are the ground below them.
         size: box ``(x, y, z)`` edge lengths, sphere ``(radius,)``, cylinder and capsule ``(radius, length)`` along z
-            (the capsule's caps not counted), mesh ``()``.
+            (the capsule's caps not counted), ellipsoid the half axes ``(x, y, z)``, heightfield ``(x, y)`` edge
+            lengths, the others ``()``.
         mesh: the mesh's path as written, None for the other kinds.
         scale: factors along the mesh's axes.
         placement: the 4x4 pose of the shape in the link's frame, as rows.
         name: the name of the link that carries it.
         source: the file that names the mesh; None where a program did. Two shapes that differ in it alone are equal.
         rgba: red, green, blue and opacity, 0 to 1; None where nothing is said. A mesh's own colours count more.
+        vertices: of a convex shape or a terrain, m, in the shape's frame.
+        faces: of a terrain, three numbers of vertices each, counterclockwise seen from above.
+        heights: of a heightfield, m: rows along y, each along x, evenly over the edges; the middle is the origin.
+        contype: bits of what the shape is, for contact.
+        conaffinity: bits of what it touches: two shapes meet where a bit of the one's contype is in the other's
+            conaffinity.
+        material: of the surface; that of the body, or of the scene, where nothing is said.
+        compliance: stiffness (N/m) and damping (s) of the surface as a file has them, for contact. They count where
+            ``with_contacts(softness="file")`` asks for them.
     """
 
-    kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"]
+    kind: Kind
     size: tuple[float, ...]
     mesh: str | None
     scale: tuple[float, float, float]
@@ -115,3 +131,10 @@ class Geometry:
     name: str
     source: Source | None = field(default=None, compare=False, repr=False)
     rgba: tuple[float, float, float, float] | None = None
+    vertices: tuple[tuple[float, float, float], ...] = ()
+    faces: tuple[tuple[int, int, int], ...] = ()
+    heights: tuple[tuple[float, ...], ...] = ()
+    contype: int = 1
+    conaffinity: int = 1
+    material: Material | None = None
+    compliance: tuple[float, float] | None = None

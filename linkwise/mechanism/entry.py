@@ -14,6 +14,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import Part, Pose
 from linkwise.mechanism.checks import per_freedom
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.shapes import BodyShape
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
@@ -141,3 +142,20 @@ def checked_flexible(
             do="let a rigid body follow and weld the flexible one to it",
         )
     return flexible
+
+
+def check_shape(shape: Any, name: str, mass: Any, com: Any, inertia: Any) -> None:
+    """Refuse what is no shape of a body, and a mass beside it."""
+    if not isinstance(shape, BodyShape):
+        raise InputError(
+            f"the shape of body {name!r} is none",
+            got=repr(shape)[:80],
+            allowed="e.g. lw.shapes.box((1, 1, 1), density=600)",
+            do="give Geometry objects as visuals=[…] and collisions=[…]",
+        )
+    if np.any(np.asarray(mass)) or np.any(np.asarray(com)) or np.any(np.asarray(inertia)):
+        raise ModelError(
+            f"the mass of body {name!r} is that of its shape",
+            got="mass, com or inertia beside shape",
+            do="say it there, lw.shapes.box(…, mass=…), or give visuals=shape.visuals, collisions=shape.collisions",
+        )

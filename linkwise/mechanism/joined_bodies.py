@@ -35,6 +35,7 @@ def joined(
     frames: list[Frame] = []
     base_parts: list[Part] = []
     base_visuals: list[Geometry] = []
+    base_collisions: list[Geometry] = []
     for entry in entries:
         on = home[entry.parent]
         placement, node = on.placed(entry.placement), entry.node or on.node
@@ -54,6 +55,7 @@ def joined(
         else:
             base_parts.append(moved_part(entry.part, X, node))
             base_visuals += [moved_shape(shape, X) for shape in entry.visuals]
+            base_collisions += [moved_shape(shape, X) for shape in entry.collisions]
     for name, (body, place, own_node) in places.items():
         on = home[body]
         frames.append(Frame(name, on.body, on.placed(place), own_node or on.node))
@@ -66,6 +68,7 @@ def joined(
         "frames": tuple(frames),
         "base_parts": tuple(base_parts),
         "base_visuals": tuple(base_visuals),
+        "_base_collisions": tuple(base_collisions),
     }
 
 

@@ -10,10 +10,17 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
 from linkwise.mechanism.changed_copies import ChangedCopies
-from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.closures.instances import (
+    ClosureFreedoms,
+    ClosureInstance,
+    RelationInstance,
+    freedoms_of_closures,
+)
 from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
+from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
 
@@ -33,7 +40,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     _parameter_names: tuple[str, ...] = ()
     closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
     """What closes loops and couples joints, in the order it was added; also found by name."""
-    closure_solver: str = "auto"
+    _closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
     _closure_reference: Reference | None = None
     """Where a solver that needs to know it beforehand chooses its freedoms."""
@@ -43,11 +50,19 @@ class Mechanism(ChangedCopies, PerFreedom):
     """What a file says measures it, also found by name; they read through :class:`linkwise.Instruments`."""
     springs: tuple[Spring, ...] = ()
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
+    fields: tuple[Field, ...] = ()
+    """What acts on bodies where they are: compensation of gravity, a fluid; used by simulation, as springs are."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
+    _contact_scene: ContactScene | None = None
+    """What may touch, if anything: see :meth:`with_contacts`."""
+    _base_collisions: tuple[Geometry, ...] = ()
+    """Shapes for contact that are fixed to the world: the ground, and links that are welded to it."""
+    _contact_excludes: tuple[tuple[str, str], ...] = ()
+    """Pairs of links, by name, whose shapes do not touch; either order."""
 
     def __post_init__(self) -> None:
-        for named in ("actuators", "sensors", "springs"):
+        for named in ("actuators", "sensors", "springs", "fields"):
             object.__setattr__(self, named, Named(getattr(self, named)))
         object.__setattr__(self, "bodies", Named(self.bodies))
         object.__setattr__(self, "joints", Named(self.joints))
@@ -105,6 +120,11 @@ class Mechanism(ChangedCopies, PerFreedom):
     def mass(self) -> float:
         """Mass of all moving bodies in kg."""
         return sum(body.mass for body in self.bodies)
+
+    @cached_property
+    def _closure_freedoms(self) -> Named[ClosureFreedoms]:
+        """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
+        return Named(freedoms_of_closures(self.closures))
 
     def frame(self, name: str, node: Any = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.

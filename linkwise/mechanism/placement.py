@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.mechanism.checks import checked_vector
+from linkwise.mechanism.checks import checked_vector, warn_of_degrees
 
 __all__ = ["ANGLE_SNAP", "axis_rotation", "cos_sin", "inverse_pose", "pose", "rotation_rpy", "transform"]
 
@@ -80,4 +80,6 @@ def inverse_pose(X: FloatArray) -> FloatArray:
 
 def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.0, 0.0, 0.0)) -> FloatArray:
     """The 4×4 pose at ``xyz`` (m) with R = Rz(yaw) Ry(pitch) Rx(roll), ``rpy`` = (roll, pitch, yaw) in rad."""
-    return pose(checked_vector(xyz, "xyz"), rotation_rpy(checked_vector(rpy, "rpy")))
+    angles = checked_vector(rpy, "rpy")
+    warn_of_degrees("rpy", angles, callers=2)
+    return pose(checked_vector(xyz, "xyz"), rotation_rpy(angles))

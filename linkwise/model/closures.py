@@ -13,16 +13,20 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.array_types import Array
 from linkwise.errors import ClosureError, InputError, ModelWarning
-from linkwise.model.base import ByName, Group, Methods
-from linkwise.model.roots import nearest_root
+from linkwise.mechanism.bodies_and_joints import Named
+from linkwise.mechanism.closures.instances import ClosureFreedoms
+from linkwise.memoized import cached_property
+from linkwise.model.assembly import Assembly
+from linkwise.model.base import ByName, Group
+from linkwise.model.configuration_space import ConfigurationSpace, nearest_within
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
     from linkwise.model.closed_dynamics import Freedoms
 
 
-_ATTEMPTS = 12
-"""Guesses that are tried: the user's own first, then others around it, further and further away."""
+_CLOSED = 1e-12
+"""Residual of a configuration that is left as it is."""
 
 _TURNS = ("turn ", "tilt ")
 """The first words of equations that together are 2 sin(θ/2) n of a turn."""
@@ -30,7 +34,7 @@ _MUCH = 0.1
 """The sine of half an angle from which on a message says it in degrees."""
 
 
-class Closures(Methods):
+class Closures(ConfigurationSpace):
     """Closures and couplings. m counts all equations of ``model.closures``, in their order.
 
     The equations of a closure are those between places (``closure.type.equations``), then those between rates
@@ -76,33 +80,64 @@ class Closures(Methods):
         return ConstraintForces._make(forces)
 
     # States that close.
+    @cached_property
+    def start(self) -> Array:
+        """The configuration (nq) that a simulation or a view begins with where none is given; read-only.
+
+        The one named ``"start"``; else the first that has a name (a keyframe of a file); else a file's own,
+        ``"initial"`` (``qpos0`` of MJCF); else :meth:`neutral`. Moved into the joint limits where it lies beyond them,
+        and closed.
+        """
+        named = [name for name in self.configurations if name != "initial"]
+        chosen = next((name for name in ("start", *named, "initial") if name in self.configurations), None)
+        q = nearest_within(self, self.neutral() if chosen is None else self.configurations[chosen])
+        if self.closures and not np.abs(self.closure_error(q)).max(initial=0.0) <= _CLOSED:
+            q = self.assemble(q)
+        q.flags.writeable = False
+        return q
+
     def assemble(
         self,
         q: ArrayLike,
         *,
         t: ArrayLike | None = None,
         tol: float = 1e-12,
+        limits: str = "respect",
+        locked: Sequence[str] = (),
         p: ArrayLike | None = None,
         threads: int | None = None,
     ) -> Array:
         """A configuration (..., nq) that closes, from a guess.
 
-        Near the guess where there is one: Levenberg's steps, and guesses around it if they end where a closure stays
-        open. Joint limits are not looked at. A :class:`~linkwise.errors.ClosureError` names the closure that stays
-        open, and by how much.
+        Near the guess where there is one: a trust region over the loops that share joints, then these one after the
+        other, then both from guesses further away. Joints that move as prescribed are where they are due at ``t``. A
+        :class:`~linkwise.errors.ClosureError` names the closure that stays open, by how much, and whether it does so by
+        itself or because of the others.
 
         Args:
             q: the guess (..., nq).
             t: time (...).
             tol: the largest residual allowed, m or a pure number.
+            limits: ``"respect"`` (joints of loops begin and stay within theirs) or ``"ignore"``.
+            locked: names of joints that stay as they are in the guess.
             p: run-time parameters (..., np).
             threads: threads to split a batch over.
+
+        Example:
+            >>> from linkwise.samples import four_bar
+            >>> model = four_bar(1)
+            >>> q = model.assemble([0.3, 0.0, 0.0], locked=[model.joints[0].name])
+            >>> float(q[0]), bool(abs(model.closure_error(q)).max() < 1e-12)
+            (0.3, True)
         """
         if not tol > 0.0:
             raise InputError("tol of assemble is not a positive number", got=repr(tol), allowed="e.g. 1e-12")
+        if limits not in ("respect", "ignore"):
+            raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
         check_on_host("assemble runs", q, t, p)
         guess = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)  # checked, quaternions made unit
         self._check_parameters("assemble", p)
+        still = self._places_in_v(locked)
         if not self.closures:
             return guess
         batch = np.broadcast_shapes(
@@ -126,35 +161,68 @@ class Closures(Methods):
             of_places: Array = self.constraints.jacobian(x, **given(which))[:, self._place_rows]
             return of_places
 
-        def moved(x: Array, step: Array, which: Array) -> Array:
-            return self._run("integrate", x, step)
+        def assembly(lower: Array, upper: Array) -> Assembly:
+            return Assembly(self, residual, jacobian, lower, upper, still, tol)  # type: ignore[arg-type]  # the whole
 
-        found, errors = nearest_root(residual, jacobian, moved, start, tol)
-        rng = np.random.default_rng(0)
-        for attempt in range(1, _ATTEMPTS):
-            open_ = np.flatnonzero(~(np.abs(errors).max(-1, initial=0.0) <= tol))
-            if not len(open_):
-                break
-            away = rng.normal(size=(len(open_), self.nv)) * (0.02 * 1.6**attempt)
-            around = moved(start[open_], away, open_)
-            again, e = nearest_root(
-                lambda x, which, open_=open_: residual(x, open_[which]),  # type: ignore[misc]
-                lambda x, which, open_=open_: jacobian(x, open_[which]),  # type: ignore[misc]
-                moved,
-                around,
-                tol,
-            )
-            closer = (e**2).sum(-1) < np.nan_to_num((errors[open_] ** 2).sum(-1), nan=np.inf)
-            found[open_[closer]], errors[open_[closer]] = again[closer], e[closer]
-        self._refuse(
-            "cannot be closed from this guess",
-            errors.reshape(*batch, -1),
-            self._place_labels,
-            tol,
-            "give a guess that is nearer, or check the lengths and the frames of the closure",
-        )
+        free = np.full(self.nq, np.inf)
+        search = assembly(-free, free) if limits == "ignore" else assembly(self.limits.lower, self.limits.upper)
+        found = search.closed(start)
+        errors = residual(found, np.arange(len(found)))
+        open_ = np.flatnonzero(~(np.abs(errors).max(-1, initial=0.0) <= tol))
+        if len(open_):
+            self._say_open(int(open_[0]), start, errors, batch, search, assembly(-free, free), tol)
         self._warn_if_rigid(found[:1], None if values is None else values[:1])
         return found.reshape(*batch, self.nq)
+
+    def _say_open(
+        self,
+        state: int,
+        start: Array,
+        errors: Array,
+        batch: tuple[int, ...],
+        search: Assembly,
+        wide: Assembly,
+        tol: float,
+    ) -> None:
+        """Raise for a state that was not closed, with the reason: limits, a loop alone, or several together."""
+        own = np.zeros_like(errors)
+        if len(search.place):
+            q = wide.closed(start[[state]])
+            if np.abs(wide.residual(q, np.array([state]))).max() <= tol:
+                own[state] = errors[state]
+                beyond = [
+                    f"{self.joints[k].name!r} at {x:.4g} (limits {low:.4g} to {high:.4g})"
+                    for x, low, high, place in zip(
+                        q[0, search.place], search.low, search.high, search.place, strict=True
+                    )
+                    for k, joint in enumerate(self.joints)
+                    if joint.q_slice.start <= place < joint.q_slice.stop and not low <= x <= high
+                ]
+                self._refuse(
+                    "cannot be closed within the joint limits",
+                    own.reshape(*batch, -1),
+                    self._place_labels,
+                    tol,
+                    f'limits="ignore" closes it, with {", ".join(beyond)}',
+                )
+        alone, left = search.open_alone(start[state], state)
+        if len(alone):
+            own[state] = left
+            self._refuse(
+                "cannot be closed, even by itself",
+                own.reshape(*batch, -1),
+                self._place_labels,
+                tol,
+                "check the lengths, the axes and the frames of the closure, or give a guess that is nearer",
+            )
+        own[state] = errors[state]
+        self._refuse(
+            "cannot be closed from this guess together with the others",
+            own.reshape(*batch, -1),
+            self._place_labels,
+            tol,
+            "give a guess that is nearer, or check the lengths and the frames of the closures",
+        )
 
     # What is behind it.
     @property
@@ -234,6 +302,9 @@ class Closures(Methods):
 
         def freedoms(self, q: ArrayLike, *, t: ArrayLike | None = None, tol: float = 1e-6, p: Any = None) -> Freedoms:
             """Count them."""
+
+        def _places_in_v(self, names: Sequence[str]) -> list[int]:
+            """The freedoms of joints."""
 
 
 class Constraints(Group):
@@ -357,3 +428,35 @@ class Constraints(Group):
         N = self.model.freedoms(q, t=t, p=p).basis
         M: Array = N.T @ self.model._run("mass_matrix", self.model._one(q), p=p) @ N
         return M
+
+    # The freedoms that closures leave.
+    @property
+    def freedoms(self) -> Named[ClosureFreedoms]:
+        """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
+        return self.model._closure_freedoms
+
+    def coordinates(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """The coordinates (..., k) of the freedoms that closures leave, of one closure after the other.
+
+        Of a closed configuration: where the joint that closes would be, were it in the tree.
+        ``model.constraints.freedoms[name].q_slice`` is a closure's part. An angle is told within half a turn of the
+        middle of its limits, of its rest where it has no limits, or of zero.
+
+        Example:
+            >>> from linkwise.samples import four_bar
+            >>> model = four_bar(1)
+            >>> model.constraints.coordinates(model.assemble([0.3, -0.3, 0.3])).round(12).tolist()
+            [0.3]
+        """
+        return self.model._run("closure_coordinates", q, others=others)
+
+    def velocities(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """The velocities (..., k) of those freedoms; ``constraints.freedoms[name].v_slice`` is a closure's part."""
+        return self.model._run("closure_velocities", q, v, others=others)
+
+    def efforts(self, q: ArrayLike, along_closures: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """The joint forces (..., nv) that forces (..., k) along those freedoms amount to: a motor where a loop closes.
+
+        τ = J*f, where J v are :meth:`velocities`.
+        """
+        return self.model._run("closure_efforts", q, along_closures, others=others)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.mechanism.mechanism import Mechanism
 from linkwise.model.base import Methods
 
 
@@ -59,3 +60,17 @@ class ConfigurationSpace(Methods):
     ) -> Array:
         """The dv (..., nv) for which ``integrate(q0, dv)`` is q1."""
         return self._run("difference", q0, q1, out=out, threads=threads)
+
+
+def nearest_within(mechanism: Mechanism, q: ArrayLike) -> Array:
+    """The configuration nearest to q within the limits, those of joints that follow others included."""
+    low, high = np.array(mechanism.limits.lower, float), np.array(mechanism.limits.upper, float)
+    for joint in mechanism.joints:
+        if joint.mimic is None or not joint.mimic.multiplier:
+            continue
+        m, offset = joint.mimic.multiplier, joint.mimic.offset
+        for k, limit in enumerate(joint.limits):
+            ends = sorted(((limit.lower - offset) / m, (limit.upper - offset) / m))
+            place = joint.q_slice.start + k
+            low[place], high[place] = max(low[place], ends[0]), min(high[place], ends[1])
+    return np.asarray(np.minimum(np.maximum(np.asarray(q, float), low), high))

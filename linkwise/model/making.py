@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from linkwise.algorithms.catalogue import INPUTS, Trees
-from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.closure_solvers import BY_NUMBERS
+from linkwise.contact.catalogue import EVERY
 from linkwise.errors import UnknownNameError
 from linkwise.functions.call_arrays import is_one_state, is_plain_batch
 from linkwise.functions.function import CompiledFunction, Relay
@@ -53,10 +53,11 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
     kinds = {group.attribute: group for group in groups}
     for function, text in EVERY.items():
         group, _, name = (text.method or function).rpartition(".")
-        if method := getattr(kinds[group] if group else model, name, None):
+        method: Callable[..., Any] | None = getattr(kinds[group] if group else model, name, None)
+        if method is not None:
             METHODS[function] = CatalogueMethod(group or None, name, method)
             for owner in (kinds[group] if group else model).__mro__:
-                if vars(owner).get(name) is method:
+                if name in vars(owner) and vars(owner)[name] is method:
                     setattr(owner, name, QuickMethod(function, method))
 
 
@@ -89,7 +90,7 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     doc = (METHODS[name].method.__doc__ or "") if name in METHODS else ""
     inputs = [(n, INPUTS[n].shape(model)) for n in names]
     charts = {n: model._chart for n in names if INPUTS[n].divided == "q"}
-    if model.closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
+    if model._closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
         from linkwise.model.state_by_state import solved_by_numbers
 
         return solved_by_numbers(model, name, run, inputs, doc, charts)

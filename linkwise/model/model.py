@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.closed_catalogue import EVERY
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.references import REFERENCES
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
+from linkwise.contact.catalogue import EVERY
 from linkwise.errors import InputError
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.bodies_and_joints import Named
@@ -26,6 +26,7 @@ from linkwise.mechanism.parameters import Parameters, check_names, parameters
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import ByName, by_name
 from linkwise.model.closures import Constraints
+from linkwise.model.contact import Contacts, Touching
 from linkwise.model.dynamics import Dynamics
 from linkwise.model.editing import Editing
 from linkwise.model.energy import Centroidal, Energies
@@ -74,6 +75,7 @@ class ModelBuilder(Builder):
 
 @dataclass(frozen=True, eq=True)
 class Model(
+    Touching,
     Dynamics,
     Kinematics,
     InverseKinematics,
@@ -93,7 +95,7 @@ class Model(
     left out). Quaternions need not have length one: only their direction counts.
     """
 
-    sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
+    _sweeps: Literal["auto", "rolled", "unrolled"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,6 +112,7 @@ class Model(
         self,
         q: ArrayLike,
         v: ArrayLike | None = None,
+        vdot: ArrayLike | None = None,
         *,
         t: ArrayLike | None = None,
         p: ArrayLike | None = None,
@@ -122,7 +125,8 @@ class Model(
 
         Args:
             q: configuration (..., nq).
-            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f`` and ``U`` only.
+            v: velocity (..., nv); needed for ``V``, ``a``, ``b``, ``f``, ``U`` and the linearised models only.
+            vdot: acceleration (..., nv); needed for ``alpha``, ``H_ddot``, ``H_tilde_f`` and ``B_D`` only.
             t: time (...), for closures that depend on it; zero if left out.
             p: run-time parameters (np), one set for all states.
             frames: ``"body"`` gives blocks in the bodies' frames. ``"link"`` gives them in frames chosen along the
@@ -135,7 +139,7 @@ class Model(
 
         self._check_parameters("operators", p)
         trees = self._trees if p is None else Trees(self, list(np.asarray(p)))
-        return operators(trees, q, v, frames, t)
+        return operators(trees, q, v, vdot, frames=frames, t=t)
 
     @classmethod
     def from_dh(
@@ -193,6 +197,11 @@ class Model(
         return Constraints(self)
 
     @cached_property
+    def contacts(self) -> Contacts:
+        """Where bodies touch, and what comes of it."""
+        return Contacts(self)
+
+    @cached_property
     def centroidal(self) -> Centroidal:
         """Momentum and inertia of the whole about its mass centre."""
         return Centroidal(self)
@@ -239,8 +248,8 @@ class Model(
     @property
     def _rolls(self) -> bool:
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
-        if self.sweeps != "auto":
-            return self.sweeps == "rolled"
+        if self._sweeps != "auto":
+            return self._sweeps == "rolled"
         return len(self.bodies) > ROLLED_ABOVE and self._loops_are_full
 
     @cached_property
@@ -256,7 +265,7 @@ class Model(
         """
         if sweeps not in ("auto", "rolled", "unrolled"):
             raise InputError("no such way to run sweeps", got=repr(sweeps), allowed='"auto", "rolled" or "unrolled"')
-        return replace(self, sweeps=sweeps)
+        return replace(self, _sweeps=sweeps)
 
     def with_closure_solver(
         self,
@@ -406,4 +415,4 @@ class Model(
 
 _ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 
-list_methods(Model, Centroidal, Constraints, Operational)
+list_methods(Model, Centroidal, Constraints, Contacts, Operational)

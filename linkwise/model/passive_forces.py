@@ -1,4 +1,4 @@
-"""Passive forces of a model: springs, dampers and dry friction, by their cause.
+"""Passive forces of a model: springs, dampers, dry friction, fields and compliant contacts, by their cause.
 
 One text over any scalar, which simulations integrate and which everything that linearises, balances or explains a
 motion uses as well. Elasticity and damping inside flexible bodies are part of the equations of motion themselves.
@@ -16,15 +16,30 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array
+from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.mechanism.actuation import Spring
+from linkwise.mechanism.actuation import JointTransmission, Spring
+from linkwise.mechanism.closures.instances import ClosureFreedoms
+from linkwise.mechanism.fields import GravityCompensation
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import Methods
 from linkwise.model.memory import Memory
-from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
-from linkwise.spatial.scalar import Scalar, tanh, where
+from linkwise.model.transmissions import (
+    MovingFrames,
+    add_forces,
+    add_pulled,
+    add_wrench,
+    closure_forces,
+    joint_forces,
+    length,
+    pushed_by_closures,
+    speed,
+    wrenches,
+)
+from linkwise.spatial.scalar import Scalar, is_zero, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
 
@@ -34,18 +49,20 @@ if TYPE_CHECKING:
 
 Flat = Sequence[Scalar]
 
-CAUSES = ("springs", "damping", "friction")
+CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
 FRICTION_SPEED = 1e-2
 """Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
 
 
 class PassiveForces:
-    """Springs, dampers and dry friction of a model, over any scalar.
+    """Springs, dampers, dry friction, fields and compliant contacts of a model, over any scalar.
+
+    Contacts act where all of them are compliant: rigid ones exert what holds surfaces apart, which no state tells.
 
     Args:
         model: the mechanism.
-        springs, damping, friction: whether they act.
+        springs, damping, friction, fields, contact: whether they act.
         friction_speed: speed at which friction, -f tanh(v / friction_speed), reaches three quarters of its value.
     """
 
@@ -56,21 +73,35 @@ class PassiveForces:
         damping: bool = True,
         friction: bool = True,
         friction_speed: float = FRICTION_SPEED,
+        fields: bool = True,
+        contact: bool = True,
     ) -> None:
-        self.model = model
+        self.model, self.contact = model, contact
         self.springs, self.damping, self.friction, self.friction_speed = springs, damping, friction, friction_speed
+        self.fields = model.fields if fields else ()
 
     @classmethod
-    def under(cls, model: Model, rules: JointRules | None) -> PassiveForces:
-        """Those that act under the rules of a simulation, the usual ones if not given."""
+    def under(cls, model: Model, rules: JointRules | None, *, in_steps: bool = False) -> PassiveForces:
+        """Those that act under the rules of a simulation, the usual ones if not given.
+
+        ``in_steps``: whether steps find contacts and dry friction by themselves.
+        """
         if rules is None:
             return cls(model)
-        return cls(model, rules.springs, rules.damping, rules.friction, rules.friction_speed)
+        friction = rules.friction and not in_steps
+        return cls(
+            model, rules.springs, rules.damping, friction, rules.friction_speed, rules.fields, contact=not in_steps
+        )
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """What tells two sets of them for one model apart."""
-        return self.springs, self.damping, self.friction, self.friction_speed
+        return self.springs, self.damping, self.friction, self.friction_speed, self.fields, self.contact
+
+    @cached_property
+    def touches(self) -> bool:
+        """Whether contacts act."""
+        return self.contact and self.model._contact_scene is not None and rigid_meeting(self.model) is None
 
     @cached_property
     def there_are(self) -> bool:
@@ -81,15 +112,34 @@ class PassiveForces:
             or (self.damping and any(any(joint.damping) for joint in joints))
             or (self.friction and any(any(joint.friction) for joint in joints))
             or any(self._acts(spring) for spring in self.model.springs)
+            or bool(self.fields)
+            or self.touches
+            or bool(self._closing)
         )
 
     def _acts(self, spring: Spring) -> bool:
-        return bool((self.springs and spring.stiffness) or (self.damping and spring.damping))
+        return bool(
+            (self.springs and spring.stiffness)
+            or (self.damping and spring.damping)
+            or (self.friction and spring.friction)
+        )
 
-    def at_joints(self, q: Flat, v: Flat, p: Any = None) -> dict[str, list[Scalar]]:
-        """Joint forces (nv) of what acts along joints, by their cause.
+    @cached_property
+    def _closing(self) -> list[ClosureFreedoms]:
+        """The closures along whose freedoms something acts."""
+        return [
+            each
+            for each in self.model._closure_freedoms
+            if (self.springs and any(each.closure.stiffness))
+            or (self.damping and any(each.closure.damping))
+            or (self.friction and any(each.closure.friction))
+        ]
 
-        A joint that follows another moves m times as fast as that one and acts on it m times as hard.
+    def at_joints(self, q: Flat, v: Flat, p: Any = None, active: Flat | None = None) -> dict[str, list[Scalar]]:
+        """Joint forces (nv) of what acts along joints, by their cause; those that close loops included.
+
+        A joint that follows another moves m times as fast as that one and acts on it m times as hard. ``active`` has a
+        number for each closure, 1 in force and 0 released; all are in force if not given.
         """
         nv = self.model.nv
         found: dict[str, list[Scalar]] = {cause: [0.0] * nv for cause in CAUSES}
@@ -105,36 +155,101 @@ class PassiveForces:
                     friction[i] = friction[i] - tanh(v[i] * (m / self.friction_speed)) * (f * m)
         for stiffness, rate, i, stretch in self._stretched(q):
             springs[i] = springs[i] - stretch * (stiffness * rate)
+        places = MovingFrames(self.model, q, v, p, active)
+        along: dict[str, dict[str, list[Scalar]]] = {}
         for spring in self.model.springs:
-            for cause, pull in self._pulls(spring, q, v, p):
-                joint_forces(self.model, spring.transmission, pull, found[cause])
+            if isinstance(spring.transmission, JointTransmission):
+                for cause, pull in self._pulls(spring, places):
+                    joint_forces(self.model, spring.transmission, pull, found[cause])
+                    closure_forces(self.model, spring.transmission, pull, along.setdefault(cause, {}))
+        for cause, forces in self._at_closures(places, along).items():
+            if forces:
+                found[cause] = [a + b for a, b in zip(found[cause], pushed_by_closures(places, forces), strict=True)]
+        if self.touches:
+            found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
+        return found
+
+    def _at_closures(
+        self, places: MovingFrames, found: dict[str, dict[str, list[Scalar]]]
+    ) -> dict[str, dict[str, list[Scalar]]]:
+        """For each cause and the name of a closure, the forces along its freedoms, added to those found before."""
+        for each in self._closing:
+            closure, rate = each.closure, list(places.closure_velocities[each.v_slice])
+            laws: dict[str, list[Scalar]] = {}
+            if self.springs and any(closure.stiffness):
+                own_x = zip(closure.stiffness, closure.rest, places.closure_coordinates[each.q_slice], strict=True)
+                laws["springs"] = [(a - rest) * (-k) for k, rest, a in own_x]
+            if self.damping and any(closure.damping):
+                laws["damping"] = [b * (-d) for d, b in zip(closure.damping, rate, strict=True)]
+            if self.friction and any(closure.friction):
+                smooth = 1.0 / self.friction_speed
+                laws["friction"] = [tanh(b * smooth) * (-f) for f, b in zip(closure.friction, rate, strict=True)]
+            for cause, forces in laws.items():
+                add_forces(found.setdefault(cause, {}), closure.name, forces)
         return found
 
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
         """For each cause and the name of a body, [moment, force] (6) at its origin and in its axes."""
         found: dict[str, dict[str, list[Scalar]]] = {}
+        places = MovingFrames(self.model, q, v, p)
         for spring in self.model.springs:
-            felt = wrenches(self.model, spring.transmission, q, p)
-            for cause, pull in self._pulls(spring, q, v, p) if felt else ():
-                add_pulled(found.setdefault(cause, {}), felt, pull)
+            if self._acts(spring) and not isinstance(spring.transmission, JointTransmission):
+                felt = wrenches(places, spring.transmission)
+                for cause, pull in self._pulls(spring, places):
+                    add_pulled(found.setdefault(cause, {}), felt, pull)
+        gravity = Values(self.model, p).gravity(self.model.gravity)
+        for field in self.fields:
+            R = places.pose(field.frame)[:3, :3]
+            if isinstance(field, GravityCompensation):
+                lift = R.T @ np.array([g * -field.mass for g in gravity], object)
+                add_wrench(self.model, field.frame, np.zeros(3), lift, found.setdefault("compensation", {}))
+            else:
+                twist = places.twist(field.frame)
+                omega, flow = R.T @ twist[:3], R.T @ (twist[3:] - np.array(field.wind))
+                wrench = np.array(field.force(list(omega), list(flow)), object)
+                add_wrench(self.model, field.frame, wrench[:3], wrench[3:], found.setdefault("fluid", {}))
         return found
 
     def total(self, q: Flat, v: Flat, p: Any = None) -> list[Scalar]:
         """Joint forces (nv) that all of it amounts to: τ of the equations of motion."""
-        joints = self.at_joints(q, v, p).values()
-        total = [a + b + c for a, b, c in zip(*joints, strict=True)]
+        total = self.summed(self.at_joints(q, v, p))
         felt = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
         pushed = as_joint_forces(self.model, q, felt, p)
         return total if pushed is None else [a + b for a, b in zip(total, pushed, strict=True)]
 
-    def energy(self, q: Flat, p: Any = None) -> Scalar:
-        """½ Σ k d² of all springs, in J."""
+    @staticmethod
+    def summed(forces: dict[str, list[Scalar]]) -> list[Scalar]:
+        """The sum of forces (nv) by cause; of a model without contacts, nothing is added for these."""
+        first, *others = (own for cause, own in forces.items() if cause != "contact" or not all(map(is_zero, own)))
+        for own in others:
+            first = [a + b for a, b in zip(first, own, strict=True)]
+        return first
+
+    def energy(self, q: Flat, p: Any = None, active: Flat | None = None) -> Scalar:
+        """½ Σ k d² of all springs and of all compliant contacts, and what lifting by compensation has given, in J.
+
+        Springs along closures that are released (``active`` 0) hold none.
+        """
         total: Scalar = 0.0
+        stretched = [each for each in self._closing if self.springs and any(each.closure.stiffness)]
+        places = MovingFrames(self.model, q, None, p, active)
+        for each in stretched:
+            own = zip(each.closure.stiffness, each.closure.rest, places.closure_coordinates[each.q_slice], strict=True)
+            on = 1.0 if active is None else active[each.number]
+            total = sum(((x - rest) * (x - rest) * (0.5 * k) * on for k, rest, x in own if k), total)
         for k, _, _, stretch in self._stretched(q):
             total = total + stretch * stretch * (0.5 * k)
         for spring in self.model.springs if self.springs else ():
-            d = self._stretch(spring, q, p)
-            total = total + d * d * (0.5 * spring.stiffness)
+            if spring.stiffness:
+                d = self._stretch(spring, places)
+                total = total + d * d * (0.5 * spring.stiffness) * places.in_force(spring.transmission)
+        gravity = Values(self.model, p).gravity(self.model.gravity)
+        for field in self.fields:
+            if isinstance(field, GravityCompensation):
+                for g, x in zip(gravity, places.pose(field.frame)[:3, 3], strict=True):
+                    total = total + g * x * field.mass
+        if self.model._contact_scene is not None:
+            total = total + self.model._run("contact_energy", scalar_array(q), p=p)
         return total
 
     def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
@@ -146,16 +261,19 @@ class PassiveForces:
                     x = q[joint.q_slice.start + i]
                     yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
 
-    def _pulls(self, spring: Spring, q: Flat, v: Flat, p: Any) -> Iterator[tuple[str, Scalar]]:
+    def _pulls(self, spring: Spring, places: MovingFrames) -> Iterator[tuple[str, Scalar]]:
         """The forces along its transmission of a spring across joints, by cause."""
+        on = places.in_force(spring.transmission)
         if self.springs and spring.stiffness:
-            yield "springs", self._stretch(spring, q, p) * (-spring.stiffness)
+            yield "springs", self._stretch(spring, places) * (-spring.stiffness) * on
         if self.damping and spring.damping:
-            yield "damping", speed(self.model, spring.transmission, q, v, p) * (-spring.damping)
+            yield "damping", speed(places, spring.transmission) * (-spring.damping) * on
+        if self.friction and spring.friction:
+            yield "friction", tanh(speed(places, spring.transmission) / self.friction_speed) * (-spring.friction) * on
 
-    def _stretch(self, spring: Spring, q: Flat, p: Any) -> Scalar:
+    def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
         """How far beyond its slack."""
-        l = length(self.model, spring.transmission, q, p)
+        l = length(places, spring.transmission)
         low, high = spring.rest
         if low == high:
             return l - low
@@ -281,11 +399,13 @@ class Passive(Methods):
         out: Array | None = None,
         threads: int | None = None,
     ) -> Array:
-        """Joint forces (..., nv) of springs, dampers and dry friction: what ``simulate`` adds to the actuators'.
+        """Joint forces (..., nv) of springs, dampers, dry friction, fields and compliant contacts.
+
+        They are what ``simulate`` adds to the actuators':
 
         -k (q - rest) - d v - f tanh(v / friction_speed) at the joints, and what springs and dampers across joints and
-        along tendons amount to. Dry friction is smooth: it holds nothing at rest. Joint limits, which exert nothing
-        inside their range, are left out.
+        along tendons, compensation of gravity and a fluid amount to. Dry friction is smooth: it holds nothing at rest.
+        Joint limits, which exert nothing inside their range, are left out.
 
         Args:
             q: configuration (..., nq).

@@ -21,7 +21,7 @@ def with_solver(model: ModelT, solver: str, independent: Sequence[str] | None, a
     if solver not in (*TRACED, *BY_NUMBERS):
         raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
     if solver == "embedding":
-        chosen = replace(model, closure_solver=solver, _closure_reference=reference(model, independent, at, t))
+        chosen = replace(model, _closure_solver=solver, _closure_reference=reference(model, independent, at, t))
         chosen._trees.pivots()  # says so now if those named are not independent
         return chosen
     given = [name for name, x in (("independent", independent), ("at", at), ("t", t)) if x is not None]
@@ -31,7 +31,7 @@ def with_solver(model: ModelT, solver: str, independent: Sequence[str] | None, a
             got=", ".join(given),
             allowed='these are for "embedding"',
         )
-    named = replace(model, closure_solver=solver, _closure_reference=None)
+    named = replace(model, _closure_solver=solver, _closure_reference=None)
     if solver == "branches":
         named._trees.closed(named.neutral().tolist(), [0.0] * model.nv, None)  # says so now if it cannot be
     return named

@@ -15,6 +15,7 @@ from linkwise.model.base import Group
 from linkwise.model.null_space import RANK
 from linkwise.model.roots import nearest_root
 from linkwise.model.support import support_margin
+from linkwise.model.transmissions import closures_along
 
 if TYPE_CHECKING:
     from linkwise.sim.motion import JointRules
@@ -57,7 +58,7 @@ class Statics(Group):
     ) -> Equilibrium:
         """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.
 
-        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by Levenberg's steps: the springs of the
+        c(q, 0) = τ + passive_force(q, 0) + J_c*λ with all closures closed, by a trust region: the springs of the
         model pull as they do in ``simulate``, and so does ``control``. Dry friction is smooth and holds nothing at
         rest; joint limits are not looked at. Whether it is stable is not asked. External forces keep their components
         in body frames.
@@ -85,7 +86,7 @@ class Statics(Group):
         rows = model._place_rows
         still = np.zeros(n)
         if model.closures:
-            x = model.assemble(x, t=t, p=p)
+            x = model.assemble(x, t=t, limits="ignore", p=p)
 
         def lacking(at: Array) -> Array:
             """The joint forces that are missing for rest, before the closures'."""
@@ -270,14 +271,15 @@ class Statics(Group):
         """What each actuator does to each freedom."""
         B = np.zeros((self.model.nv, len(self.model.actuators)))
         for k, actuator in enumerate(self.model.actuators):
-            if not isinstance(actuator.transmission, JointTransmission):
+            way = actuator.transmission
+            if not isinstance(way, JointTransmission) or closures_along(self.model, way):
                 raise InputError(
                     f"what actuator {actuator.name!r} does to the joints depends on the configuration",
-                    got=type(actuator.transmission).__name__,
+                    got=type(way).__name__,
                     allowed="actuators of joints",
                     do='name the joints that have motors: actuated=["joint1", …]',
                 )
-            for name, gear in actuator.transmission.gears:
+            for name, gear in way.gears:
                 joint = self.model.joints[name]
                 share = 1.0 if joint.mimic is None else joint.mimic.multiplier
                 B[joint.v_slice, k] += share * np.asarray(gear)

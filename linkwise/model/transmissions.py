@@ -1,20 +1,21 @@
-"""What a transmission does, over any scalar: its length, its speed, and where its force goes.
-
-``p`` are the model's own run-time parameters, None for the nominal ones.
-"""
+"""What a transmission does, over any scalar: its length, its speed, and where its force goes."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import FrameTransmission, JointTransmission, PathTransmission, Transmission
+from linkwise.mechanism.equipment import closing_joint
+from linkwise.mechanism.wrapping import Wrap
+from linkwise.memoized import cached_property
 from linkwise.spatial.scalar import Scalar, sqrt, where
 
 if TYPE_CHECKING:
+    from linkwise.mechanism.closures.instances import ClosureFreedoms
     from linkwise.model.model import Model
 
 Vector = Any  # an object array or a sequence of scalars
@@ -22,50 +23,205 @@ Vector = Any  # an object array or a sequence of scalars
 _COINCIDENT = 1e-15  # m: nearer than this, there is no direction from one point to the other
 
 
-def length(model: Model, transmission: Transmission, q: Vector, p: Vector | None = None) -> Scalar:
+class Stretch(NamedTuple):
+    """The length of a tendon through space, and how it grows with the motion of what carries it.
+
+    For each carrier, by name, [moment, force] (6) at its origin and in world axes that a unit of force along the tendon
+    exerts: l̇ is the sum of their powers.
+    """
+
+    length: Scalar
+    pulls: dict[str, Any]
+
+
+class MovingFrames:
+    """Where frames and joints are in one state and how they move, each found once.
+
+    Args:
+        model: the mechanism.
+        q: configuration (nq).
+        v: velocity (nv); none where nothing is asked about speeds.
+        p: the model's own run-time parameters, None for the nominal ones.
+        active: for each closure 1 where it is in force and 0 where it is released; None where all are in force.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        q: Vector,
+        v: Vector | None = None,
+        p: Vector | None = None,
+        active: Vector | None = None,
+    ) -> None:
+        self.model, self.q, self.v, self.p, self.active = model, q, v, p, active
+        self._poses: dict[str, Any] = {}
+        self._twists: dict[str, Any] = {}
+        self._stretched: dict[PathTransmission, Stretch] = {}
+
+    def carrier(self, name: str) -> str:
+        """What a frame moves with: its body, "world", or itself where it sits on a node of a flexible body."""
+        frame = self.model.frame(name)
+        return name if frame.node else "world" if frame.body < 0 else str(self.model.bodies[frame.body].name)
+
+    def pose(self, name: str) -> Any:
+        """4×4 of a body or frame in the world."""
+        if name not in self._poses:
+            on = self.carrier(name)
+            if on == "world":
+                self._poses[name] = np.array(self.model.frame(name).placement).astype(object)
+            elif on == name:
+                self._poses[name] = self.model.pose(scalar_array(self.q), name, p=self.p)
+            else:
+                self._poses[name] = self.pose(on) @ np.array(self.model.frame(name).placement)
+        return self._poses[name]
+
+    def twist(self, name: str) -> Any:
+        """[ω, v] (6) of a body or frame at its origin, world axes."""
+        if name not in self._twists:
+            on = self.carrier(name)
+            if on == "world":
+                found = np.zeros(6, object) + 0.0
+            elif on == name:
+                found = self.model.velocity(scalar_array(self.q), scalar_array(self.v), name, p=self.p)
+            else:
+                whole = self.twist(on)
+                arm = self.pose(name)[:3, 3] - self.pose(on)[:3, 3]
+                found = np.concatenate([whole[:3], whole[3:] + np.cross(whole[:3], arm)])
+            self._twists[name] = found
+        return self._twists[name]
+
+    @cached_property
+    def closure_coordinates(self) -> Any:
+        """Those of all closures that leave freedoms, one after the other."""
+        return self.model._run("closure_coordinates", scalar_array(self.q), p=self.p)
+
+    @cached_property
+    def closure_velocities(self) -> Any:
+        """Those along all freedoms of closures, one after the other."""
+        return self.model._run("closure_velocities", scalar_array(self.q), scalar_array(self.v), p=self.p)
+
+    def coordinates(self, name: str) -> list[Scalar]:
+        """Of a joint, of the tree or one that closes a loop, a number for each freedom; of a ball joint, log q."""
+        closing = closing_joint(self.model, name)
+        if closing is not None:
+            kind, mimic, own = closing.joint, None, list(self.closure_coordinates[closing.q_slice])
+        else:
+            joint = self.model.joints[name]
+            kind, mimic, own = joint.type, joint.mimic, list(self.q[joint.q_slice])
+        if kind.nq != kind.nv:
+            own = list(kind.difference(kind.neutral(), own))
+        return [x * mimic.multiplier + mimic.offset for x in own] if mimic else own
+
+    def rates(self, name: str) -> list[Scalar]:
+        """The velocities of a joint, of the tree or one that closes a loop."""
+        closing = closing_joint(self.model, name)
+        if closing is not None:
+            return list(self.closure_velocities[closing.v_slice])
+        joint, v = self.model.joints[name], cast("Sequence[Scalar]", self.v)
+        return [x * joint.mimic.multiplier if joint.mimic else x for x in v[joint.v_slice]]
+
+    def in_force(self, transmission: Transmission) -> Scalar:
+        """1; 0 where a closure that a transmission goes along is released, which pulls nothing then."""
+        active, found = self.active, cast("Scalar", 1.0)
+        if active is not None:
+            for each in closures_along(self.model, transmission):
+                found = found * active[each.number]
+        return found
+
+    def stretch(self, way: PathTransmission) -> Stretch:
+        """The length of a tendon through space, and what it pulls."""
+        if way not in self._stretched:
+            self._stretched[way] = self._stretch(way)
+        return self._stretched[way]
+
+    def _stretch(self, way: PathTransmission) -> Stretch:
+        total: Scalar = 0.0
+        pulls: dict[str, Any] = {}
+
+        def pull(name: str, point: Any, along: Any, factor: Any) -> None:
+            on = self.carrier(name)
+            if on != "world":
+                force = along * factor
+                wrench = np.concatenate([np.cross(point - self.pose(on)[:3, 3], force), force])
+                pulls[on] = pulls[on] + wrench if on in pulls else wrench
+
+        for stops, factor in way.paths:
+            around: Wrap | None = None
+            start = stops[0]
+            for stop in stops[1:]:
+                if isinstance(stop, Wrap):
+                    around = stop
+                    continue
+                assert isinstance(start, str)
+                a, b = self.pose(start)[:3, 3], self.pose(stop)[:3, 3]
+                straight, unit = _norm_and_unit(b - a)
+                from_a = to_b = unit
+                if around is None:
+                    total = total + straight * factor
+                else:
+                    centre, R = self.pose(around.frame)[:3, 3], self.pose(around.frame)[:3, :3]
+                    touch = around.touch(list(R.T @ (a - centre)), list(R.T @ (b - centre)), self._side(around))
+                    first, last = (centre + R @ np.array(point, object) for point in (touch.first, touch.last))
+                    (before, to_first), (after, from_last) = _norm_and_unit(first - a), _norm_and_unit(b - last)
+                    total = total + where(touch.touches, before + touch.arc + after, straight) * factor
+                    from_a = np.array([where(touch.touches, x, y) for x, y in zip(to_first, unit, strict=True)], object)
+                    to_b = np.array([where(touch.touches, x, y) for x, y in zip(from_last, unit, strict=True)], object)
+                    held = where(touch.touches, factor, 0.0)
+                    pull(around.frame, first, to_first, held)
+                    pull(around.frame, last, from_last, -held)
+                if around is not None or self.carrier(start) != self.carrier(stop):  # else its length stays
+                    pull(start, a, from_a, -factor)
+                    pull(stop, b, to_b, factor)
+                start, around = stop, None
+        return Stretch(total, pulls)
+
+    def _side(self, around: Wrap) -> list[Scalar] | None:
+        """The point on the side where a tendon must pass, in the axes of the shape: numbers where it moves with it."""
+        if around.side is None:
+            return None
+        if self.carrier(around.side) == self.carrier(around.frame):
+            shape, side = (np.array(self.model.frame(name).placement) for name in (around.frame, around.side))
+            found: list[Scalar] = (shape[:3, :3].T @ (side[:3, 3] - shape[:3, 3])).tolist()
+            return found
+        X = self.pose(around.frame)
+        return list(X[:3, :3].T @ (self.pose(around.side)[:3, 3] - X[:3, 3]))
+
+
+def length(places: MovingFrames, transmission: Transmission) -> Scalar:
     """Σ g·q; of a ball joint, g · log q; of a tendon through space, the length of its way."""
-    total: Scalar = 0.0
     if isinstance(transmission, PathTransmission):
-        points = {frame: _pose(model, frame, q, p)[:3, 3] for frame in transmission.frames}
-        for frames, factor in transmission.paths:
-            for a, b in pairwise(frames):
-                total = total + _norm_and_unit(points[b] - points[a])[0] * factor
+        return places.stretch(transmission).length
+    total: Scalar = 0.0
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
-        joint = model.joints[name]
-        own = list(q[joint.q_slice])
-        m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-        if joint.nq != joint.nv:
-            own = list(joint.type.difference(joint.type.neutral(), own))
-        for g, x in zip(gear, own, strict=True):
-            if g:
-                total = total + (x * m + offset if joint.mimic else x) * g
+        for g, x in zip(gear, places.coordinates(name), strict=True):
+            total = total + x * g if g else total
     return total
 
 
-def speed(model: Model, transmission: Transmission, q: Vector, v: Vector, p: Vector | None = None) -> Scalar:
+def speed(places: MovingFrames, transmission: Transmission) -> Scalar:
     """l̇."""
     total: Scalar = 0.0
     if isinstance(transmission, JointTransmission):
         for name, gear in transmission.gears:
-            joint = model.joints[name]
-            m = joint.mimic.multiplier if joint.mimic else 1.0
-            for g, x in zip(gear, v[joint.v_slice], strict=True):
-                total = total + x * (g * m) if g else total
+            for g, x in zip(gear, places.rates(name), strict=True):
+                total = total + x * g if g else total
         return total
     if isinstance(transmission, PathTransmission):
-        for frame, along in _gradient(model, transmission, q, p).items():
-            for g, x in zip(along, _twist(model, frame, q, v, p)[3:], strict=True):
+        for on, wrench in places.stretch(transmission).pulls.items():
+            for g, x in zip(wrench, places.twist(on), strict=True):
                 total = total + x * g
         return total
-    R, twist = _pose(model, transmission.frame, q, p)[:3, :3], _twist(model, transmission.frame, q, v, p)
+    R, twist = places.pose(transmission.frame)[:3, :3], places.twist(transmission.frame)
     for g, x in zip(transmission.wrench, [*(R.T @ twist[:3]), *(R.T @ twist[3:])], strict=True):
         total = total + x * g if g else total
     return total
 
 
 def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: list[Scalar]) -> None:
-    """Add what the joints feel to nv numbers."""
+    """Add what the joints of the tree feel to nv numbers."""
     for name, gear in transmission.gears if isinstance(transmission, JointTransmission) else ():
+        if closing_joint(model, name) is not None:
+            continue
         joint = model.joints[name]
         m = joint.mimic.multiplier if joint.mimic else 1.0
         for i, g in enumerate(gear, joint.v_slice.start):
@@ -73,17 +229,44 @@ def joint_forces(model: Model, transmission: Transmission, force: Scalar, tau: l
                 tau[i] = tau[i] + force * (g * m)
 
 
-def wrenches(model: Model, transmission: Transmission, q: Vector, p: Vector | None = None) -> dict[str, list[Scalar]]:
+def closures_along(model: Model, transmission: Transmission) -> list[ClosureFreedoms]:
+    """The freedoms of the closures that a transmission goes along."""
+    names = transmission.joints if isinstance(transmission, JointTransmission) else ()
+    return [each for each in (closing_joint(model, name) for name in names) if each is not None]
+
+
+def closure_forces(model: Model, transmission: Transmission, force: Scalar, found: dict[str, list[Scalar]]) -> None:
+    """Add what the freedoms of closures feel, by the closures' names."""
+    gears = dict(transmission.gears) if isinstance(transmission, JointTransmission) else {}
+    for each in closures_along(model, transmission):
+        add_forces(found, each.name, [force * g for g in gears[each.name]])
+
+
+def add_forces(found: dict[str, list[Scalar]], name: str, more: Sequence[Scalar]) -> None:
+    """Add forces along the freedoms of a closure to those that it feels."""
+    found[name] = [a + b for a, b in zip(found[name], more, strict=True)] if name in found else list(more)
+
+
+def pushed_by_closures(places: MovingFrames, forces: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+    """The joint forces (nv) of forces along the freedoms of closures in force, by the closures' names."""
+    model, active = places.model, places.active
+    along: list[Scalar] = [0.0] * sum(each.joint.nv for each in model._closure_freedoms)
+    for name, own in forces.items():
+        each = model._closure_freedoms[name]
+        along[each.v_slice] = own if active is None else [f * active[each.number] for f in own]
+    return list(model._run("closure_efforts", scalar_array(places.q), scalar_array(along), p=places.p))
+
+
+def wrenches(places: MovingFrames, transmission: Transmission) -> dict[str, list[Scalar]]:
     """For f = 1, what each body feels: [moment, force] (6) at its origin, in its frame."""
     found: dict[str, list[Scalar]] = {}
     if isinstance(transmission, FrameTransmission):
         moment, push = np.reshape(transmission.wrench, (2, 3))
-        _add_wrench(model, transmission.frame, moment, push, found)
+        add_wrench(places.model, transmission.frame, moment, push, found)
     elif isinstance(transmission, PathTransmission):
-        for frame, along in _gradient(model, transmission, q, p).items():
-            if model.frame(frame).body >= 0:
-                R = _pose(model, frame, q, p)[:3, :3]
-                _add_wrench(model, frame, np.zeros(3), R.T @ along, found)
+        for on, wrench in places.stretch(transmission).pulls.items():
+            R = places.pose(on)[:3, :3]
+            add_wrench(places.model, on, R.T @ wrench[:3], R.T @ wrench[3:], found)
     return found
 
 
@@ -94,8 +277,8 @@ def add_pulled(found: dict[str, Any], felt: dict[str, list[Scalar]], force: Scal
         found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
 
 
-def _add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str, list[Scalar]]) -> None:
-    """A moment and a force at a frame, in its axes, to its body."""
+def add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str, list[Scalar]]) -> None:
+    """Add a moment and a force at a frame, in its axes, to those on its body, by name."""
     frame = model.frame(name)
     if frame.body < 0:
         return
@@ -106,20 +289,6 @@ def _add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str
     found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
 
 
-def _gradient(model: Model, transmission: PathTransmission, q: Vector, p: Vector | None) -> dict[str, Any]:
-    """∂l by the place of each frame (3), world axes."""
-    points = {frame: _pose(model, frame, q, p)[:3, 3] for frame in transmission.frames}
-    found: dict[str, Any] = {frame: np.zeros(3, object) + 0.0 for frame in points}
-    for frames, factor in transmission.paths:
-        for a, b in pairwise(frames):
-            if model.frame(a).body == model.frame(b).body:
-                continue  # its length stays what it is
-            unit = _norm_and_unit(points[b] - points[a])[1] * factor
-            found[b] = found[b] + unit
-            found[a] = found[a] - unit
-    return found
-
-
 def _norm_and_unit(way: Any) -> tuple[Scalar, Any]:
     """The length and direction of a vector; 0 and the x axis, as in MuJoCo, where it has none."""
     square = way[0] * way[0] + way[1] * way[1] + way[2] * way[2]
@@ -127,11 +296,3 @@ def _norm_and_unit(way: Any) -> tuple[Scalar, Any]:
     length = sqrt(where(apart, square, 1.0))
     unit = [where(apart, x / length, axis) for x, axis in zip(way, (1.0, 0.0, 0.0), strict=True)]
     return where(apart, length, 0.0), np.array(unit, object)
-
-
-def _pose(model: Model, frame: str, q: Vector, p: Vector | None) -> Any:
-    return model.pose(scalar_array(q), frame, p=p)
-
-
-def _twist(model: Model, frame: str, q: Vector, v: Vector, p: Vector | None) -> Any:
-    return model.velocity(scalar_array(q), scalar_array(v), frame, p=p)

@@ -14,6 +14,7 @@ from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Transposed
 from linkwise.operators.notation import letter
+from linkwise.operators.vectors import Vector
 
 
 class Atom(Operator):
@@ -148,12 +149,27 @@ class PickOff(Atom):
 
 
 @final
-class ClosureRows(Atom):
-    """A: what the constraints ask of the motions at the points of closure (Rodriguez 1989 eq. 2.16)."""
+class WrittenOut(Atom):
+    """An operator given as a matrix: A, what closures ask of their points (Rodriguez 1989 eq. 2.16), M̂, or S[X].
 
-    def __init__(self, engine: Engine, matrix: Array, rows: Space, cols: Space) -> None:
-        super().__init__(engine, "A", rows, cols)
+    Args:
+        of: the vector that S[X] or Q[X] is made of.
+    """
+
+    def __init__(
+        self, engine: Engine, word: str, matrix: Array, rows: Space, cols: Space, of: Vector | None = None
+    ) -> None:
+        super().__init__(engine, word, rows, cols)
         self.matrix = matrix
+        self.of = of
+
+    @property
+    def key(self) -> str:
+        return self.word if self.of is None else f"{self.word}[{self.of.name} {id(self.of)}]"
+
+    @property
+    def name(self) -> str:
+        return letter(self.word) if self.of is None else f"{self.word}[{self.of.name}]"
 
     def forward(self, x: Value) -> Value:
         return self.engine.written(self.matrix, x, self.cols, self.rows)

@@ -75,6 +75,8 @@ class Closing:
     """m."""
     counts: tuple[int, ...]
     """The number of equations of each closure; they add up to m."""
+    names: tuple[str, ...]
+    """Of all links."""
 
     @property
     def constraints(self) -> Space:
@@ -100,7 +102,7 @@ def closing(tree: Tree, q: Flat, v: Flat | None, constraints: Sequence[Constrain
             columns.append((place, [*[[0.0] * 6] * before, *map(list, forces), *[[0.0] * 6] * after]))
     places = [place for place, _ in columns]
     A = [[x for _, rows in columns for x in rows[r]] for r in range(sum(counts))]
-    return Closing(places, A, [-x for e in each for x in e.bias], counts)
+    return Closing(places, A, [-x for e in each for x in e.bias], counts, tuple(link.name for link in tree))
 
 
 def _fixed(place: Place, q: Flat) -> Place:

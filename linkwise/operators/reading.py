@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 _WORDS = {letter: word for word, letter in LETTERS.items()}
 _OPENING, _CLOSING, _ROTORS = "([", ")]", "(+ J_r)"
-_TOKENS = re.compile("|".join(map(re.escape, [_ROTORS, *sorted(_WORDS, key=len, reverse=True), "⁻¹", *"*+-()[]"])))
+_NUMBERS = {"2": 2.0, "½": 0.5}
+_SIGNS = {"+": 1.0, "-": -1.0}
+_TOKENS = re.compile(
+    "|".join(map(re.escape, [_ROTORS, *sorted(_WORDS, key=len, reverse=True), "⁻¹", *"*+-()[]", *_NUMBERS]))
+)
 
 
 def sides(statement: str, ops: Operators) -> tuple[Operator, Operator]:
@@ -31,12 +35,13 @@ def sides(statement: str, ops: Operators) -> tuple[Operator, Operator]:
 
 def _sum(tokens: list[str], ops: Operators) -> Operator:
     """Terms up to a closing parenthesis or the end; ``tokens`` are taken from their end."""
-    terms = [(1.0, _product(tokens, ops))]
+    terms = []
     while tokens and tokens[-1] not in _CLOSING:
-        sign = tokens.pop()
-        if sign != _ROTORS:
-            terms.append((1.0 if sign == "+" else -1.0, _product(tokens, ops)))
-        elif ops.has_armature:
+        if tokens[-1] != _ROTORS:
+            sign = _SIGNS[tokens.pop()] if tokens[-1] in _SIGNS else 1.0
+            number = _NUMBERS[tokens.pop()] if tokens[-1] in _NUMBERS else 1.0
+            terms.append((sign * number, _product(tokens, ops)))
+        elif tokens.pop() and ops.has_armature:
             terms.append((1.0, ops.armature))
     return total(*terms)
 

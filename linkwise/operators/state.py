@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -17,20 +18,22 @@ from linkwise.memoized import cached_property
 from linkwise.operators.array_blocks import ArrayBlocks
 from linkwise.operators.atoms import (
     ClosureAdmittance,
-    ClosureRows,
     Diagonal,
     Omega,
     PickOff,
     Shift,
     Sweep,
     Tilde,
+    WrittenOut,
 )
 from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Blocks, Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.lanes import Lanes
+from linkwise.operators.partition import Partition, partition
 from linkwise.operators.points import Closing, Point, closing, places
+from linkwise.operators.rates import LinkRates, block_diagonal, crossed
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.vectors import Given, Moving, Vector
 from linkwise.spatial.flattening import flatten
@@ -55,12 +58,14 @@ class Operators:
         find: Callable[[str], Place],
         has_velocity: bool,
         close: Callable[[], Closing] | None = None,
+        rates: LinkRates | None = None,
     ) -> None:
         self.engine = engine
         engine.owner = self
         self._find = find
         self._has_velocity = has_velocity
         self._close = close
+        self._rates = rates
 
     # Composite bodies.
     @cached_property
@@ -187,7 +192,7 @@ class Operators:
                 and motions at a point are in the axes of its frame. The points of closure if left out.
         """
         if points is None:
-            return PickOff(self.engine, self._closing.places, self._closing.points)
+            return PickOff(self.engine, self.closing.places, self.closing.points)
         labels, found = places(points, self._find)
         return PickOff(self.engine, found, Space(f"points {labels}", (6,) * len(found), of_points=True))
 
@@ -195,6 +200,174 @@ class Operators:
         """J = B*φ*H*, 6c × N: the points' velocities from joint rates (Rodriguez 1989 eq. 2.14), in their frames."""
         jacobian: Operator = self.B(points).T @ self.phi.T @ self.H.T
         return jacobian
+
+    # Linearised models.
+    @cached_property
+    def M_hat(self) -> Operator:
+        """M̂ = ½(Ṁ - Q[MV]), 6n × 6n, block diagonal, M̂V = ṀV (Jain 1993 eq. 2.7)."""
+        return self._rate("M_hat")
+
+    @cached_property
+    def R_hat(self) -> Operator:
+        """R̂ = M̂ + E_φR̂E_φ*, 6n × 6n, block diagonal (Jain 1993 lemma 3.2)."""
+        return self._rate("R_hat")
+
+    @cached_property
+    def P_hat(self) -> Operator:
+        """P̂ = M̂ + E_ψP̂E_φ*, 6n × 6n, block diagonal (Jain 1993 eq. 4.11)."""
+        return self._rate("P_hat")
+
+    @cached_property
+    def H_dot(self) -> Operator:
+        """Ḣ, N × 6n, with Ḣ* = V×H* for axes that are fixed in their links (Jain 1993 eq. 2.13)."""
+        return self._rate("H_dot")
+
+    @cached_property
+    def J_hat(self) -> Operator:
+        """Ĵ with ĴE_φ* = E_ψ*Ĵ + τ̂*E_φ*, 6n × 6n, block diagonal, base to tip (Jain 1993 eq. 4.22)."""
+        return self._rate("J_hat")
+
+    def S(self, X: Vector) -> Operator:
+        """S[X], 6n × 6n, blocks [[a~, b~], [0, a~]] for X = [a; b] on each link (Jain 1993 eq. 1.5): -S[X]* is X×."""
+        return self._crossed("S", X)
+
+    def Q(self, X: Vector) -> Operator:
+        """Q[X], 6n × 6n, blocks [[a~, b~], [b~, 0]] for X = [a; b] on each link: Q[X]Y = -S[Y]X (Jain 1993 eq. 1.6)."""
+        return self._crossed("Q", X)
+
+    @cached_property
+    def S_V(self) -> Operator:
+        """S[V], 6n × 6n: Ṁ = S[V]M + MS[V]*, Ḣ* = -S[V]*H* (Jain 1993 eq. 2.6, 2.13)."""
+        return self.S(self.V)
+
+    @cached_property
+    def S_joints(self) -> Operator:
+        """S[H*β], 6n × 6n, of the relative velocities H*β = V - E_φ*V across the joints."""
+        return self.S(self.V - self.E_phi.T @ self.V)
+
+    @cached_property
+    def Q_momenta(self) -> Operator:
+        """Q[MV], 6n × 6n (Jain 1993 eq. 2.7)."""
+        return self.Q(self.M @ self.V)
+
+    @cached_property
+    def Q_own_forces(self) -> Operator:
+        """Q[x], 6n × 6n, of the force x = Mα + M̂V that each link by itself needs (Jain 1993 eq. 2.19)."""
+        return self.Q(self.M @ self.alpha + self.M_hat @ self.V)
+
+    @cached_property
+    def Q_forces(self) -> Operator:
+        """Q[f], 6n × 6n, of the forces f = φ(Mα + M̂V) across the joints (Jain 1993 eq. 2.19)."""
+        return self.Q(self.phi @ (self.M @ self.alpha + self.M_hat @ self.V))
+
+    @cached_property
+    def H_tilde_f(self) -> Operator:
+        """H̃f = -Q[f]H*, 6n × N: columns S[H*(k)]f(k), f the forces across the joints (Jain 1993 eq. 3.2, A.13)."""
+        return -(self.Q_forces @ self.H.T)
+
+    @cached_property
+    def H_ddot(self) -> Operator:
+        """Ḧ, N × 6n, with Ḧ* = α×H* + V×Ḣ* (Jain 1993 eq. 2.14)."""
+        return -(self.H @ self.S(self.alpha) + self.H_dot @ self.S_V)
+
+    @cached_property
+    def A_D(self) -> Operator:
+        """A_D = ∂T/∂θ' = 2Hφ[M̂φ*H* + Mφ*Ḣ*], N × N, for joints of one freedom (Jain 1993 lemma 3.1)."""
+        self._one_freedom("A_D")
+        return 2.0 * (self.H @ self.phi @ (self.M_hat @ self.phi.T @ self.H.T + self.M @ self.phi.T @ self.H_dot.T))
+
+    @cached_property
+    def B_D(self) -> Operator:
+        """B_D = ∂T/∂θ = Hφ[H̃f + 2M̂φ*Ḣ* + Mφ*Ḧ*], N × N, for joints of one freedom (Jain 1993 lemma 3.1)."""
+        self._one_freedom("B_D")
+        moved = 2.0 * (self.M_hat @ self.phi.T @ self.H_dot.T) + self.M @ self.phi.T @ self.H_ddot.T
+        return self.H @ self.phi @ (self.H_tilde_f + moved)
+
+    @cached_property
+    def G_hat(self) -> Operator:
+        """Ĝ = P̂*H*D⁻¹, 6n × N (Jain 1993 eq. 4.12, its star mended)."""
+        gain: Operator = self.P_hat.T @ self.H.T @ self.D.inv()
+        return gain
+
+    @cached_property
+    def K_hat(self) -> Operator:
+        """K̂ = E_φĜ, 6n × N (Jain 1993 eq. 4.12)."""
+        return self.E_phi @ self.G_hat
+
+    @cached_property
+    def tau_hat(self) -> Operator:
+        """τ̂ = ĜH, 6n × 6n (Jain 1993 eq. 4.22)."""
+        return self.G_hat @ self.H
+
+    @cached_property
+    def Y_A(self) -> Operator:
+        """Y_A = 2[P̂H* + PḢ*], 6n × N (Jain 1993 eq. 4.14)."""
+        return 2.0 * (self.P_hat @ self.H.T + self.P @ self.H_dot.T)
+
+    @cached_property
+    def Y_B(self) -> Operator:
+        """Y_B = 2P̂Ḣ* + PḦ* + H̃f, 6n × N (Jain 1993 eq. 4.14)."""
+        return 2.0 * (self.P_hat @ self.H_dot.T) + self.P @ self.H_ddot.T + self.H_tilde_f
+
+    @cached_property
+    def L(self) -> Operator:
+        """L = D⁻¹ + K*ΥK, N × N, without branches the diagonal blocks of 𝓜⁻¹ (Jain 1993 eq. 4.22)."""
+        return self.D.inv() + self.K.T @ self.Upsilon @ self.K
+
+    @cached_property
+    def W(self) -> Operator:
+        """W = D⁻¹H - K*ΥE_ψ, N × 6n: the U of Jain 1993 eq. 4.22, whose letter the closures have here."""
+        return self.D.inv() @ self.H - self.K.T @ self.Upsilon @ self.E_psi
+
+    @cached_property
+    def Q_K(self) -> Operator:
+        """Q_K = 2[K̂ - Ĵ*K], 6n × N: the Q of Jain 1993 eq. 4.22."""
+        return 2.0 * (self.K_hat - self.J_hat.T @ self.K)
+
+    @cached_property
+    def E_A(self) -> Operator:
+        """E_A = 2Ḣ* - ΥY_A + 2ĴH*, 6n × N (Jain 1993 eq. 4.22)."""
+        return 2.0 * self.H_dot.T - self.Upsilon @ self.Y_A + 2.0 * (self.J_hat @ self.H.T)
+
+    @cached_property
+    def E_B(self) -> Operator:
+        """E_B = Ḧ* - ΥY_B + 2ĴḢ*, 6n × N (Jain 1993 eq. 4.22)."""
+        return self.H_ddot.T - self.Upsilon @ self.Y_B + 2.0 * (self.J_hat @ self.H_dot.T)
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether M̂ and its kin are there: for rigid links, where the velocity is given."""
+        return self._rates is not None
+
+    @property
+    def has_accelerations(self) -> bool:
+        """Whether Ḧ and H̃f are there: where the acceleration is given, too."""
+        return self._rates is not None and self._rates.vdot is not None
+
+    def _rate(self, word: str) -> Operator:
+        if self._rates is None:
+            raise _needs(word, "velocity")
+        matrix = self.engine.blocks.written(block_diagonal(self._rates.blocks(word)))
+        rows = self.engine.joints if word == "H_dot" else self.engine.links
+        return WrittenOut(self.engine, word, matrix, rows, self.engine.links)
+
+    def _crossed(self, word: str, X: Vector) -> Operator:
+        links = self.engine.links
+        if X.space != links or set(links.sizes) > {6}:
+            raise InputError(
+                f"{word}[{X.name}] is made of spatial vectors, six numbers on each link",
+                got=f"a vector of {X.space.size} {X.space.name}",
+                allowed=f"one over {len(links.sizes)} rigid links, e.g. ops.V",
+            )
+        return WrittenOut(self.engine, word, crossed(X.value, word == "Q"), links, links, X)
+
+    def _one_freedom(self, word: str) -> None:
+        if max(self.engine.joints.sizes, default=0) > 1:
+            raise InputError(
+                f"ops.{word} is the derivative for joints of one freedom, as in the paper",
+                got=f"a joint of {max(self.engine.joints.sizes)} freedoms",
+                do="use model.linearize_inverse(q, v, vdot), which takes every joint",
+            )
 
     # Closed systems.
     @cached_property
@@ -205,8 +378,8 @@ class Operators:
         the two frames of each closure, b before a, less those on the world; of a coupling, for each of its joints, the
         frames of the link and of its parent, since a joint's rate is the motion between these two.
         """
-        closing = self._closing
-        return ClosureRows(self.engine, self.engine.blocks.written(closing.A), closing.constraints, closing.points)
+        closing = self.closing
+        return WrittenOut(self.engine, "A", self.engine.blocks.written(closing.A), closing.constraints, closing.points)
 
     @cached_property
     def Lambda(self) -> Operator:
@@ -217,12 +390,20 @@ class Operators:
         """
         return ClosureAdmittance(self.Omega, self.B())
 
+    def partition(self, secondary: Sequence[str]) -> Partition:
+        """The closed system in two parts, with A_P, A_S, Λ_P and Λ_S (Rodriguez 1989 §2.3).
+
+        Args:
+            secondary: names of bodies on the base; they and all that hangs on them are the part that may change.
+        """
+        return partition(self, secondary)
+
     @cached_property
     def U(self) -> Vector:
         """U, m: the closures' demand on accelerations by velocities and time: A J v̇ = U (Rodriguez 1989 eq. 2.17)."""
         if not self._has_velocity:
-            raise _needs_velocity("U")
-        closing = self._closing
+            raise _needs("U", "velocity")
+        closing = self.closing
         column = self.engine.blocks.written([[x] for x in closing.U])[..., 0]
         return Given(self.engine, closing.constraints, column, "U")
 
@@ -231,6 +412,14 @@ class Operators:
     def V(self) -> Vector:
         """V = φ*H*v, 6n: the links' spatial velocities."""
         return self._moving("V")
+
+    @cached_property
+    def alpha(self) -> Vector:
+        """α = φ*(H*v̇ + Ḣ*v), 6n, about an inertial point at rest, with gravity as in :attr:`a` (Jain 1993 eq. 2.19)."""
+        if self._rates is None or self._rates.vdot is None:
+            raise _needs("alpha", "velocity" if self._rates is None else "acceleration")
+        column = self.engine.blocks.written([[x] for x in self._rates.alpha()])[..., 0]
+        return Given(self.engine, self.engine.links, column, "α")
 
     @cached_property
     def a(self) -> Vector:
@@ -291,7 +480,8 @@ class Operators:
         return self._close is not None
 
     @cached_property
-    def _closing(self) -> Closing:
+    def closing(self) -> Closing:
+        """The points of closure, and the rows A and U that close there."""
         if self._close is None:
             raise InputError(
                 "the model has no closures, and so no points of closure",
@@ -306,7 +496,7 @@ class Operators:
 
     def _moving(self, word: str) -> Vector:
         if not self._has_velocity:
-            raise _needs_velocity(word)
+            raise _needs(word, "velocity")
         return Moving(self.engine, word)
 
     def _on_links(self, kind: Any, word: str) -> Operator:
@@ -321,14 +511,18 @@ class Operators:
         return f"<operators: {len(self.engine.parents)} links, nv = {self.engine.joints.size}{batch}>"
 
 
-def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body", t: Any = None) -> Operators:
-    """The operators of a mechanism at q (..., nq), v (..., nv) and t (...); see ``Model.operators``."""
+def operators(
+    trees: Trees, q: Any, v: Any = None, vdot: Any = None, *, frames: Frames = "body", t: Any = None
+) -> Operators:
+    """The operators of a mechanism at q (..., nq), v, v̇ (..., nv) and t (...); see ``Model.operators``."""
     if frames not in ("body", "link"):
         raise InputError("no such frames", got=repr(frames), allowed='"body" or "link"')
     tree = trees.in_body_frames if frames == "body" else trees.fast
     _refuse_mimics(trees.mechanism)
-    q, v = _state(tree, q, v)
-    symbolic = any(x is not None and np.asarray(x).dtype == object for x in (q, v, t)) or (
+    if v is None and vdot is not None:
+        raise InputError("operators of an acceleration need the velocity, too", got="v = None", do="give v")
+    q, v, vdot = _state(tree, q, v, vdot)
+    symbolic = any(x is not None and np.asarray(x).dtype == object for x in (q, v, vdot, t)) or (
         trees.p is not None and _has_symbols(tree)
     )
     if symbolic and q.ndim > 1:
@@ -339,13 +533,17 @@ def operators(trees: Trees, q: Any, v: Any = None, frames: Frames = "body", t: A
     else:
         blocks = ArrayBlocks.of(tree, q, v)
 
+    of = _scalars if symbolic else _columns
+
     def close() -> Closing:
-        of = _scalars if symbolic else _columns
         time = 0.0 if t is None else of(np.broadcast_to(t, q.shape[:-1])[..., None])[0]
         return closing(tree, of(q), None if v is None else of(v), trees.constraints(tree), time)
 
     closes = close if trees.mechanism.closures else None
-    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None, closes)
+    moves = None
+    if v is not None and not tree.has_modes:
+        moves = LinkRates(tree, of(q), of(v), None if vdot is None else of(vdot))
+    return Operators(Engine(blocks), lambda name: trees.place(tree, name), v is not None, closes, moves)
 
 
 def _refuse_mimics(mechanism: Mechanism) -> None:
@@ -359,10 +557,10 @@ def _refuse_mimics(mechanism: Mechanism) -> None:
         )
 
 
-def _state(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
+def _state(tree: Tree, q: Any, v: Any, vdot: Any) -> tuple[Any, Any, Any]:
     """Arrays of one batch shape; object arrays stay what they are, numbers become floats."""
     arrays = []
-    for name, value, size in (("q", q, tree.nq), ("v", v, tree.nv)):
+    for name, value, size in (("q", q, tree.nq), ("v", v, tree.nv), ("vdot", vdot, tree.nv)):
         if value is None:
             continue
         array = np.asarray(value)
@@ -378,10 +576,10 @@ def _state(tree: Tree, q: Any, v: Any) -> tuple[Any, Any]:
         batch = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
     except ValueError:
         raise InputError(
-            "the batches of q and v do not fit together", got=", ".join(str(a.shape) for a in arrays)
+            "the batches of q, v and vdot do not fit together", got=", ".join(str(a.shape) for a in arrays)
         ) from None
     arrays = [np.broadcast_to(a, (*batch, a.shape[-1])) for a in arrays]
-    return arrays[0], arrays[1] if v is not None else None
+    return arrays[0], arrays[1] if v is not None else None, arrays[2] if vdot is not None else None
 
 
 def _has_symbols(tree: Tree) -> bool:
@@ -396,10 +594,11 @@ def _scalars(array: Any) -> list[Any]:
 
 def _columns(array: Any) -> list[Lanes]:
     """Each number of a state, for all states at once."""
-    return [Lanes(column) for column in array.reshape(-1, array.shape[-1]).T]
+    return [Lanes(column) for column in array.reshape(math.prod(array.shape[:-1]), array.shape[-1]).T]
 
 
-def _needs_velocity(word: str) -> InputError:
+def _needs(word: str, which: Literal["velocity", "acceleration"]) -> InputError:
+    got, call = {"velocity": ("v", "q, v"), "acceleration": ("vdot", "q, v, vdot")}[which]
     return InputError(
-        f"ops.{word} needs the velocity", got="v = None", do="ask for the operators with it: operators(q, v)"
+        f"ops.{word} needs the {which}", got=f"{got} = None", do=f"ask for the operators with it: operators({call})"
     )

@@ -1,7 +1,7 @@
 """The five papers, computed: ``make demo``, ``linkwise demo`` or ``python -m linkwise.papers.demo`` writes one page.
 
-First a robot that moves, then each paper in its own section: its algorithms, tables and figures with what the library
-computes beside what is printed.
+First machines that move, ten lines of code and a chart of speed; then each paper in its own section: its algorithms,
+tables and figures with what the library computes beside what is printed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from linkwise.papers.closed_loops import loops_part
 from linkwise.papers.decoupled import decoupled_section
 from linkwise.papers.flexible_links import bending_part
 from linkwise.papers.linearized_models import linearization_section
+from linkwise.papers.numbered import PAPERS_IN_ORDER
+from linkwise.papers.opening import opening_section
 from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import review_section
-from linkwise.papers.robot import robot_section
 from linkwise.papers.unified import unified_section
 from linkwise.sim.progress import Progress
 
@@ -42,14 +43,23 @@ def framework_section(page: ReportPage) -> None:
     bending_part(page)
 
 
+def list_section(page: ReportPage) -> None:
+    """Write the list of everything numbered in the papers, with the test of each."""
+    page.section("list", "Everything that is numbered")
+    for paper in PAPERS_IN_ORDER:
+        rows = [[row.numbers.replace("-", "–"), row.what, row.test or row.why_not] for row in paper.rows]
+        page.table(["", "what", "test, or why there is none"], rows, paper.number, words=True)
+
+
 Section = Callable[[ReportPage], None]
 SECTIONS: tuple[Section, ...] = (
-    robot_section,
+    opening_section,
     unified_section,
     linearization_section,
     decoupled_section,
     review_section,
     framework_section,
+    list_section,
 )
 
 
@@ -70,10 +80,10 @@ def make_report(
         require_extra(module, "viz")
     began, bar = perf_counter(), Progress(progress, "demo")
     page = ReportPage(
-        "linkwise: five papers, computed",
-        "linkwise is a Python library for the dynamics of robots, spacecraft and mechanisms. This page shows a robot "
-        "first, and then, paper by paper, the work that the library is built on: every algorithm, table and figure, "
-        "with what is computed here beside what is printed there. Each number was computed just now, on this machine.",
+        "linkwise: machines that move",
+        "The dynamics of robots, spacecraft and mechanisms, in Python, at the speed of the machine. Below the first "
+        "screen is, paper by paper, the work that the library is built on: every algorithm, table and figure, with "
+        "what is computed here beside what is printed there. Each number was computed just now, on this machine.",
     )
     for number, section in enumerate(sections):
         bar.update(number / len(sections))

@@ -10,14 +10,12 @@ from scipy.optimize import brentq
 from linkwise import samples
 from linkwise.array_types import Array
 from linkwise.flexible.body import FlexibleBody
-from linkwise.joints import Free, Revolute
-from linkwise.mechanism.placement import transform
+from linkwise.joints import Revolute
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.papers.animation import Line, animation, boxes, skeleton
 from linkwise.papers.figures import line_figure
 from linkwise.papers.report_page import Checks, ReportPage
 from linkwise.papers.unified import rule_errors
-from linkwise.sim.actuators import JointSprings
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import cos, where
@@ -154,36 +152,19 @@ def _spin_up(page: ReportPage) -> None:
 
 
 # A satellite.
-def satellite() -> Model:
-    """A hub of 20 kg with two flexible panels on hinges; no gravity."""
-    panel = FlexibleBody.beam(
-        3.0, 2e4, (40.0, 90.0), 25.0, 1.5, elements=8, modes=(2, 2), axial_modes=0, torsion_modes=0
-    )
-    builder = ModelBuilder("satellite", gravity=(0.0, 0.0, 0.0))
-    builder.add_body("hub", joint=Free(), mass=20.0, inertia=np.diag([3.0, 4.0, 5.0]))
-    for name, x, turn in (("right", 0.5, 0.0), ("left", -0.5, np.pi)):
-        place = transform(xyz=(x, 0.0, 0.0), rpy=(0.0, 0.0, turn))
-        builder.add_body(name, "hub", Revolute(axis=(0, 1, 0)), place, joint_name=f"{name} hinge", flexible=panel)
-    return builder.build()
-
-
 def satellite_motion(duration: float = 12.0, pictures: int = 241) -> Trajectory:
     """Motion of a satellite that tumbles, while its panels swing on their springs and bend."""
-    model = satellite()
-    stiffness = np.zeros(model.nv)
+    model = samples.flexible_satellite()
     v = np.zeros(model.nv)
-    for name in ("right hinge", "left hinge"):
-        stiffness[model.joints[name].v_slice] = 7.0
     v[model.joints[0].v_slice] = [0.35, 0.15, 0.3, 0.0, 0.0, 0.0]
     v[model.joints["right hinge"].v_slice] = 0.5
-    springs = JointSprings(model, stiffness=stiffness)
     t = np.linspace(0.0, duration, pictures)
-    return simulate(model, model.neutral(), v, duration=duration, control=springs, output_times=t, rtol=1e-10)
+    return simulate(model, model.neutral(), v, duration=duration, output_times=t, rtol=1e-10)
 
 
 def satellite_checks(motion: Trajectory) -> Checks:
     """Checks that energy and momentum stay, as nothing outside acts."""
-    model = satellite()
+    model = samples.flexible_satellite()
     energy = float(np.abs(motion.energy - motion.energy[0]).max() / motion.energy[0])
     momentum = np.asarray(model.momentum(motion.q, motion.v))
     turn = float(np.abs(momentum - momentum[0])[:, :3].max() / np.linalg.norm(momentum[0, :3]))
@@ -195,7 +176,7 @@ def satellite_checks(motion: Trajectory) -> Checks:
 
 def _satellite(page: ReportPage) -> None:
     motion = satellite_motion()
-    model = satellite()
+    model = samples.flexible_satellite()
     lines = [
         *boxes(model, motion.q, "hub", (1.0, 0.7, 0.6), (0.0, 0.0, 0.0), -2),
         *(line for line in skeleton(model, motion.q, 0, 5.0) if not line.dots),

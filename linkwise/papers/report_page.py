@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 
 from linkwise.papers.animation import SCRIPT
+from linkwise.papers.formulas import mathml
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c2330; --soft: #5b6573; --line: #dde2e9; --wash: #f5f7fa; --paper: #fff;
@@ -54,7 +55,10 @@ figcaption { color: var(--soft); font-size: 14px; margin-top: 6px; }
   padding-bottom: 0; }
 .checks li::before { content: "✓"; position: absolute; left: 4px; font-weight: 700; color: var(--good); }
 .checks li.no::before { content: "✗"; color: var(--bad); }
-.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 16px; margin: 14px 0; }
+.gallery { display: grid; grid-template-columns: repeat(auto-fit, minmax(250px, 1fr)); gap: 16px; margin: 14px 0; }
+math { font-size: 1.08em;
+  font-family: "Latin Modern Math", "STIX Two Math", "Cambria Math", "DejaVu Math TeX Gyre", math; }
+td.formulas { line-height: 1.9; white-space: normal; }
 .columns { display: grid; grid-template-columns: 1fr 1fr; gap: 28px; margin-top: 16px; }
 .scroll { overflow-x: auto; margin: 8px 0 16px; }
 .about { color: var(--soft); font-size: 14px; max-width: none; margin: 10px 0 0; }
@@ -77,6 +81,12 @@ footer { margin-top: 52px; padding-top: 16px; border-top: 1px solid var(--line);
   figure { padding: 8px 6px; } figcaption { padding: 0 4px; } th, td { padding: 6px 7px; font-size: 14px; } }
 @media print { figure, tr { break-inside: avoid; } .controls, nav { display: none; } }
 """
+
+
+class Formulas(str):
+    """Cell of a table with a formula in each line, which are typeset."""
+
+    __slots__ = ()
 
 
 Check = tuple[bool, str]
@@ -249,4 +259,6 @@ def _says(sentences: Sequence[str]) -> str:
 def _cell(cell: str | bool) -> str:
     if isinstance(cell, bool):
         return '<td class="yes">✓</td>' if cell else '<td class="no">✗</td>'
+    if isinstance(cell, Formulas):
+        return f'<td class="formulas">{"<br>".join(mathml(line) for line in cell.splitlines())}</td>'
     return f"<td>{escape(cell)}</td>"

@@ -9,7 +9,8 @@ from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.operators import RULES
 from linkwise.papers.algorithms import algorithm_table, chain_model
-from linkwise.papers.report_page import ReportPage, power
+from linkwise.papers.formulas import mathml
+from linkwise.papers.report_page import Formulas, ReportPage, power
 
 CITED = "A. Jain, <i>Unified formulation of dynamics for serial rigid multibody systems</i> (1991)"
 FINE = 1e-9
@@ -56,7 +57,7 @@ def identity_table(page: ReportPage, paper: str, models: list[Model], caption: s
     rows: list[list[str | bool]] = []
     for source, names in sorted(grouped.items(), key=lambda item: _order(item[0])):
         worst = max(errors[name] for name in names)
-        rows.append([source, "\n".join(RULES[name].statement for name in names), power(worst), worst < FINE])
+        rows.append([source, Formulas("\n".join(RULES[name].statement for name in names)), power(worst), worst < FINE])
     page.table(["", "identity", "error", ""], rows, caption, words=True)
 
 
@@ -70,9 +71,11 @@ def unified_section(page: ReportPage) -> None:
     """Write the section of Jain 1991, everything in it that is numbered."""
     page.section("Jain 1991", "One formulation for all algorithms", CITED)
     page.text(
-        "The paper writes the dynamics of a chain with a few operators over all links (φ shifts and adds up forces "
+        f"The paper writes the dynamics of a chain with a few operators over all links ({mathml('φ')} shifts and adds "
+        "up forces "
         "from tip to base, H picks out what a joint lets through, M holds the inertias) and derives the known "
-        "algorithms, from O(n³) to O(n), from the mass matrix 𝓜 = HφMφ*H* and its factors."
+        f"algorithms, from {mathml('O(n³)')} to {mathml('O(n)')}, from the mass matrix {mathml('𝓜 = HφMφ*H*')} and its "
+        "factors."
     )
     page.part("Sections 3 to 5 and table 1: the algorithms")
     page.text(
@@ -106,8 +109,9 @@ def _derived(page: ReportPage) -> None:
         [
             (
                 error < FINE,
-                f"Lemma 6.4: asked for the inverse of HφMφ*H*, the library answers <code>{mobility!r}</code>, as the "
-                f"paper does; times 𝓜 that is the identity to {error:.0e}.",
+                f"Lemma 6.4: asked for the inverse of {mathml('HφMφ*H*')}, the library answers "
+                f"{mathml(repr(mobility))}, as the paper does; times {mathml('𝓜')} that is the identity to "
+                f"{error:.0e}.",
             ),
             (
                 forward < FINE,

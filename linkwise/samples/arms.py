@@ -1,4 +1,4 @@
-"""Arms: the two of Saha 1999 §6, and one that bends."""
+"""Arms: the two of Saha 1999 §6, one of seven joints, and one that bends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Prismatic, Revolute
+from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import transform
+from linkwise.mechanism.shapes import capsule, cylinder
 from linkwise.model.model import Model, ModelBuilder
+
+_Y, _Z = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 def planar_arm(n: int = 3, length: float = 0.5, mass: float = 0.2) -> Model:
@@ -83,6 +87,47 @@ def stanford_arm() -> Model:
         parent, placement = f"link{i}", next_frame
     builder.add_frame("hand", parent, placement)
     return builder.build()
+
+
+def seven_joint_arm() -> Model:
+    """An arm of seven hinges, 18.4 kg above its base, that reaches 0.93 m from its shoulder; gravity along -z.
+
+    Dimensions and masses are our own. The joints ``joint1`` … ``joint7`` turn about z and y in turn (z, y, z, y, z, y,
+    z), with the axes of 1 to 3 meeting in the shoulder, 0.35 m above the ground, and those of 5 to 7 in the wrist.
+    Upright at zero. The frame ``tool`` is the flange, with z out of it. The configuration ``home`` has the tool point
+    down in front of the base.
+    """
+    b = ModelBuilder("seven_joint_arm")
+    dark, light, accent = (0.22, 0.24, 0.28), (0.86, 0.88, 0.9), (0.95, 0.55, 0.15)
+    b.add_body("base", shape=cylinder(0.09, 0.15, mass=4.0, placement=(0, 0, 0.075), rgba=dark))
+    upper, fore, hand = 0.42, 0.39, 0.12
+    # axis, where the joint is above the one before, range and effort, shape as (radius, from, to, mass, colour)
+    rows = (
+        (_Z, 0.35, 2.95, 180.0, (0.075, -0.16, -0.05, 3.6, light)),
+        (_Y, 0.0, 2.0, 180.0, (0.07, 0.0, 0.17, 3.8, accent)),
+        (_Z, 0.0, 2.95, 110.0, (0.06, 0.24, upper - 0.05, 3.4, light)),
+        (_Y, upper, 2.1, 110.0, (0.06, 0.0, 0.14, 3.0, accent)),
+        (_Z, 0.0, 2.95, 70.0, (0.05, 0.2, fore - 0.05, 2.2, light)),
+        (_Y, fore, 2.1, 40.0, (0.05, 0.0, 0.03, 1.8, accent)),
+        (_Z, 0.0, 3.05, 40.0, (0.035, 0.07, hand, 0.6, dark)),
+    )
+    parent = "world"
+    for i, (axis, above, turns, effort, (radius, low, high, mass, rgba)) in enumerate(rows, 1):
+        b.add_body(
+            f"link{i}",
+            parent,
+            Revolute(axis),
+            transform(xyz=(0.0, 0.0, above)),
+            joint_name=f"joint{i}",
+            limits=JointLimits(-turns, turns, velocity=2.5 if i < 5 else 4.0, effort=effort),
+            armature=1e-3 * effort,
+            damping=0.5,
+            shape=capsule(radius, ends=((0, 0, low), (0, 0, high)), mass=mass, rgba=rgba),
+        )
+        parent = f"link{i}"
+    b.add_frame("tool", parent, transform(xyz=(0.0, 0.0, hand)))
+    b.add_configuration("home", [0.0, 0.35, 0.0, 1.65, 0.0, math.pi - 2.0, 0.0])
+    return b.build()
 
 
 def flexible_arm(modes: int = 2, payload: float = 1.0, damping: float = 0.01) -> Model:

@@ -103,6 +103,10 @@ class PD(Element):
         self.tables = tables_in(self.q, self.v)
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
+    def implicit_gains(self) -> tuple[Any, Any]:
+        """Those of the law."""
+        return self.kp, self.kd
+
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Towards the target."""
         model = self.model

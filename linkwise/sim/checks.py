@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError
+from linkwise.errors import InputError, InputWarning, message
+from linkwise.joints import Revolute
+from linkwise.mechanism.checks import warn_of_degrees
 
 if TYPE_CHECKING:
+    from linkwise.model.model import Model
     from linkwise.sim.motion import Motion
 
 
+_LONG = 1e-6
+"""Difference of a quaternion's length from one that is no rounding."""
+_LOOKED_AT = 100
+"""States of a batch in which degrees are looked for."""
 _LEAST_RTOL = 1e-14
 _SINGLE = 2.0**29  # of float64's spacing is that of float32
 _INSTANTS = 1000  # different times that an adaptive run must be able to tell
@@ -36,6 +44,23 @@ def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> A
             allowed=f"(..., n) with n at least {size}, the model's" if or_more else f"(..., {size})",
         )
     return array
+
+
+def warn_of_start(model: Model, q: Array) -> None:
+    """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
+    for joint in model._independent:
+        own = q[..., joint.q_slice]
+        if isinstance(joint.type, Revolute):
+            warn_of_degrees(f"q0 of joint {joint.name!r}", own.reshape(-1)[:_LOOKED_AT].tolist(), callers=3)
+        elif joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
+            off = np.abs(np.linalg.norm(own[..., :4], axis=-1) - 1.0)
+            if off.max(initial=0.0) > _LONG:
+                told = message(
+                    f"q0 of joint {joint.name!r} has a quaternion that is not of length one; its direction counts",
+                    allowed=f"w² + x² + y² + z² = 1 to within {_LONG:g}",
+                    do="q / np.linalg.norm(q); is the order w, x, y, z?",
+                )
+                warnings.warn(told, InputWarning, stacklevel=3)
 
 
 def checked_times(times: Any, t0: float, duration: float) -> Array | None:

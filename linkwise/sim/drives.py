@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.mechanism.actuation import Actuator
+from linkwise.mechanism.actuation import Activation, Actuator, Transmission
 from linkwise.model.model import Model
-from linkwise.model.transmissions import add_pulled, joint_forces, length, speed, wrenches
+from linkwise.model.transmissions import (
+    MovingFrames,
+    add_pulled,
+    closure_forces,
+    closures_along,
+    joint_forces,
+    length,
+    speed,
+    wrenches,
+)
 from linkwise.sim.elements import Element, Scalar, Vector
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
-from linkwise.spatial.scalar import where, within
+from linkwise.spatial.scalar import beyond, where, within
 
 __all__ = ["Drives"]
 
@@ -69,7 +78,26 @@ class Drives(Element):
         else:
             self.u = checked_target(u, n, "u")
         self.tables = tables_in(self.u)
-        self.nx = sum(actuator.activation is not None for actuator in self.actuators)
+        self.nx = sum(_states(actuator) for actuator in self.actuators)
+
+    def initial(self) -> Sequence[float]:
+        """Activations at zero, fibres as their muscles say."""
+        found: list[float] = []
+        for actuator in self.actuators:
+            found += [0.0] if actuator.activation is not None else []
+            found += actuator.muscle.initial() if actuator.muscle is not None else ()
+        return found
+
+    def _given(
+        self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector
+    ) -> Iterator[tuple[Actuator, Scalar, Scalar, Sequence[Scalar]]]:
+        """Each actuator, its control, the state of its activation, or the control again, and those of its muscle."""
+        first = 0
+        for actuator, u in zip(self.actuators, self.controls(t, q, v, x, p), strict=True):
+            own = list(x[first : first + _states(actuator)])
+            first += len(own)
+            a = u if actuator.activation is None else own.pop(0)
+            yield actuator, u, a, own
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -78,6 +106,12 @@ class Drives(Element):
 
     def controls(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """U, within the ranges of the actuators; one number for each."""
+        asked = self._asked_for(t, q, v, x, p)
+        return [within(value, *a.control_range) for value, a in zip(asked, self.actuators, strict=True)]
+
+    def _asked_for(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
+        """U, as it was given."""
+        values: list[Scalar]
         if self.tables:
             values = at(self, self.u, t, x, p)
         elif callable(self.u):
@@ -86,17 +120,38 @@ class Drives(Element):
             values = [each(t, q, v, p) if callable(each) else float(each) for each in self.u]
         if len(values) != len(self.actuators):
             raise InputError("the control u has the wrong length", got=len(values), allowed=len(self.actuators))
-        return [within(value, *a.control_range) for value, a in zip(values, self.actuators, strict=True)]
+        return values
 
     def forces(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """F of each actuator along its transmission, N m or N."""
-        found, state = [], 0
-        for actuator, a in zip(self.actuators, self.controls(t, q, v, x, p), strict=True):
+        return self._forces(MovingFrames(self.model, q, v, own_parameters(self.model, p)), t, x, p)
+
+    def _forces(self, places: MovingFrames, t: Scalar, x: Vector, p: Vector) -> list[Scalar]:
+        asked = self._wanted(places, t, x, p)
+        return [within(f, *actuator.force_range) for f, actuator in zip(asked, self.actuators, strict=True)]
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """Which are at the end of the range of their control, or of that of their force."""
+        places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
+        asked, wanted = self._asked_for(t, q, v, x, p), self._wanted(places, t, x, p)
+        found = {}
+        for actuator, u, f in zip(self.actuators, asked, wanted, strict=True):
+            if np.isfinite((*actuator.control_range, *actuator.force_range)).any():
+                at_control, at_force = beyond(u, *actuator.control_range), beyond(f, *actuator.force_range)
+                found[actuator.name] = where(at_control > at_force, at_control, at_force)
+        return found or None
+
+    def _wanted(self, places: MovingFrames, t: Scalar, x: Vector, p: Vector) -> list[Scalar]:
+        """F before the ranges of forces."""
+        found = []
+        for actuator, _, a, own in self._given(t, places.q, places.v, x, p):
             if actuator.activation is not None:
-                a = within(x[state], *actuator.activation.range)
-                state += 1
-            f = self._affine(actuator, actuator.gain, q, v, p) * a + self._affine(actuator, actuator.bias, q, v, p)
-            found.append(within(f, *actuator.force_range))
+                a = within(a, *actuator.activation.range)
+            way = actuator.transmission
+            if actuator.muscle is not None:
+                found.append(actuator.muscle.pull(a, length(places, way), speed(places, way), own))
+            else:
+                found.append(_affine(places, way, actuator.gain) * a + _affine(places, way, actuator.bias))
         return found
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -106,41 +161,73 @@ class Drives(Element):
             joint_forces(self.model, actuator.transmission, f, tau)
         return tau
 
+    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """What the freedoms of closures feel."""
+        found: dict[str, list[Scalar]] = {}
+        if any(closures_along(self.model, actuator.transmission) for actuator in self.actuators):
+            for actuator, f in zip(self.actuators, self.forces(t, q, v, x, p), strict=True):
+                closure_forces(self.model, actuator.transmission, f, found)
+        return found or None
+
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """What bodies feel of actuators at frames."""
-        felt = [
-            wrenches(self.model, actuator.transmission, q, own_parameters(self.model, p)) for actuator in self.actuators
-        ]
+        places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
+        felt = [wrenches(places, actuator.transmission) for actuator in self.actuators]
         if not any(felt):
             return None
         found: dict[str, Any] = {}
-        for own, f in zip(felt, self.forces(t, q, v, x, p), strict=True):
+        for own, f in zip(felt, self._forces(places, t, x, p), strict=True):
             add_pulled(found, own, f)
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """ȧ; nothing leads out of the range of an activation."""
+        """ȧ, and those of muscles; nothing leads out of the range of an activation."""
         found: list[Scalar] = []
-        for actuator, u in zip(self.actuators, self.controls(t, q, v, x, p), strict=True):
-            activation = actuator.activation
-            if activation is None:
-                continue
-            a = x[len(found)]
-            rate = u if activation.kind == "integrator" else (u - a) * (1.0 / activation.time_constant)
-            low, high = activation.range
-            if np.isfinite(high):
-                rate = where(a > high, where(rate > 0.0, 0.0, rate), rate)
-            if np.isfinite(low):
-                rate = where(a < low, where(rate < 0.0, 0.0, rate), rate)
-            found.append(rate)
+        places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
+        for actuator, u, a, own in self._given(t, q, v, x, p):
+            if actuator.activation is not None:
+                found.append(_rate(actuator.activation, u, a))
+                a = within(a, *actuator.activation.range)
+            if own and actuator.muscle is not None:
+                way = actuator.transmission
+                found += actuator.muscle.rate(a, length(places, way), speed(places, way), own)
         return found
 
-    def _affine(self, actuator: Actuator, numbers: Sequence[float], q: Vector, v: Vector, p: Vector) -> Scalar:
-        constant, per_length, per_speed = numbers
-        own = own_parameters(self.model, p)
-        total: Scalar = constant
-        if per_length:
-            total = total + length(self.model, actuator.transmission, q, own) * per_length
-        if per_speed:
-            total = total + speed(self.model, actuator.transmission, q, v, own) * per_speed
-        return total
+
+def _states(actuator: Actuator) -> int:
+    """Numbers in the states of an actuator: of its activation, then of its muscle."""
+    return (actuator.activation is not None) + (0 if actuator.muscle is None else actuator.muscle.states)
+
+
+def _rate(activation: Activation, u: Scalar, a: Scalar) -> Scalar:
+    """ȧ."""
+    if activation.kind == "integrator":
+        rate = u
+    elif activation.kind == "filter":
+        rate = (u - a) * (1.0 / activation.time_constant)
+    else:
+        excess = within(u, 0.0, 1.0) - a
+        slowing = 0.5 + 1.5 * within(a, 0.0, 1.0)
+        rising, falling = activation.time_constant * slowing, activation.release_time / slowing
+        if activation.smoothing < 1e-15:
+            time = where(excess > 0.0, rising, falling)
+        else:
+            s = within(excess * (1.0 / activation.smoothing) + 0.5, 0.0, 1.0)
+            time = falling + (rising - falling) * (s * s * s * (s * (6.0 * s - 15.0) + 10.0))
+        rate = excess / time
+    low, high = activation.range
+    if np.isfinite(high):
+        rate = where(a > high, where(rate > 0.0, 0.0, rate), rate)
+    if np.isfinite(low):
+        rate = where(a < low, where(rate < 0.0, 0.0, rate), rate)
+    return rate
+
+
+def _affine(places: MovingFrames, way: Transmission, numbers: Sequence[float]) -> Scalar:
+    constant, per_length, per_speed = numbers
+    total: Scalar = constant
+    if per_length:
+        total = total + length(places, way) * per_length
+    if per_speed:
+        total = total + speed(places, way) * per_speed
+    return total

@@ -65,6 +65,14 @@ class Element(metaclass=_Finished):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: _frozen(value) for name, value in state.items()}, _finished=True)
 
+    def __repr__(self) -> str:
+        """Its constants in one line; functions by their names."""
+        said = [f"{name} = {text}" for name, value in vars(self).items() if (text := _shown(name, value))]
+        model = getattr(vars(self).get("model"), "name", None)
+        of = "" if model is None else f" for {model!r}"
+        line = f"<{type(self).__name__}{of}{': ' if said else ''}{', '.join(said)}"
+        return f"{line if len(line) < _LONGEST else line[: _LONGEST - 2] + ' …'}>"
+
     nx: int = 0
     """Numbers in the element's own state that flow, with a rate."""
     nh: int = 0
@@ -103,6 +111,10 @@ class Element(metaclass=_Finished):
         """The held states from a sample on, nh numbers; asked for when it is due."""
         return list(x[self.nx : self.nx + self.nh])
 
+    def implicit_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """Stiffness and damping (nv each) that its joint forces have, for steps that take them implicitly; or None."""
+        return None
+
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
         """Joint forces (nv) in N m or N; None for none."""
         return None
@@ -114,6 +126,14 @@ class Element(metaclass=_Finished):
         acts at nodes: the origin of a flexible body is its root, and a wrench there, as the sum of a field of forces
         over the body would be, reaches none.
         """
+        return None
+
+    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """For each closure, by name, forces in N m or N along the freedoms that its joint leaves; None for none."""
+        return None
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """By the names of actuators, 1 where a limit of their own holds one back, else 0; None where none has any."""
         return None
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -145,6 +165,32 @@ class Function(Element):
 
     def __repr__(self) -> str:
         return f"the control {getattr(self.function, '__name__', repr(self.function))}"
+
+
+_LONGEST = 160
+
+
+def _shown(name: str, value: Any) -> str:
+    """An attribute in a few characters; empty where it does not help."""
+    if name.startswith("_") or name in ("tables", "nx", "nh") or value is None:
+        return ""
+    if isinstance(value, (bool, int, float, str)):
+        return f"{value:.6g}" if isinstance(value, float) else repr(value)
+    if isinstance(value, Table):
+        return repr(value)
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    try:
+        numbers = np.asarray(value, float).reshape(-1)
+    except (TypeError, ValueError):
+        return ""
+    if not numbers.size:
+        return ""
+    if (numbers == numbers[0]).all():
+        return f"{numbers[0]:.6g}"
+    if numbers.size <= 8:
+        return "(" + ", ".join(f"{each:.4g}" for each in numbers) + ")"
+    return f"{numbers.size} numbers, {numbers.min():.4g} … {numbers.max():.4g}"
 
 
 def identity(function: Any) -> Hashable:
@@ -193,7 +239,7 @@ def as_elements(control: Any) -> tuple[Element, ...]:
 
 
 def state_names(elements: Sequence[Element]) -> list[str]:
-    """Names of the own states of elements, in order: first those that flow, then those that are held."""
+    """Names of the own states of elements, in their order: first those that flow, then those that are held."""
     named = [(element.nx, element.state_names) for element in elements]
     return [name for nx, names in named for name in names[:nx]] + [name for nx, names in named for name in names[nx:]]
 

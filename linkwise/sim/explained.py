@@ -31,9 +31,16 @@ class Forces(NamedTuple):
     damping: Any
     """Of dampers; that inside flexible bodies is part of their inertia forces."""
     friction: Any
-    """Of dry friction, smoothed."""
+    """Of dry friction, smoothed; with ``method="moreau"`` exact, the mean of the step before."""
+    compensation: Any
+    """Of what holds masses against gravity."""
+    fluid: Any
+    """Of a fluid around the bodies."""
+    contact: Any
+    """Of contacts: of compliant ones that were integrated as forces; with ``method="moreau"`` of all, J*λ/h of the step
+    before."""
     limits: Any
-    """Of the springs at joint limits."""
+    """Of the springs at joint limits, or of rigid ends."""
     closures: Any
     """Of closed loops, J_c*λ."""
     external: Any
@@ -87,7 +94,7 @@ class Explained:
     jumps: Jumps | None
 
     def forces(self) -> Forces:
-        """Joint forces at the samples by their cause: control, springs, damping, friction, limits, closures, external.
+        """Joint forces at the samples by their cause, as :class:`Forces` lists them.
 
         Those that were integrated; their sum is ``model.inverse_dynamics(q, v, vdot)``.
         """

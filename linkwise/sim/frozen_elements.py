@@ -35,9 +35,10 @@ class FrozenElement(Element):
     def __init__(self, element: Element, formulas: Mapping[str, FrozenFunction]) -> None:
         self.nx, self.nh, self.tables = element.nx, element.nh, element.tables
         self.in_python, self.is_actuator = element.in_python, element.is_actuator
-        self.start, self.name = tuple(element.initial()), name_of(element)
+        own = type(element).__repr__ is not Element.__repr__  # which may tell more than the formulas depend on
+        self.start, self.name = tuple(element.initial()), name_of(element) if own else type(element).__name__
         self.names = tuple(element.state_names)
-        self.formulas = dict(formulas)
+        self.formulas, self.own_gains = dict(formulas), element.implicit_gains()
         self.asked = element if element.in_python else None
 
     @classmethod
@@ -45,7 +46,7 @@ class FrozenElement(Element):
         """An element with all that it says traced."""
         states = element.nx + element.nh
         sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
-        sizes_of = {"force": sizes, "wrench": sizes}
+        sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes, "clipped": sizes}
         sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
             sizes_of["rate"] = sizes
@@ -62,7 +63,9 @@ class FrozenElement(Element):
         """The formulas, and what else is compiled."""
         tables = tuple((table.size, table.degree, table.is_smooth) for table in self.tables)
         asked = None if self.asked is None else identity(self.asked)
-        return (*self.formulas.items(), self.nx, self.nh, self.is_actuator, self.in_python, tables, asked, self.names)
+        gains = None if self.own_gains is None else tuple(map(tuple, self.own_gains))
+        told = self.nx, self.nh, self.is_actuator, self.in_python, tables, asked, self.names, gains
+        return (*self.formulas.items(), *told)
 
     @property
     def state_names(self) -> tuple[str, ...]:
@@ -75,6 +78,10 @@ class FrozenElement(Element):
     def initial(self) -> Sequence[float]:
         """As it was."""
         return self.start
+
+    def implicit_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """As they were."""
+        return self.own_gains
 
     def next_sample(self, x: Vector) -> Scalar:
         """By its formula."""
@@ -95,6 +102,20 @@ class FrozenElement(Element):
         found: dict[Any, Vector] | None = None
         if "wrench" in self.formulas:
             found = self.formulas["wrench"](t, q, v, x, p)
+        return found
+
+    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+        """By its formula."""
+        found: dict[str, Vector] | None = None
+        if "closure_force" in self.formulas:
+            found = self.formulas["closure_force"](t, q, v, x, p)
+        return found
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """By its formula."""
+        found: dict[str, Scalar] | None = None
+        if "clipped" in self.formulas:
+            found = self.formulas["clipped"](t, q, v, x, p)
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

@@ -87,7 +87,7 @@ class _Texts:
         m = self.m
         v, x = list(s[: m.nv]), [*s[m.nv :], *m.kept(y)]
         active, passive = m.joint_forces(t, q, v, x, p)
-        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v, p), strict=True)]
+        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v, x, p), strict=True)]
         return tau, m.body_forces(t, q, v, x, p), m.element_rates(t, q, v, x, p)
 
     def missing(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> list[Scalar]:

@@ -38,14 +38,14 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
         columns = [derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions]
     else:
         active, passive = m.joint_forces(t, q, v, x, p)
-        losses = m.joint_losses(q, v, p)
+        losses = m.joint_losses(q, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         lin = m.model.linearize_forward(objects(q), objects(v), objects(tau), p=m.model_parameters(p))
 
         def forces(s: Flat) -> list[Scalar]:
             turned, rate, own = m.moved(q, s[:nv]), list(s[nv : 2 * nv]), [*s[2 * nv : nz], *m.kept(y)]
             a, b = m.joint_forces(s[nz], turned, rate, own, p)
-            c = m.joint_losses(turned, rate, p)
+            c = m.joint_losses(turned, rate, own, p)
             return [
                 *(e + f + g for e, f, g in zip(a, b, c, strict=True)),
                 *m.element_rates(s[nz], turned, rate, own, p),

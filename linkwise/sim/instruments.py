@@ -10,11 +10,12 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.mechanism.actuation import Sensor
+from linkwise.mechanism.actuation import Sensor, Transmission, ratio
+from linkwise.mechanism.equipment import closing_joint
 from linkwise.memoized import cached_property
-from linkwise.model.transmissions import length, speed
+from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
-from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy
+from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy, outside_forces
 from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
@@ -38,7 +39,9 @@ class Instruments:
         model = model_of(trajectory)
         generator = np.random.default_rng(rng)
         if self.names is None:
-            chosen = [s for s in model.sensors if s.kind != "actuator_force" or self.drives is not None]
+            of_drives = ("actuator_force", "tendon_drive_force")
+            known = [s for s in model.sensors if s.kind not in of_drives or self.drives is not None]
+            chosen = [s for s in known if s.kind != "touch" or "contact_impulses" in trajectory._values]
         else:
             chosen = [model.sensors[name] for name in self.names]
         run = _Run(trajectory, model, self.drives)
@@ -134,6 +137,11 @@ class _Run:
         return np.concatenate([_times(R, turning), _times(R, at)], axis=-1)
 
     def column(self, sensor: Sensor, of: Array, which: str) -> Array:
+        closing = closing_joint(self.model, sensor.target)
+        if closing is not None:
+            if which == "q":
+                return np.asarray(self.model.constraints.coordinates(self.q, p=self.p))[..., closing.q_slice]
+            return np.asarray(self.model.constraints.velocities(self.q, self.v, p=self.p))[..., closing.v_slice]
         joint = self.model.joints[sensor.target]
         m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
         part = of[..., joint.q_slice if which == "q" else joint.v_slice]
@@ -197,12 +205,30 @@ def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
     """What the body exerts on its parent, at the frame's origin and in its axes: [moment, force]."""
     model, trajectory = run.model, run.trajectory
     frame = model.frame(sensor.target)
-    wrenches = model.joint_wrenches(run.q, run.v, trajectory.vdot, trajectory.f_ext, p=run.p)
+    wrenches = model.joint_wrenches(run.q, run.v, trajectory.vdot, outside_forces(trajectory), p=run.p)
     on_body = wrenches[..., frame.body, :]
     X = np.array(frame.placement)
     moment = on_body[..., :3] - np.cross(X[:3, 3], on_body[..., 3:])
     both = np.concatenate([moment @ X[:3, :3], on_body[..., 3:] @ X[:3, :3]], axis=-1)
     return np.asarray(both[..., part])
+
+
+def _touch(run: _Run, sensor: Sensor) -> Array:
+    """The sum of the normal forces at the points of the body that lie in the sensor's zone."""
+    X, zone = run.pose(sensor.target), sensor.zone
+    frame = run.model.frame(sensor.target)
+    if frame.body < 0:
+        raise InputError(
+            f"the touch sensor {sensor.name!r} is fixed to the world",
+            got=repr(sensor.target),
+            allowed="a moving body, or a frame on one",
+        )
+
+    def within(points: Array) -> Array:
+        place = _times(np.swapaxes(X[..., :3, :3], -1, -2), points - X[..., :3, 3])
+        return zone.holds(place) if zone is not None else np.ones(place.shape[:-1], bool)
+
+    return run.trajectory.contacts.pressing(run.model.bodies[frame.body].name, within)[..., None]
 
 
 def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
@@ -234,24 +260,45 @@ def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
 
 
 def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
-    actuator, model = run.model.actuators[sensor.target], run.model
-    way = actuator.transmission
-    if what == "position":
-        return run.by_sample(lambda t, q, v, x, p: float(length(model, way, q, own_parameters(model, p))))
-    if what == "velocity":
-        return run.by_sample(lambda t, q, v, x, p: float(speed(model, way, q, v, own_parameters(model, p))))
+    actuator = run.model.actuators[sensor.target]
+    if what != "force":
+        return _along(run, actuator.transmission, what)
     if run.drives is None or actuator not in run.drives.actuators:
         raise InputError(
             f"the sensor {sensor.name!r} reads the force of an actuator, which depends on its control",
             do="lw.Instruments(drives=actuators) with the lw.Drives of the run",
         )
-    drives, place = run.drives, run.drives.actuators.index(actuator)
+    return _drive_forces(run, [run.drives.actuators.index(actuator)])
+
+
+def _along(run: _Run, way: Transmission, what: str) -> Array:
+    """The length of a transmission, or its rate."""
+    text, model = (length if what == "position" else speed), run.model
+    return run.by_sample(lambda t, q, v, x, p: float(text(MovingFrames(model, q, v, own_parameters(model, p)), way)))
+
+
+def _drive_forces(run: _Run, numbers: Sequence[int]) -> Array:
+    """The sum of the forces of some of the drives of the run."""
+    drives = run.drives
+    assert drives is not None
 
     def force(t: float, q: Array, v: Array, x: Array, p: Array) -> float:
         own = np.concatenate([x[: drives.nx], *(table(t) for table in drives.tables)])
-        return float(drives.forces(t, q, v, own, p)[place])
+        return float(sum(np.array(drives.forces(t, q, v, own, p), float)[list(numbers)]))
 
     return run.by_sample(force)
+
+
+def _on_tendon(run: _Run, sensor: Sensor) -> Array:
+    """The sum of the forces of the drives that act along all of a tendon's way, as in MuJoCo before their gears."""
+    way = run.model.springs[sensor.target].transmission
+    if run.drives is None:
+        raise InputError(
+            f"the sensor {sensor.name!r} reads the force of drives, which depends on their control",
+            do="lw.Instruments(drives=actuators) with the lw.Drives of the run",
+        )
+    drives = enumerate(run.drives.actuators)
+    return _drive_forces(run, [k for k, actuator in drives if ratio(actuator.transmission, way) is not None])
 
 
 def _times(A: Array, x: Array) -> Array:
@@ -286,10 +333,14 @@ _READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
     "actuator_position": lambda run, s: _drive(run, s, "position"),
     "actuator_velocity": lambda run, s: _drive(run, s, "velocity"),
     "actuator_force": lambda run, s: _drive(run, s, "force"),
+    "tendon_position": lambda run, s: _along(run, run.model.springs[s.target].transmission, "position"),
+    "tendon_velocity": lambda run, s: _along(run, run.model.springs[s.target].transmission, "velocity"),
+    "tendon_drive_force": _on_tendon,
     "gyroscope": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., :3]),
     "accelerometer": lambda run, s: _in_own_axes(run, s, run.acceleration(s.target)[..., 3:]),
     "velocimeter": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., 3:]),
     "magnetometer": lambda run, s: _in_own_axes(run, s, np.broadcast_to(s.field, (*run.q.shape[:-1], 3))),
+    "touch": lambda run, s: _touch(run, s),
     "force": lambda run, s: _through_joint(run, s, slice(3, 6)),
     "torque": lambda run, s: _through_joint(run, s, slice(0, 3)),
     "frame_position": _position,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from linkwise.joints import Joint
+from linkwise.mechanism.actuation import Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
+from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.model.model import Model
+from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.spatial.scalar import Scalar, where
 
 Flat = Sequence[Scalar]
@@ -64,14 +67,34 @@ class Limit:
         rate: Scalar = 0.0
         for i, slope in gradient.items():
             rate = rate + v[i] * slope
-        push = depth * self.stiffness * (1.0 + rate * loss)
-        push = where(depth > 0.0, where(push < 0.0, 0.0, push), 0.0)
+        push = _push(depth, rate, self.stiffness, loss)
         return {i: -(push * slope) for i, slope in gradient.items()}
 
     def energy(self, q: Flat) -> Scalar:
         """½ k δ²."""
-        depth = self.depth(q)
-        return where(depth > 0.0, depth * depth * (0.5 * self.stiffness), 0.0)
+        return _stored(self.depth(q), self.stiffness)
+
+
+@dataclass(frozen=True)
+class TendonLimit:
+    """One end of the range of lengths of a spring or tendon; ``side`` is 1 at the longest, -1 at the shortest."""
+
+    way: Transmission
+    bound: float
+    side: float
+    stiffness: float
+
+    def _depth(self, places: MovingFrames) -> Scalar:
+        return (length(places, self.way) - self.bound) * self.side
+
+    def push(self, places: MovingFrames, loss: float) -> Scalar:
+        """K δ (1 + loss δ̇) against the depth δ, and never a pull: the force along the transmission."""
+        depth, rate = self._depth(places), speed(places, self.way) * self.side
+        return _push(depth, rate, self.stiffness, loss) * -self.side * places.in_force(self.way)
+
+    def energy(self, places: MovingFrames) -> Scalar:
+        """½ k δ²."""
+        return _stored(self._depth(places), self.stiffness) * places.in_force(self.way)
 
 
 class AllLimits:
@@ -101,6 +124,53 @@ class AllLimits:
         return np.asarray(q[:, self._places] * self._slopes + self._at_zero)
 
 
+class ClosureLimits:
+    """The finite position limits of the freedoms of a model's closures; the stiffness is chosen as for joints."""
+
+    def __init__(self, model: Model, limit_time: float) -> None:
+        self.model = model
+        limited = [each for each in model._closure_freedoms if each.closure.limits and each.joint.nq == each.joint.nv]
+        self.ends = [
+            (each, k, float(bound), side)
+            for each in limited
+            for k, limit in enumerate(each.closure.limits)
+            for bound, side in ((limit.lower, -1.0), (limit.upper, 1.0))
+            if np.isfinite(bound)
+        ]
+        self.stiffness = self._stiffness(limit_time) if self.ends else np.zeros(0)
+
+    def _stiffness(self, limit_time: float) -> NDArray[Any]:
+        """The inertia that each freedom feels in the tree, 1/(J 𝓜⁻¹J*), over the square of a time."""
+        q, count = self.model.neutral(), sum(each.joint.nv for each in self.model._closure_freedoms)
+        J = np.array([self.model.constraints.efforts(q, unit) for unit in np.eye(count)])
+        M = self.model.mass_matrix(q)
+        eased = np.einsum("ij,ij->i", J, np.linalg.lstsq(M, J.T, rcond=None)[0].T)
+        found: NDArray[Any] = np.divide(1.0, eased * limit_time**2, out=np.zeros(count), where=eased > 0.0)
+        return found
+
+    def forces(self, places: MovingFrames, loss: float) -> dict[str, list[Scalar]]:
+        """K δ (1 + loss δ̇) against the depth δ, and never a pull, along the freedoms of closures by name."""
+        found: dict[str, list[Scalar]] = {}
+        for each, k, depth, side, stiffness in self._depths(places):
+            push = _push(depth, places.closure_velocities[each.v_slice][k] * side, stiffness, loss)
+            own = found.setdefault(each.name, [0.0] * each.joint.nv)
+            own[k] = own[k] - push * side
+        return found
+
+    def energy(self, places: MovingFrames) -> Scalar:
+        """½ k δ² of all; none of closures that are released."""
+        total: Scalar = 0.0
+        for each, _, depth, _, stiffness in self._depths(places):
+            on = 1.0 if places.active is None else places.active[each.number]
+            total = total + _stored(depth, stiffness) * on
+        return total
+
+    def _depths(self, places: MovingFrames) -> Iterator[tuple[ClosureFreedoms, int, Scalar, float, float]]:
+        for each, k, bound, side in self.ends:
+            depth = (places.closure_coordinates[each.q_slice][k] - bound) * side
+            yield each, k, depth, side, float(self.stiffness[each.v_slice][k])
+
+
 def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
     """The finite position limits of all joints that have one coordinate for each freedom.
 
@@ -127,18 +197,34 @@ def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
     ]
 
 
-def nearest_within(model: Model, q: ArrayLike) -> np.ndarray:
-    """The configuration nearest to q within the limits, those of joints that follow others included."""
-    low, high = np.array(model.limits.lower, float), np.array(model.limits.upper, float)
-    for joint in model.joints:
-        if joint.mimic is None or not joint.mimic.multiplier:
+def limits_of_tendons(model: Model, limit_time: float) -> list[TendonLimit]:
+    """The finite limits of springs and tendons.
+
+    The stiffness is that of a spring which turns the inertia along the tendon round in about limit_time, at the
+    neutral configuration; where the tendon does not move there, that of a kilogram.
+    """
+    found = []
+    for spring in model.springs:
+        if not np.isfinite(spring.limits).any():
             continue
-        m, offset = joint.mimic.multiplier, joint.mimic.offset
-        for k, limit in enumerate(joint.limits):
-            ends = sorted(((limit.lower - offset) / m, (limit.upper - offset) / m))
-            place = joint.q_slice.start + k
-            low[place], high[place] = max(low[place], ends[0]), min(high[place], ends[1])
-    return np.asarray(np.minimum(np.maximum(np.asarray(q, float), low), high))
+        q = np.asarray(model.neutral(), float)
+        arms = np.array([speed(MovingFrames(model, q, unit), spring.transmission) for unit in np.eye(model.nv)], float)
+        yielding = float(arms @ np.linalg.solve(model.mass_matrix(q), arms))
+        stiffness = (1.0 / yielding if yielding > 0.0 else 1.0) / limit_time**2
+        ends = zip(spring.limits, (-1.0, 1.0), strict=True)
+        found += [TendonLimit(spring.transmission, b, side, stiffness) for b, side in ends if np.isfinite(b)]
+    return found
+
+
+def _push(depth: Scalar, rate: Scalar, stiffness: float, loss: float) -> Scalar:
+    """K δ (1 + loss δ̇) at the depth δ, and never a pull."""
+    push = depth * stiffness * (1.0 + rate * loss)
+    return where(depth > 0.0, where(push < 0.0, 0.0, push), 0.0)
+
+
+def _stored(depth: Scalar, stiffness: float) -> Scalar:
+    """½ k δ²."""
+    return where(depth > 0.0, depth * depth * (0.5 * stiffness), 0.0)
 
 
 def _multiplier(joint: JointInstance) -> float:

@@ -8,9 +8,10 @@ For joints with q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,19 +19,37 @@ from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.joints import Joint
+from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
 from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
+from linkwise.model.transmissions import (
+    MovingFrames,
+    add_forces,
+    add_pulled,
+    closure_forces,
+    joint_forces,
+    pushed_by_closures,
+    wrenches,
+)
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element, state_names
-from linkwise.sim.limits import AllLimits, Limit, is_linear, limits_of_joints
+from linkwise.sim.limits import (
+    AllLimits,
+    ClosureLimits,
+    Limit,
+    TendonLimit,
+    is_linear,
+    limits_of_joints,
+    limits_of_tendons,
+)
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, where, within
+from linkwise.spatial.scalar import Scalar, beyond, is_zero, where, within
 from linkwise.trace.calls import stored
 
 Flat = Sequence[Scalar]
@@ -45,11 +64,14 @@ class JointRules:
 
     Args:
         damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
-        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth.
+        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth; with
+            ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
         friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
         springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
+        fields: whether compensation of gravity and the forces of a fluid act.
         effort: whether actuators stop at ``model.limits.effort``.
-        limits: ``"spring"``, ``"stop"`` or ``"ignore"``.
+        limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
+            contact without restitution, which costs a row for each limited coordinate.
         limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
         limit_loss: s/rad or s/m; a limit pushes with k δ (1 + limit_loss δ̇) at depth δ, and never pulls.
     """
@@ -62,12 +84,34 @@ class JointRules:
     limit_time: float = 0.02
     limit_loss: float = 2.0
     springs: bool = True
+    fields: bool = True
 
     def __post_init__(self) -> None:
-        check_choice("limits", self.limits, ("spring", "stop", "ignore"))
+        check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
         check_positive("friction_speed", self.friction_speed)
         check_positive("limit_time", self.limit_time)
         check_not_negative("limit_loss", self.limit_loss)
+
+
+@dataclass(frozen=True)
+class ContactNumbers:
+    """What contacts leave from step to step: impulses of rows, gaps of points, residuals, overflow, the step."""
+
+    rows: int
+    points: int
+
+    RESIDUALS: ClassVar[int] = 3
+
+    @property
+    def size(self) -> int:
+        """How many numbers."""
+        return self.rows + self.points + self.RESIDUALS + 2
+
+    def parts(self, numbers: Any) -> dict[str, Any]:
+        """The numbers (..., size) by what they are."""
+        ends = (0, self.rows, self.rows + self.points, self.size - 2, self.size - 1, self.size)
+        names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow", "contact_step")
+        return {name: numbers[a:b] for name, (a, b) in zip(names, pairwise(ends), strict=True)}
 
 
 class Works(Element):
@@ -90,9 +134,9 @@ def objects(values: Flat) -> Any:
 class Motion:
     """A model, the elements that act on it, the rules for its joints, and how its closures are kept.
 
-    The states x: first those of the elements that flow, then those that are held between samples, and last, where
-    closures are switched, their numbers, 1 in force and 0 released. What is held and what is switched has no place in
-    the chart: it does not change within a step.
+    The states x: first those of the elements that flow, then those that are held between samples, then what contacts
+    leave from step to step (:class:`ContactNumbers`), and last, where closures are switched, their numbers, 1 in force
+    and 0 released. What is held, left and switched has no place in the chart: it does not change within a step.
     """
 
     after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
@@ -107,15 +151,18 @@ class Motion:
         closing: Closing | None = None,
         switched: bool = False,
         passes_smooth: bool = True,
+        contacts: ContactNumbers | None = None,
     ) -> None:
         self.passes_smooth = passes_smooth
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
-        self.passive = PassiveForces.under(model, rules)
+        self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
         self.switches = len(model.closures) if switched else 0
+        self.contacts = contacts
+        self.touching = 0 if contacts is None else contacts.size
         self.flowing = sum(element.nx for element in elements)
-        self.nx = self.flowing + sum(element.nh for element in elements) + self.switches
+        self.nx = self.flowing + sum(element.nh for element in elements) + self.touching + self.switches
         self.n_given = n_parameters
         self._curves = curves_of(self.elements, n_parameters)
         self.np = n_parameters + sum(curve.width for curve in self.curves)
@@ -128,8 +175,8 @@ class Motion:
 
     @property
     def own_x(self) -> slice:
-        """Where a state y has the elements' own states: between works and switches."""
-        return slice(self.nq + self.nv + self.works, self.ny - self.switches)
+        """Where a state y has the elements' own states: between works, and contacts and switches."""
+        return slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
 
     @property
     def state_names(self) -> list[str]:
@@ -199,6 +246,13 @@ class Motion:
         out: list[Scalar] = [0.0] * self.nq
         for joint in self._own_joints:
             out[joint.q_slice] = joint.type.integrate(q[joint.q_slice], u[joint.v_slice])
+        return out
+
+    def carried(self, q: Flat, u: Flat) -> list[Scalar]:
+        """Where q gets with a motion u whose velocity is carried along with turning axes."""
+        out: list[Scalar] = [0.0] * self.nq
+        for joint in self._own_joints:
+            out[joint.q_slice] = joint.type.carry(q[joint.q_slice], u[joint.v_slice])
         return out
 
     def chart_rate(self, u: Flat, v: Flat) -> list[Scalar]:
@@ -275,6 +329,35 @@ class Motion:
 
         ``hosted`` are joint forces found elsewhere, by functions that could not be traced; they count as actuators'.
         """
+        active, passive = self._unlimited_forces(t, q, v, x, p, hosted)
+        if self.rules.effort:
+            limits = (float(limit) for limit in self.model.limits.effort)
+            active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
+        for total, acts in ((active, True), (passive, False)):
+            along = self._along_closures(t, q, v, x, p, [e.is_actuator is acts for e in self.elements])
+            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
+                total[i] = total[i] + value
+        return active, passive
+
+    def clipped(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> dict[str, Scalar]:
+        """By the names of joints and actuators that a limit may hold back: 1 where it does, else 0."""
+        found: dict[str, Scalar] = {}
+        if self.rules.effort and (self.elements or hosted is not None):
+            active = self._unlimited_forces(t, q, v, x, p, hosted)[0]
+            for i, (force, limit) in enumerate(zip(active, self.model.limits.effort.tolist(), strict=True)):
+                flag = beyond(force, -limit, limit)
+                if not is_zero(flag):
+                    found[f"{self.model.freedom_names[i]!r} (at {limit:.4g})"] = flag
+        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
+            for name, flag in (element.clipped(t, objects(q), objects(v), own, self.given(p)) or {}).items():
+                if not is_zero(flag):
+                    found[repr(name)] = flag
+        return found
+
+    def _unlimited_forces(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """The same as :meth:`joint_forces` before the limits of joints."""
         given = objects(q), objects(v)
         active: list[Scalar] = [0.0] * self.nv if hosted is None else list(hosted)
         passive: list[Scalar] = [0.0] * self.nv
@@ -288,10 +371,26 @@ class Motion:
         for body, _, on_modes in self._wrenches(t, q, v, x, p):
             for i, value in enumerate(on_modes, body.v_slice.start):
                 passive[i] = passive[i] + value
-        if self.rules.effort:
-            limits = (float(limit) for limit in self.model.limits.effort)
-            active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
         return active, passive
+
+    def _along_closures(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, chosen: Sequence[bool]
+    ) -> dict[str, list[Scalar]]:
+        """Forces of some elements along the freedoms of closures, by name; of actuators, within limits."""
+        found: dict[str, list[Scalar]] = {}
+        if not self.model._closure_freedoms:
+            return found
+        for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
+            given = element.closure_force(t, objects(q), objects(v), own, self.given(p)) if taken else None
+            for name, forces in (given or {}).items():
+                add_forces(found, name, forces)
+        if self.rules.effort and any(e.is_actuator and taken for e, taken in zip(self.elements, chosen, strict=True)):
+            for name, forces in found.items():
+                limits = self.model._closure_freedoms[name].closure.limits
+                if limits:
+                    pairs = zip(forces, limits, strict=True)
+                    found[name] = [within(f, -float(limit.effort), float(limit.effort)) for f, limit in pairs]
+        return found
 
     def checked_force(self, force: Any, element: Element) -> list[Scalar]:
         """What an element or function returned, as nv numbers."""
@@ -304,25 +403,62 @@ class Motion:
             )
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
-    def joint_losses(self, q: Flat, v: Flat, p: Flat) -> list[Scalar]:
-        """Damping, dry friction, springs and the springs of joint limits; nv numbers."""
-        own = self.passive.at_joints(q, v, self.model_parameters(p))
-        out: list[Scalar] = [a + b + c for a, b, c in zip(*own.values(), strict=True)]
-        return [a + b for a, b in zip(out, self.limit_forces(q, v), strict=True)]
+    def joint_losses(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """Damping, dry friction, springs, compliant contacts and the springs of limits; nv numbers."""
+        out = self.passive.summed(self.passive.at_joints(q, v, self.model_parameters(p), self.closure_flags(x)))
+        return [a + b for a, b in zip(out, self.limit_forces(q, v, x, p), strict=True)]
 
-    def limit_forces(self, q: Flat, v: Flat) -> list[Scalar]:
-        """Joint forces of the springs of joint limits; nv numbers."""
+    def limit_forces(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+        """Joint forces of the springs of the limits of joints, of closures and of tendons over these; nv numbers."""
         out: list[Scalar] = [0.0] * self.nv
+        places = self.moving(q, v, x, p)
         if self.rules.limits == "spring":
             for limit in self.limits:
                 for i, force in limit.force(q, v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
+        along = self.closure_limits.forces(places, self.rules.limit_loss) if self.closure_limits else {}
+        for tendon in self.tendon_limits:
+            if isinstance(tendon.way, JointTransmission):
+                push = tendon.push(places, self.rules.limit_loss)
+                joint_forces(self.model, tendon.way, push, out)
+                closure_forces(self.model, tendon.way, push, along)
+        if along:
+            out = [a + b for a, b in zip(out, pushed_by_closures(places, along), strict=True)]
         return out
+
+    def damping(self) -> list[float]:
+        """The dampers of all freedoms, N m s/rad or N s/m (nv)."""
+        total = [0.0] * self.nv
+        for joint in self.model.joints if self.rules.damping else ():
+            m = joint.mimic.multiplier if joint.mimic else 1.0
+            for k, d in enumerate(joint.damping):
+                total[joint.v_slice.start + k] += float(d) * m * m
+        return total
+
+    def limit_wrenches(self, q: Flat, v: Flat, p: Flat) -> dict[str, list[Scalar]]:
+        """What bodies feel of the limits of tendons through space: for each, by name, [moment, force] (6)."""
+        found: dict[str, list[Scalar]] = {}
+        places = MovingFrames(self.model, q, v, self.model_parameters(p))
+        for limit in self.tendon_limits:
+            if not isinstance(limit.way, JointTransmission):
+                add_pulled(found, wrenches(places, limit.way), limit.push(places, self.rules.limit_loss))
+        return found
+
+    @cached_property
+    def tendon_limits(self) -> list[TendonLimit]:
+        """Those of tendons that act: as springs, also where joints stop hard."""
+        return [] if self.rules.limits == "ignore" else limits_of_tendons(self.model, self.rules.limit_time)
 
     @cached_property
     def limits(self) -> list[Limit]:
         """The finite position limits of joints, those that follow others included."""
         return limits_of_joints(self.model, self.rules.limit_time)
+
+    @cached_property
+    def closure_limits(self) -> ClosureLimits | None:
+        """The finite position limits of the freedoms of closures; they push back as springs wherever limits act."""
+        found = ClosureLimits(self.model, self.rules.limit_time)
+        return found if found.ends and self.rules.limits != "ignore" else None
 
     @cached_property
     def all_limits(self) -> AllLimits:
@@ -345,7 +481,8 @@ class Motion:
         given = objects(q), objects(v)
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
-        for felt in self.passive.on_bodies(q, v, self.model_parameters(p)).values():
+        passive = self.passive.on_bodies(q, v, self.model_parameters(p)).values()
+        for felt in (*passive, self.limit_wrenches(q, v, p)):
             yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
 
     def _on_bodies(
@@ -369,17 +506,25 @@ class Motion:
         """
         own = self.model_parameters(p)
         active, _ = self.joint_forces(t, q, v, x, p, hosted)
-        found: dict[str, list[Scalar]] = {"control": list(active), **self.passive.at_joints(q, v, own)}
-        found["limits"] = self.limit_forces(q, v)
+        found: dict[str, list[Scalar]] = {
+            "control": list(active),
+            **self.passive.at_joints(q, v, own, self.closure_flags(x)),
+        }
+        found["limits"] = self.limit_forces(q, v, x, p)
         found["external"] = [0.0] * self.nv
         felt: dict[str, list[tuple[str, Flat]]] = {
             cause: list(on.items()) for cause, on in self.passive.on_bodies(q, v, own).items()
         }
+        if at_limits := self.limit_wrenches(q, v, p):
+            felt["limits"] = list(at_limits.items())
 
         def add(element: Element, cause: str, factor: float, rates: Flat, states: Any) -> None:
             given = t, objects(q), objects(rates), states, self.given(p)
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
             for i, value in enumerate([] if force is None else self.checked_force(force, element)):
+                found[cause][i] = found[cause][i] + value * factor
+            along = None if cause == "control" else element.closure_force(*given)
+            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
                 found[cause][i] = found[cause][i] + value * factor
             for body, wrench, on_modes in self._on_bodies(q, element, element.wrench(*given)):
                 felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
@@ -401,11 +546,20 @@ class Motion:
 
     # Motion.
     def acceleration(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
+        self,
+        t: Scalar,
+        q: Flat,
+        v: Flat,
+        x: Flat,
+        p: Flat,
+        hosted: Flat | None = None,
+        felt: Mapping[str, Flat] | None = None,
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """v̇ and the actuators' joint forces."""
+        """v̇ and the actuators' joint forces; ``felt`` are those of :meth:`felt_in_steps`."""
         active, passive = self.joint_forces(t, q, v, x, p, hosted)
-        losses = self.joint_losses(q, v, p)
+        losses = self.joint_losses(q, v, x, p)
+        for more in (felt or {}).values():
+            losses = [a + b for a, b in zip(losses, more, strict=True)]
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         given = self.closure_inputs(t, x, p)
         if self.closing and self.closing.rate:
@@ -425,13 +579,21 @@ class Motion:
         """Whether closures depend on the time."""
         return any(closure.type.time_dependent for closure in self.model.closures)
 
+    def moving(self, q: Flat, v: Flat | None, x: Flat, p: Flat) -> MovingFrames:
+        """Where frames and joints are in a state, and which closures are in force."""
+        return MovingFrames(self.model, q, v, self.model_parameters(p), self.closure_flags(x))
+
+    def closure_flags(self, x: Flat) -> Flat | None:
+        """1 for each closure in force and 0 for those released; None where none is switched."""
+        return x[self.nx - self.switches :] if self.switches else None
+
     def closure_inputs(self, t: Scalar, x: Flat, p: Flat) -> dict[str, Any]:
         """What functions of closures take besides the state: the time, which of them are in force, and p."""
         given: dict[str, Any] = {"p": self.model_parameters(p)}
         if self.is_timed:
             given["t"] = objects([t]).reshape(())
         if self.switches:
-            given["active"] = objects(x[self.nx - self.switches :])
+            given["active"] = objects(self.closure_flags(x) or ())
         return given
 
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
@@ -460,11 +622,32 @@ class Motion:
                 total[i] = total[i] + J * square
         return total
 
+    def felt_in_steps(self, model: Model, q: Flat, x: Flat, p: Flat) -> dict[str, list[Scalar]]:
+        """Mean joint forces (nv) of the last step, by cause, that the impulses of a model in steps amount to at q."""
+        if self.contacts is None:
+            return {}
+        end = self.nx - self.switches
+        numbers = self.contacts.parts(x[end - self.touching : end])
+        impulses, h = numbers["contact_impulses"], numbers["contact_step"][0]
+        push: Any = model._run("contact_push", objects(q), objects(impulses), p=self.model_parameters(p))
+        rate = where(h > 0.0, 1.0 / where(h > 0.0, h, 1.0), 0.0)
+        return {cause: [rate * x for x in own] for cause, own in push._asdict().items()}
+
     def explained_forces(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, vdot: Flat, hosted: Flat | None = None
+        self,
+        t: Scalar,
+        q: Flat,
+        v: Flat,
+        x: Flat,
+        p: Flat,
+        vdot: Flat,
+        hosted: Flat | None = None,
+        felt: Mapping[str, Flat] | None = None,
     ) -> dict[str, list[Scalar]]:
-        """Those of :meth:`forces_by_cause` and, of closures, what else the accelerations need."""
+        """Those of :meth:`forces_by_cause`, those felt in steps and, of closures, what else the accelerations need."""
         found = self.forces_by_cause(t, q, v, x, p, hosted)
+        for cause, more in (felt or {}).items():
+            found[cause] = [a + b for a, b in zip(found[cause], more, strict=True)]
         if self.model.closures:
             own = self.model_parameters(p)
             needed = self.model._run("inverse_dynamics", objects(q), objects(v), objects(vdot), p=own)
@@ -474,7 +657,10 @@ class Motion:
     def _powers(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None) -> list[Scalar]:
         """Of each cause; damping with that inside flexible bodies."""
         vdot = self.acceleration(t, q, v, x, p, hosted)[0]
-        forces = self.explained_forces(t, q, v, x, p, vdot, hosted)
+        return self.powers(q, v, p, self.explained_forces(t, q, v, x, p, vdot, hosted))
+
+    def powers(self, q: Flat, v: Flat, p: Flat, forces: Mapping[str, Flat]) -> list[Scalar]:
+        """Of joint forces by cause at velocities v, in the order of CAUSES; damping with that in flexible bodies."""
         powers = {
             cause: sum((f * rate for f, rate in zip(own, v, strict=True)), 0.0 * v[0]) for cause, own in forces.items()
         }
@@ -486,9 +672,11 @@ class Motion:
                     powers["damping"] = powers["damping"] + f * rate
         return [powers.get(cause, 0.0 * v[0]) for cause in CAUSES]
 
-    def element_rates(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
-        """Ẋ of the states that flow."""
-        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works else []
+    def element_rates(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None, *, accounted: bool = True
+    ) -> list[Scalar]:
+        """Ẋ of the states that flow; of works, which come first, only where they are accounted for by rates."""
+        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works and accounted else []
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             if element.nx and not isinstance(element, Works):
                 out.extend(element.rate(t, objects(q), objects(v), own, self.given(p)))
@@ -539,8 +727,13 @@ class Motion:
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, self.given(p))
-        total = total + self.passive.energy(q, self.model_parameters(p))
+        total = total + self.passive.energy(q, self.model_parameters(p), self.closure_flags(x))
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(q)
+        places = self.moving(q, None, x, p)
+        if self.closure_limits:
+            total = total + self.closure_limits.energy(places)
+        for tendon in self.tendon_limits:
+            total = total + tendon.energy(places)
         return total

@@ -44,7 +44,7 @@ ALIASES = {
     "generalised_alpha": "generalized_alpha",
 }
 # Methods that are no tableaux, and whether they adapt their steps.
-_OTHERS = {"euler": False, "variational": False, "generalized_alpha": False, "rodas4": True}
+_OTHERS = {"euler": False, "moreau": False, "variational": False, "generalized_alpha": False, "rodas4": True}
 
 
 def fixed_methods() -> tuple[str, ...]:
@@ -160,6 +160,10 @@ class Plan:
             from linkwise.sim.variational import variational
 
             return variational(work)
+        if self.method == "moreau":
+            from linkwise.sim.moreau import moreau
+
+            return moreau(work)
         from linkwise.sim.implicit import rosenbrock
 
         return rosenbrock(work)
@@ -172,7 +176,7 @@ class Plan:
 
     def trace_all(self) -> None:
         """Trace everything now: functions that call those of a large model are asked again for each part."""
-        _ = self.routine, self._observing
+        _ = self.routine, self._observing, self._clipping
         if self.events:
             _ = self.locator
         if self.motion.samplers:
@@ -265,24 +269,56 @@ class Plan:
     @cached_property
     def _observing(self) -> Program:
         """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where there are some, on bodies."""
+        from linkwise.sim.moreau import stepping
+
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
-            vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None)
+            felt = m.felt_in_steps(stepping(m.model, m.rules), q, x, p) if m.contacts is not None else {}
+            vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None, felt)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
-            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None)
+            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None, felt)
             acting = {cause: own for cause, own in forces.items() if cause == "control" or not all(map(is_zero, own))}
             found |= {f"force:{cause}": own for cause, own in acting.items()}
             if m.works:
                 found["work"] = x[: m.works]
             if m.switches:
                 found["active"] = x[m.nx - m.switches :]
+            if m.contacts is not None:
+                found |= m.contacts.parts(x[m.nx - m.switches - m.touching : m.nx - m.switches])
             outside = m.body_forces(t[0], q, v, x, p)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
         traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return Work(m).routine(traced)
+
+    @cached_property
+    def _clipping(self) -> tuple[tuple[str, ...], Program | None]:
+        """Names of what limits may hold back, and the program that tells whether they do; None where there is none."""
+        m = self.motion
+        names: list[str] = []
+
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+            q, v, x = m.parts(y)
+            found = m.clipped(t[0], q, v, x, p, hosted if self.hosted else None)
+            names.extend(found)
+            return {"clipped": list(found.values())}
+
+        if not np.isfinite(m.model.limits.effort).any() and not m.model.actuators:
+            return (), None
+        traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
+        return tuple(names), Work(m).routine(traced) if names else None
+
+    def clipped(self, *samples: Any) -> dict[str, Array]:
+        """For each name of what a limit holds back anywhere, where it does (..., T); the arguments of `observe`."""
+        names, routine = self._clipping
+        if routine is None:
+            return {}
+        if "clip" not in self._kernels:
+            self._kernels["clip"] = _built(routine)
+        flags = self._evaluated(self._kernels["clip"], *samples)["clipped"]
+        return {name: flags[..., k] > 0.5 for k, name in enumerate(names) if flags[..., k].any()}
 
     def observe(
         self,
@@ -299,7 +335,23 @@ class Plan:
 
         The samples and what is derived from them are at ``home``; the rest is on the host.
         """
-        m, shape, kernel = self.motion, y.shape[:-1], self.observer(home)
+        made = self._evaluated(self.observer(home), t, y, p, threads, curves, members, slack, home)
+        return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
+
+    def _evaluated(
+        self,
+        kernel: Any,
+        t: Array,
+        y: Any,
+        p: Array,
+        threads: int,
+        curves: RunTables,
+        members: Array,
+        slack: float,
+        home: Device = PROCESSOR,
+    ) -> dict[str, Any]:
+        """Results of a kernel at samples."""
+        m, shape = self.motion, y.shape[:-1]
         count = math.prod(shape)
 
         def flat(xp: Any, values: Any, size: int) -> Any:
@@ -319,8 +371,7 @@ class Plan:
                 spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.program.buffers if spec.store
             }
             kernel.run({**rows, **found}, {}, {}, count, threads)
-            made = {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
-            return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
+            return {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
 
 
 def _built(routine: Program) -> Any:
@@ -367,14 +418,20 @@ def _made(
     hosted = [element for element in elements if isinstance(element, Function) and element.why_hosted]
     traced = [element for element in elements if element not in hosted]
     reasons = [f"{getattr(e.function, '__name__', repr(e.function))}: {e.why_hosted}" for e in hosted]
-    if hosted and method in ("rodas4", "variational", "generalized_alpha"):
+    if hosted and method in ("rodas4", "variational", "generalized_alpha", "moreau"):
         raise InputError(
             f"the method {method!r} needs a control that can be traced",
             got="; ".join(reasons),
             allowed=TRACEABLE,
             do="rewrite the control, or use an explicit method",
         )
-    motion = Motion(model, traced, rules, n_parameters, closing, switched, passes_smooth=method != "variational")
+    contacts = None
+    if method == "moreau":
+        from linkwise.sim.moreau import contact_numbers
+
+        contacts = contact_numbers(model, rules)
+    smooth = method != "variational"
+    motion = Motion(model, traced, rules, n_parameters, closing, switched, smooth, contacts)
     plan = Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()

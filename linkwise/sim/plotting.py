@@ -27,6 +27,15 @@ _UNITS = {
 }
 
 
+_BY_THE_WHOLE = ("energy", "closure_error", "modes", "deflection")
+"""Quantities that are not of single joints."""
+
+
+def _is_of(column: str, joint: str) -> bool:
+    """Whether a column is that of a joint, or one of several of it."""
+    return column == joint or column.startswith(f"{joint}[")
+
+
 def plot(
     run: Trajectory,
     what: Sequence[str],
@@ -38,6 +47,12 @@ def plot(
     for name in what:
         if name not in _UNITS:
             raise UnknownNameError("quantity to draw", name, list(_UNITS))
+    by_joint = [name for name in what if name not in _BY_THE_WHOLE]
+    if joints is not None and by_joint:
+        known = list(dict.fromkeys(column for name in by_joint for column in run.columns[name]))
+        for joint in [joints] if isinstance(joints, str) else joints:
+            if not any(_is_of(column, joint) for column in known):
+                raise UnknownNameError("joint to draw", joint, known)
     require_extra("matplotlib", "viz")
     from matplotlib import pyplot as plt
 
@@ -71,9 +86,10 @@ def _curves(
     if name == "deflection":
         return _deflections(run, nodes)
     columns = run.columns[name]
-    shown = [k for k, column in enumerate(columns) if joints is None or column in joints]
-    if joints is not None and not shown:
-        raise InputError(f"no column of {name} has such a name", got=str(list(joints)), allowed=str(columns))
+    chosen = [joints] if isinstance(joints, str) else joints
+    shown = [k for k, column in enumerate(columns) if chosen is None or any(_is_of(column, j) for j in chosen)]
+    if not shown and len(columns):
+        raise InputError(f"no column of {name} has such a name", got=str(chosen), allowed=str(columns))
     return [(columns[k], getattr(run, name)[..., k]) for k in shown]
 
 

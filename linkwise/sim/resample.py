@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
@@ -30,6 +31,40 @@ def _cubic(s: Scalar, h: Scalar, d: Scalar, r0: Scalar, r1: Scalar) -> Scalar:
     c1 = h * r0
     e0, e1 = d - c1, h * r1 - c1
     return s * (c1 + s * ((3.0 * e0 - e1) + s * (e1 - 2.0 * e0)))
+
+
+def velocities(model: Model | None, t: Array, q: Array) -> Array:
+    """Velocities (..., T, nv) of samples q (..., T, nq) at times (T): parabolas along the tangent, of second order.
+
+    Without a model v is q̇. Where a time comes twice, at a jump, each side has its own.
+    """
+    h = np.diff(t)
+    if t.ndim != 1 or q.ndim < 2 or q.shape[-2] != len(t) or len(t) < 2 or not (h >= 0.0).all():
+        raise InputError(
+            "velocities cannot be found by differences",
+            got=f"t of shape {t.shape}, q of shape {q.shape}",
+            allowed="two or more increasing times (T) and q (..., T, nq)",
+            do="give v",
+        )
+    way = np.diff(q, axis=-2) if model is None else model.difference(q[..., :-1, :], q[..., 1:, :])
+    moves = h > 0.0
+    rate = np.where(moves[:, None], way / np.where(moves, h, 1.0)[:, None], 0.0)
+    before, after = np.concatenate([[0.0], h]), np.concatenate([h, [0.0]])
+    none = np.zeros_like(rate[..., :1, :])
+    left, right = np.concatenate([none, rate], -2), np.concatenate([rate, none], -2)
+    both = (before + after)[:, None]
+    v: Array = (after[:, None] * left + before[:, None] * right) / np.where(both > 0.0, both, 1.0)
+    # With one neighbour only: its rate, and half of how that of the next interval differs, if there is one.
+    for k in np.flatnonzero((before == 0.0) | (after == 0.0)):
+        first, step = (k, 1) if after[k] > 0.0 else (k - 1, -1)
+        if not 0 <= first < len(h) or h[first] == 0.0:
+            continue
+        v[..., k, :] = rate[..., first, :]
+        second = first + step
+        if 0 <= second < len(h) and h[second] > 0.0:
+            lean = h[first] / (h[first] + h[second])
+            v[..., k, :] += lean * (rate[..., first, :] - rate[..., second, :])
+    return v
 
 
 def interpolation(model: Model) -> CompiledFunction:

@@ -33,6 +33,8 @@ def roughness(run: Run, sizes: EqualSteps) -> str:
     samples = saved.shape[1] - 1
     count = 1 if m.curves else run.states.count  # others may have tables of their own
     looks = min(sizes.most * count // _STEPS_PER_LOOK, _MOST_LOOKS)
+    if m.contacts is not None:  # where surfaces meet or stick, velocities jump, however short the step
+        return ""
     if looks < 16 or not m.nv or not run.plan.is_compiled or samples < 2:
         return ""
     interval = max(1, min(_INTERVAL, samples // 8))

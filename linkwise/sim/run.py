@@ -19,6 +19,7 @@ from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.step_size import StepSize
+from linkwise.sim.touched import doubts, surfaces_note
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock
 from linkwise.targets.device import Device
@@ -28,10 +29,6 @@ _CHUNK_SECONDS = 0.1  # the kernel comes up for air this often: for the progress
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
 _STATUS[WAITING] = "interrupted"
 _NAMES = np.array([_STATUS[code] for code in sorted(_STATUS)])  # they are counted from 0
-
-
-class IntegrationWarning(UserWarning):
-    """A simulation could not reach its end, or what it gives is not to be trusted."""
 
 
 class Run:
@@ -67,7 +64,7 @@ class Run:
         self.tables: dict[str, Any] = {name: home.to_device(array) for name, array in curves.arrays.items()}
         self.ended = np.zeros(count, bool)  # by a terminal event, or by events without end
         self.interrupted = False
-        self.trouble = ""
+        self.trouble = self.saturation = ""
         self.records = plan.records(self, times, out)
         self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
@@ -241,9 +238,11 @@ class Run:
             for a in (self.clock[:, c] for c in (Clock.ACCEPTED, Clock.REJECTED))
         )
         reasons = self._reasons(statuses)
-        self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self)
+        self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self) or self._contact_doubts(t, y)
         members = np.arange(states.count).reshape(states.shape)
         derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
+        if home is PROCESSOR:
+            self.saturation = _told(t, plan.clipped(t, y, p, threads, self.curves, members, self.slack))
         whole = Trajectory(
             t,
             home.as_callers_library(y[..., : m.nq]),
@@ -257,7 +256,9 @@ class Run:
             status=status if states.shape else str(statuses[0]),
             steps=steps if states.shape else int(steps),
             rejected=rejected if states.shape else int(rejected),
-            note="\n".join(filter(None, (plan.note, self.trouble))),
+            note="\n".join(
+                filter(None, (plan.note, self.trouble, self.saturation, surfaces_note(m.model) if m.touching else ""))
+            ),
             reasons=reasons,
             method=plan.method,
             columns={"x": m.state_names},
@@ -273,6 +274,12 @@ class Run:
             return ""
         y = self.home.to_host(self.y)
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
+
+    def _contact_doubts(self, t: Array, y: Any) -> str:
+        """What contacts may have missed in samples y (..., T, ny)."""
+        m = self.plan.motion
+        end = m.ny - m.switches
+        return doubts(m, t, self.home.to_host(y[..., end - m.touching : end])) if m.touching else ""
 
     def _jumps(self, threads: int) -> Jumps | None:
         jumps, plan, m = self.happened.jumps, self.plan, self.plan.motion
@@ -318,3 +325,26 @@ class Run:
             return first
         share = f"({len(reasons)} of {self.states.count} did not reach the end)"
         return first.replace("of the batch", f"of the batch {share}", 1)
+
+
+_MOST_TOLD = 5
+
+
+def _told(t: Array, clipped: dict[str, Array]) -> str:
+    """Which actuators were at their limits and for how long, the longest first; empty if none was."""
+    if not clipped or len(t) < 2:
+        return ""
+    weights = np.concatenate([[0.0], np.diff(t)]) / 2.0 + np.concatenate([np.diff(t), [0.0]]) / 2.0
+    times = {name: flags @ weights for name, flags in clipped.items()}
+    longest = sorted(times, key=lambda name: -float(np.max(times[name])))
+    shown = []
+    for name in longest[:_MOST_TOLD]:
+        each = times[name]
+        states = f" at most, in {np.count_nonzero(each)} of {each.size} states" if each.ndim else ""
+        shown.append(f"{name} for {float(np.max(each)):.3g} s{states}")
+    more = [f"and {len(longest) - _MOST_TOLD} more"] if len(longest) > _MOST_TOLD else []
+    return message(
+        f"actuators were at their limits, within {t[-1] - t[0]:.4g} s, as far as the samples tell",
+        got=", ".join(shown + more),
+        do="ask for less; lw.JointRules(effort=False) lets joints push as hard as they are told",
+    )

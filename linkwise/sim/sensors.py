@@ -138,11 +138,71 @@ class ForceTorque:
         model = model_of(trajectory)
         index = model.joints[self.joint].index
         wrenches = model.joint_wrenches(
-            trajectory.q, trajectory.v, trajectory.vdot, trajectory.f_ext, p=trajectory.model_parameters
+            trajectory.q, trajectory.v, trajectory.vdot, outside_forces(trajectory), p=trajectory.model_parameters
         )
         clean = wrenches[..., index, :]
         moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
         return noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Sensors under the surfaces of bodies, that feel how hard these are pressed on.
+
+    Args:
+        bodies: names of the bodies; all that may touch something if not given.
+        noise: standard deviation, N.
+    """
+
+    bodies: Sequence[str] | None = None
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bodies, str):
+            raise InputError("bodies are given as a list of names", got=repr(self.bodies), allowed=f"[{self.bodies!r}]")
+        object.__setattr__(self, "bodies", None if self.bodies is None else tuple(self.bodies))
+        _check_deviations(self, "noise")
+
+    def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
+        """Normal forces (..., T, n), N; 0 where nothing touches."""
+        touched, model = trajectory.contacts, model_of(trajectory)
+        there = {body for two in touched.bodies for body in two if body >= 0}
+        names = [model.bodies[k].name for k in sorted(there)] if self.bodies is None else self.bodies
+        clean = np.stack([touched.pressing(name) for name in names], axis=-1)
+        return noisy(clean, self.noise, 0.0, np.random.default_rng(rng))
+
+
+@dataclass(frozen=True)
+class FootForce:
+    """The force that all that a body touches exerts on it, as a sensor in its sole would feel it.
+
+    Args:
+        body: name of the body.
+        noise: standard deviation of the force, N; the moment's is a tenth of it in N m unless given.
+        moment_noise: standard deviation of the moment, N m.
+    """
+
+    body: str
+    noise: float = 0.0
+    moment_noise: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
+
+    def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
+        """[moment, force] (..., T, 6) on the body, at its origin, in its axes, N m and N: means of a step."""
+        index = model_of(trajectory).bodies[self.body].index
+        moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
+        noise = [moment_noise] * 3 + [self.noise] * 3
+        return noisy(trajectory.contacts.wrenches[..., index, :], noise, 0.0, np.random.default_rng(rng))
+
+
+def outside_forces(trajectory: Trajectory) -> Array | None:
+    """What elements and, in steps, contacts exert on bodies (..., T, n_bodies, 6); None if nothing does."""
+    outside = trajectory.f_ext
+    if "contact_impulses" not in trajectory._values:
+        return outside
+    return trajectory.contacts.wrenches if outside is None else outside + trajectory.contacts.wrenches
 
 
 def _check_deviations(sensor: Any, *names: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
@@ -21,6 +22,8 @@ from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
+from linkwise.sim.impacts import ImpactEvent
+from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.states import States, all_single
@@ -60,6 +63,8 @@ class Setup:
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
         name = checked_method(method)
+        if name == "moreau":
+            model = touching(model)
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
@@ -67,6 +72,7 @@ class Setup:
             rules = replace(rules, limits=limits)
         elements = (*as_elements(control), *as_loads(model, f_ext))
         chosen = as_events(events)
+        _check_contacts(model, name, rules, chosen)
         closing, flags = as_closing(stabilization), closure_flags(model, released)
         check_switched(model, chosen)
         if rules.limits == "stop":
@@ -77,7 +83,9 @@ class Setup:
     def with_method(self, method: str | GeneralizedAlpha) -> Setup:
         """The same by another method."""
         name = checked_method(method)
-        return replace(self, method=method if isinstance(method, GeneralizedAlpha) else name)
+        model = touching(self.model) if name == "moreau" else self.model
+        _check_contacts(model, name, self.rules, self.events)
+        return replace(self, model=model, method=method if isinstance(method, GeneralizedAlpha) else name)
 
     @property
     def method_name(self) -> str:
@@ -102,7 +110,9 @@ class Setup:
     def states(self, q0: Any, v0: Any, p: Any, x0: Any) -> States:
         """Where a run starts; in float32 if all of it is and the steps are of equal size."""
         single = not self.is_adaptive and all_single(q0, v0, p, x0)
-        switches = self.flags if self.switched else ()
+        switches = self.flags if self.switched else np.empty(0)
+        if self.method_name == "moreau":
+            switches = np.concatenate([np.zeros(contact_numbers(self.model, self.rules).size), switches])
         return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
 
     def check_limits(self, states: States) -> None:
@@ -112,6 +122,12 @@ class Setup:
             check_start(motion, states.y)
             if self.rules.limits == "stop":
                 motion.all_limits.put_on(states.y[:, : motion.nq])
+
+    def check_overlap(self, states: States) -> None:
+        """Whether no rigid surfaces overlap by more at the start than steps can part gently."""
+        scene = self.model._contact_scene
+        if self.method_name == "moreau" and scene is not None and states.count:
+            check_overlap(self.model, states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape)
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""
@@ -137,6 +153,27 @@ class Setup:
     def curves(self, plan: Plan, states: States) -> RunTables:
         """The tables' numbers."""
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
+
+
+def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequence[Event]) -> None:
+    """Refuse what only steps with contact can do."""
+    if method == "moreau":
+        return
+    if rules.limits == "rigid":
+        raise InputError(
+            'limits="rigid" is for method="moreau"',
+            got=f"method={method!r}",
+            do='limits="spring", or method="moreau" for a model whose bodies touch',
+        )
+    rigid = None if model._contact_scene is None else rigid_meeting(model)
+    if rigid is not None and not any(isinstance(event, ImpactEvent) for event in events):
+        raise InputError(
+            f"the method {method!r} takes contacts as forces, and rigid surfaces have none",
+            got=f"{rigid.name!r}, which is rigid",
+            allowed="materials with a stiffness",
+            do='method="moreau"; or lw.Material(stiffness=1e5, damping=0.01) for all that touches; or, where bodies '
+            "fly and bounce, events=lw.impacts(model)",
+        )
 
 
 def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.errors import IntegrationWarning, SlowControlWarning
+from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
@@ -21,6 +21,7 @@ from linkwise.sim.checks import (
     check_progress,
     checked_atol,
     checked_times,
+    warn_of_start,
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import JointRules, Works
@@ -40,7 +41,7 @@ _BATCH_SAMPLES = 101  # for a batch that asks for no output times
 
 def simulate(
     model: Model,
-    q0: ArrayLike,
+    q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
@@ -70,6 +71,9 @@ def simulate(
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
+    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
+    nothing else: its shapes and their friction count, and surfaces are rigid.
+
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
     Methods. Fixed step: ``"euler"`` (semi-implicit), ``"rk4"``, ``"variational"`` (symplectic: its energy error stays
@@ -96,7 +100,7 @@ def simulate(
 
     Args:
         model: the mechanism.
-        q0: configuration(s) at the start (..., nq).
+        q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
@@ -126,7 +130,8 @@ def simulate(
         save_every: steps between samples of a fixed-step method.
         rules: what the model's damping, friction and limits do.
         limits: short for ``rules=JointRules(limits=...)``: ``"spring"`` (a stiff spring at each joint limit, the
-            default), ``"stop"`` (reaching one ends the simulation), ``"ignore"``.
+            default), ``"rigid"`` (exact, with ``method="moreau"`` alone), ``"stop"`` (reaching one ends the
+            simulation), ``"ignore"``.
         stabilization: what keeps closures closed (their accelerations obey in any case): ``"projection"`` puts places
             and velocities back after each step, to rounding; ``"baumgarte"`` or :class:`Baumgarte` is feedback that
             lets them stay open a little; None leaves them to the integrator.
@@ -145,7 +150,9 @@ def simulate(
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
         A run that cannot reach its end returns what there is, with the status ``"failed"``, ``"max_steps"``, or
         ``"zeno"`` where events follow each other ever faster, until no time passes between them; an
-        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do.
+        :class:`IntegrationWarning` and ``Trajectory.note`` say at which time, and what to do. Of actuators that were
+        at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
+        (on the host).
     """
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
@@ -162,12 +169,14 @@ def simulate(
     workers = checked_threads(threads)
     home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
-        q0 = home.to_host(q0)
-        v0, p, x0 = (None if given is None else home.to_host(given) for given in (v0, p, x0))
-    states = setup.states(q0, v0, p, x0)
+        q0, v0, p, x0 = (None if given is None else home.to_host(given) for given in (q0, v0, p, x0))
+    states = setup.states(model.start if q0 is None else q0, v0, p, x0)
+    if q0 is not None:
+        warn_of_start(model, np.asarray(q0, float))
     check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
     check_progress(progress)
     setup.check_limits(states)
+    setup.check_overlap(states)
     times = checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
         return standing_still(model, states, times, t0, duration, setup.method_name)._at_home(home)
@@ -196,4 +205,6 @@ def simulate(
         result = run.trajectory(workers)
     if run.trouble:
         warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
+    if run.saturation:
+        warnings.warn(run.saturation, SaturationWarning, stacklevel=2)
     return result

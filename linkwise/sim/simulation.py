@@ -15,7 +15,15 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_clock, check_count, check_finite, check_positive, checked_atol, checked_vector
+from linkwise.sim.checks import (
+    check_clock,
+    check_count,
+    check_finite,
+    check_positive,
+    checked_atol,
+    checked_vector,
+    warn_of_start,
+)
 from linkwise.sim.events import Occurrence
 from linkwise.sim.motion import JointRules
 from linkwise.sim.pieces import Pieces, is_plain
@@ -26,6 +34,8 @@ from linkwise.sim.setup import Setup
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.touched import MotionContacts
+from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import Clock
 from linkwise.targets.llvm.device import PROCESSOR, device_of
 
@@ -46,7 +56,7 @@ class Simulation:
 
     Args:
         model: the mechanism.
-        q0: configuration(s) at the start (..., nq).
+        q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
         method: the integrator; adaptive ones go on with the step they had.
@@ -75,7 +85,7 @@ class Simulation:
     def __init__(
         self,
         model: Model,
-        q0: ArrayLike,
+        q0: ArrayLike | None = None,
         v0: ArrayLike | None = None,
         *,
         dt: float = 1e-3,
@@ -104,7 +114,7 @@ class Simulation:
         check_positive("dt", dt)
         tolerances = (rtol, checked_atol(rtol, atol, max_step, min_step), max_step, min_step, int(max_steps))
         self._tolerances, self._threads = tolerances, checked_threads(threads)
-        self.model, self._dt, self._as_is = model, float(dt), bool(as_is)
+        self.model, self._dt, self._as_is = self._setup.model, float(dt), bool(as_is)
         self._t = float(t0)
         if device_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
             raise InputError(
@@ -112,7 +122,9 @@ class Simulation:
                 got="arrays on a device",
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
-        self._states = self._setup.states(q0, v0, p, x0)
+        self._states = self._setup.states(model.start if q0 is None else q0, v0, p, x0)
+        if q0 is not None:
+            warn_of_start(model, np.asarray(q0, float))
         if self._states.y.shape[1]:
             self._setup = self._setup.frozen(self._states)
         self._plan = self._planned(self._setup)
@@ -159,6 +171,7 @@ class Simulation:
             return
         if q_given:  # where the motion led, a joint may lie on its limit, a little within the spring
             self._setup.check_limits(states)
+            self._setup.check_overlap(states)
         if self._plan is not None:
             self._setup.close(self._plan, states, self._t, v_given)
 
@@ -186,7 +199,12 @@ class Simulation:
         setup = self._setup.with_method(value)
         plan = self._planned(setup)  # what is refused is so before anything has changed
         self._leave()
-        self._setup, self._plan = setup, plan
+        before, after = self._touching, 0 if plan is None else plan.motion.touching
+        if before != after:  # what contacts leave from step to step is only there in such steps
+            y, end = self._states.y, self._states.y.shape[1] - self._switches
+            none = np.zeros((len(y), after), y.dtype)
+            self._states.y = np.concatenate([y[:, : end - before], none, y[:, end:]], axis=1)
+        self._setup, self._plan, self.model = setup, plan, setup.model
         if setup.is_adaptive:
             self._states = self._states.in_double()
 
@@ -220,8 +238,28 @@ class Simulation:
     @property
     def x(self) -> Array:
         """States of actuators and controllers (..., nx)."""
-        end = self._y.shape[1] - (len(self._setup.flags) if self._setup.switched else 0)
+        end = self._y.shape[1] - self._switches - self._touching
         return self._part(self.model.nq + self.model.nv, end)
+
+    @property
+    def _switches(self) -> int:
+        """Numbers at the end of a state that say which closures hold."""
+        return len(self._setup.flags) if self._setup.switched else 0
+
+    @property
+    def _touching(self) -> int:
+        """Numbers before them that contacts leave from step to step."""
+        return 0 if self._plan is None else self._plan.motion.touching
+
+    @property
+    def contacts(self) -> MotionContacts:
+        """Contacts now, with ``method="moreau"``, as of a motion with one sample: ``sim.contacts.force[0]``."""
+        derived = {name: values[..., None, :] for name, values in self._observed.items() if name.startswith("contact_")}
+        q, v = (part[..., None, :] for part in (self.q, self.v))
+        now = Trajectory(
+            np.array([self._t]), q, v, p=self.p, model=self.model, derived=derived, method=self._setup.method_name
+        )
+        return now.contacts
 
     @property
     def p(self) -> Array:

@@ -35,6 +35,7 @@ WORDS = {
     "q": "configuration, rad or m; quaternions of length one",
     "v": "velocities, rad/s or m/s",
     "x": "states of actuators and controllers",
+    "contacts": "impulses, gaps, residuals and overflow of contacts",
     "active": "for each closure, 1 if it is in force",
     "p": "run-time parameters",
     "dt": "the longest step, s",
@@ -259,5 +260,6 @@ class _Piece:
 
 def state_sizes(m: Motion) -> dict[str, int]:
     """The parts of a state y in their order, and how many numbers each has; those with any."""
-    sizes = {"q": m.nq, "v": m.nv, "x": m.ny - m.nq - m.nv - m.switches, "active": m.switches}
+    sizes = {"q": m.nq, "v": m.nv, "x": m.ny - m.nq - m.nv - m.touching - m.switches}
+    sizes |= {"contacts": m.touching, "active": m.switches}
     return {each: size for each, size in sizes.items() if size}

@@ -64,7 +64,7 @@ class States:
                 "the start is not made of finite numbers",
                 got=", ".join(f"{name} = {np.array2string(a, threshold=20)}" for name, a in parts if a.size),
                 allowed="finite numbers; quaternions other than zero",
-                do="model.neutral() is a valid q0",
+                do="model.start is a valid q0",
             )
         self.y = self.y.astype(self.dtype, copy=False)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.events import Occurrence
     from linkwise.sim.jumps import Jumps
+    from linkwise.sim.touched import MotionContacts
 
 Observe = Callable[[], Mapping[str, Array]]
 
@@ -40,7 +41,7 @@ class Trajectory(Outputs, Explained):
     Attributes:
         t: times (T), s.
         q: configurations (..., T, nq).
-        v: velocities (..., T, nv).
+        v: velocities (..., T, nv); where a trajectory is made without them, by differences along the tangent.
         x: states of actuators (..., T, nx).
         vdot: accelerations (..., T, nv).
         tau: joint forces of the actuators, after their limits (..., T, nv), in N m or N. Damping, friction, springs and
@@ -54,7 +55,8 @@ class Trajectory(Outputs, Explained):
             each other without time passing) or ``"interrupted"``; for a batch an array of them. Samples after the end
             of a state are NaN.
         steps, rejected: how many steps were made and how many were rejected, for each state.
-        note: why something ran slower than it could, or ended early; or empty.
+        note: why something ran slower than it could, or ended early, and which actuators were at their limits; or
+            empty.
         reasons: for each state that did not reach its end, by its index in the batch, what stopped it.
         method: the integrator's name.
         home: where the arrays are: the host, or a GPU.
@@ -66,7 +68,7 @@ class Trajectory(Outputs, Explained):
         self,
         t: ArrayLike,
         q: ArrayLike,
-        v: ArrayLike,
+        v: ArrayLike | None = None,
         x: ArrayLike | None = None,
         *,
         p: ArrayLike | None = None,
@@ -85,7 +87,8 @@ class Trajectory(Outputs, Explained):
         home: Device = PROCESSOR,
     ) -> None:
         kept: Callable[[Any], Array] = np.asarray if home is PROCESSOR else lambda array: cast(Array, array)
-        self.t, self.q, self.v = np.asarray(t), kept(q), kept(v)
+        self.t, self.q = np.asarray(t), kept(q)
+        self.v = kept(v) if v is not None else self._differences(model)
         self.x = np.empty((*self.q.shape[:-1], 0)) if x is None else kept(x)
         self.p = None if p is None else kept(p)
         self.home = home
@@ -97,6 +100,12 @@ class Trajectory(Outputs, Explained):
         self._derived = derived if derived is not None else {}
         self._columns = columns
         self.storage = storage
+
+    def _differences(self, model: Model | None) -> Array:
+        """Velocities (..., T, nv) by differences of the samples."""
+        from linkwise.sim.resample import velocities
+
+        return self._brought(velocities(model, self.t, self.home.to_host(self.q)))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and other processes: what follows from the states is computed first; the memory is not shared."""
@@ -171,6 +180,13 @@ class Trajectory(Outputs, Explained):
         if known is not None:
             return known
         return self._brought(np.ones((*self.q.shape[:-1], len(closures))))
+
+    @cached_property
+    def contacts(self) -> MotionContacts:
+        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``."""
+        from linkwise.sim.touched import MotionContacts
+
+        return MotionContacts(self)
 
     @cached_property
     def closure_error(self) -> Array:

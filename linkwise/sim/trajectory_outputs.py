@@ -113,6 +113,7 @@ class Outputs:
         dark: bool = False,
         follow: bool | str | None = None,
         markers: Sequence[Any] = (),
+        show: Sequence[str] | None = None,
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -125,11 +126,12 @@ class Outputs:
             dark: on a dark page.
             follow: what the camera follows, as for :meth:`view`.
             markers: arrows, discs and cones, as for :meth:`view`.
+            show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
+                cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
         """
         save: Any = import_module("linkwise.viz.recording").save_html
-        written: Path = save(
-            self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark, follow=follow, markers=markers
-        )
+        choices = {"dark": dark, "follow": follow, "markers": markers, "show": show}
+        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, **choices)
         return written
 
     def embed(
@@ -177,7 +179,7 @@ class Outputs:
             fps: pictures for each second.
             speed: seconds of the motion for each second of the video.
             size: width and height, even numbers of pixels.
-            camera: a :class:`linkwise.viz.raster.Camera`; if not given, one that sees the whole motion, or goes along.
+            camera: a :class:`linkwise.viz.raster.Camera`; one that sees all of it, or goes along, if not given.
             follow: what the camera follows, as for :meth:`view`; it keeps its distance.
             markers: arrows, discs and cones, as for :meth:`view`.
             progress: as for :func:`linkwise.simulate`.

@@ -77,7 +77,7 @@ def variational(work: Work) -> Step:
         q_m = m.moved(q, [0.5 * h[0] * a for a in rate])
         time = t[0] + 0.5 * h[0]
         active, passive = m.joint_forces(time, q_m, rate, x_m, p)
-        losses = m.joint_losses(q_m, rate, p)
+        losses = m.joint_losses(q_m, rate, x_m, p)
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         outside = m.body_forces(time, q_m, rate, x_m, p)
         start, end = _ends(m, q, q_m, rate, h[0], tau, outside, p)

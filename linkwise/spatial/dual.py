@@ -170,6 +170,10 @@ class Dual(NumPyScalar):
         slope = (self.tangent * pair[0] - self.value * pair[1]) / square
         return Dual(scalar.atan2(self.value, pair[0]), slope, self.level)
 
+    def hold(self) -> Scalar:
+        """The value alone."""
+        return scalar.hold(self.value)
+
     def blend(self, condition: Scalar, a: Scalar, b: Scalar) -> Dual:
         """``where`` on values and tangents alike."""
         (av, at), (bv, bt) = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -145,6 +145,12 @@ def within(x: Scalar, low: float, high: float) -> Scalar:
     return where(x < low, low, x) if math.isfinite(low) else x
 
 
+def beyond(x: Scalar, low: float, high: float) -> Scalar:
+    """1.0 where x lies outside constant bounds, else 0.0; a bound that is infinite is not looked at."""
+    above = where(x > high, 1.0, 0.0) if math.isfinite(high) else 0.0
+    return where(x < low, 1.0, above) if math.isfinite(low) else above
+
+
 def quotient(a: Scalar, b: Scalar) -> Scalar:
     """The quotient a / b, by IEEE's rules for floats too: NaN or infinite where Python would raise."""
     if b.__class__ is float and b == 0.0 and isinstance(a, (float, int)):
@@ -200,6 +206,46 @@ def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     if library in ("jax", "jaxlib"):
         return sys.modules["jax.numpy"].where(condition, a, b)
     return a if condition else b
+
+
+def hold(x: Scalar) -> Scalar:
+    """``x`` itself, whose derivative counts as zero: what depends on it only through here is held fixed.
+
+    With the solution x of an equation f(x, p) = 0, however it was found, ``hold(x) - f(hold(x), p) / slope`` has the
+    value x and the derivative of the solution, where ``slope`` is ∂f/∂x. Symbols of other libraries stay as they are.
+    """
+    if isinstance(x, (float, int)):
+        return x
+    if is_several(x):
+        return HANDLERS["each"](hold, (x,))
+    return x.hold() if hasattr(x, "hold") else x
+
+
+def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]) -> list[Scalar]:
+    """The numbers after ``count`` passes of ``state = step(state)``; a loop of the program where they are traced."""
+    if "loop" in HANDLERS:
+        looped: list[Scalar] = HANDLERS["loop"](count, lambda _, now: step(now), list(state))
+        return looped
+    now = list(state)
+    for _ in range(count):
+        now = step(now)
+    return now
+
+
+def repeated_while(
+    condition: Callable[[list[Scalar]], Any], step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]
+) -> list[Scalar]:
+    """The numbers after passes of ``state = step(state)`` as long as a condition holds; where traced, a loop of it.
+
+    The condition must come to an end by itself.
+    """
+    if "while_loop" in HANDLERS:
+        looped: list[Scalar] = HANDLERS["while_loop"](condition, step, list(state))
+        return looped
+    now = list(state)
+    while condition(now):
+        now = step(now)
+    return now
 
 
 def is_exact(x: Scalar) -> bool:

@@ -10,7 +10,7 @@ from linkwise.studies.outcomes import STATUS
 from linkwise.studies.results import Failure, Moments, Results
 from linkwise.studies.results import open_results as open
 from linkwise.studies.rollouts import Rollouts
-from linkwise.studies.running import StoreWarning, run_study
+from linkwise.studies.running import StoreWarning, StudyInterrupted, run_study
 from linkwise.studies.search import Found, descend, search
 from linkwise.studies.statistics import Rate, SobolIndices, rate
 from linkwise.studies.store import StoreError
@@ -31,6 +31,7 @@ __all__ = [
     "StoreError",
     "StoreWarning",
     "Study",
+    "StudyInterrupted",
     "WorkerError",
     "descend",
     "grid",

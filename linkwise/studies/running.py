@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError
+from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.studies.driving import Members, drive, missing
@@ -25,6 +26,22 @@ from linkwise.studies.workers import Dask, Pool, ThisProcess, WorkerError, Worke
 
 class StoreWarning(UserWarning):
     """Warning that something in a store was damaged, and is made again."""
+
+
+class StudyInterrupted(SystemExit, KeyboardInterrupt):
+    """Ctrl-C during a study. Of a program that does not catch it, the last word is its one line: how to go on.
+
+    Args:
+        done: members that were run.
+        members: of the study.
+        folder: the store that keeps them; None where there is none.
+        how: the way to go on, in a few words.
+    """
+
+    def __init__(self, done: int, members: int, folder: Path | None, how: str) -> None:
+        kept = "nothing is kept without a store" if folder is None else f"they are safe in {str(folder)!r}; {how}"
+        super().__init__(f"interrupted after {done} of {members} members; {kept}")
+        self.done, self.members, self.folder = done, members, folder
 
 
 def ensemble(
@@ -88,7 +105,8 @@ def ensemble(
 
     Returns:
         The results. Members that could not be run are in ``results.failures`` with the reason; no others are harmed.
-        Ctrl-C leaves a store that can be resumed.
+        Ctrl-C ends with one line that says how to go on (:class:`~linkwise.studies.StudyInterrupted`, which is a
+        ``KeyboardInterrupt``); what was stored is resumed.
     """
     study = Study(
         model, inputs, members, design=design, seed=seed, keep=keep, reduce=reduce, failure=failure, run=run, **settings
@@ -115,25 +133,33 @@ def run_study(
         raise InputError("client and workers are two places to run at", do="give one of them")
     if workers is not None:
         refuse_inside_import()
+    if store is not None:
+        require_extra("zarr", "ensemble")  # before anything runs or is written
     here = client is None and workers is None
     split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
     if batch is not None and not is_count(batch):
         raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
     given, seconds = None if batch is None else int(batch), SECONDS_HERE if here else SECONDS_THERE
-    template, size = pilot(study, split if here else 1, given, seconds)
-    place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
+    goal: AnyStore | None = None
     try:
-        if batch is None and not here:  # something for each to do
-            size = max(1, min(size, -(-study.members // (4 * place.capacity))))
-        goal = _goal(study, store, resume, template, size)
-        todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
-        bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))
+        template, size = pilot(study, split if here else 1, given, seconds)
+        place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
         try:
-            drive(place, missing(study, goal, todo), goal, template, bar)
+            if batch is None and not here:  # something for each to do
+                size = max(1, min(size, -(-study.members // (4 * place.capacity))))
+            goal = _goal(study, store, resume, template, size)
+            todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
+            bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))
+            try:
+                drive(place, missing(study, goal, todo), goal, template, bar)
+            finally:
+                bar.close()
         finally:
-            bar.close()
-    finally:
-        place.close()
+            place.close()
+    except KeyboardInterrupt as interrupt:
+        done, folder = (0, None) if goal is None else (_members(goal, goal.finished()), goal.folder)
+        how = f"to go on, make the same call with seed={study.seeds.entropy}, resume=True"
+        raise StudyInterrupted(done, study.members, folder, how) from interrupt
     return _with_results(Results(goal, study))
 
 
@@ -150,7 +176,7 @@ def _with_results(results: Results) -> Results:
     return results
 
 
-def _members(goal: AnyStore, blocks: list[int]) -> int:
+def _members(goal: AnyStore, blocks: Sequence[int]) -> int:
     return sum(stop - start for start, stop in map(goal.bounds, blocks))
 
 

@@ -3,7 +3,7 @@
 ::
 
     study/
-        manifest.json           what made this; written first
+        manifest.json           what made this; written before any block
         data.zarr/              inputs and outcomes, a chunk for each block; opens with xarray as it is
         records/00000042.json   one for each finished block; written last
 
@@ -18,6 +18,7 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -150,10 +151,12 @@ class Store(BlockStore):
         inputs: Mapping[str, int],
         template: Template,
     ) -> Store:
-        """A new store, in a folder that does not exist or is empty."""
+        """A new store, in a folder that does not exist, is empty, or holds one whose making was broken off."""
+        zarr = require_extra("zarr", "ensemble")
         home = Path(folder)
         with _told("the store could not be made", home):
             home.mkdir(parents=True, exist_ok=True)
+            _clear_half_made(home)
             if any(home.iterdir()):
                 raise InputError(
                     "this folder is not empty, and nothing is overwritten",
@@ -162,7 +165,6 @@ class Store(BlockStore):
                 )
             (home / _RECORDS).mkdir()
             members, size = int(manifest["members"]), int(manifest["batch"])
-            zarr = require_extra("zarr", "ensemble")
             group = zarr.create_group(
                 home / _DATA, zarr_format=3, attributes={"title": FORMAT, "study": manifest["study"]}
             )
@@ -352,6 +354,14 @@ def _told(what: str, where: Path, do: Callable[[], str] | None = None) -> Iterat
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         why = "the disk is full" if full else error.strerror or str(error)
         raise StoreError(f"{what}: {why}", got=f"{where}", do=do and do()) from error
+
+
+def _clear_half_made(home: Path) -> None:
+    """Take away what a store is made of before it has a manifest: no block can be in it."""
+    found = {path.name for path in home.iterdir()}
+    if _RECORDS in found and found <= {_RECORDS, _DATA} and not any((home / _RECORDS).iterdir()):
+        (home / _RECORDS).rmdir()
+        shutil.rmtree(home / _DATA, ignore_errors=True)
 
 
 def _sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:

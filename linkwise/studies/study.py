@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError
+from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.disturbances import as_loads
@@ -56,8 +57,8 @@ class Batch:
 
     @property
     def q0(self) -> Array:
-        """Configurations at the start (n, nq); neutral if the study says nothing else."""
-        return self.inputs["q0"] if "q0" in self.inputs else np.tile(self.model.neutral(), (len(self), 1))
+        """Configurations at the start (n, nq); the model's own if the study says nothing else."""
+        return self.inputs["q0"] if "q0" in self.inputs else np.tile(self.model.start, (len(self), 1))
 
     @property
     def v0(self) -> Array | None:
@@ -81,9 +82,11 @@ class Batch:
     def simulate(self, **changes: Any) -> Trajectory:
         """Run :func:`linkwise.simulate` with the study's settings, some of them changed."""
         settings = {**self.study.settings, **changes}
-        return simulate(
-            self.model, self.q0, self.v0, x0=self.x0, p=self.p, progress=False, threads=self.threads, **settings
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SaturationWarning)  # the note has it; blocks would each say it again
+            return simulate(
+                self.model, self.q0, self.v0, x0=self.x0, p=self.p, progress=False, threads=self.threads, **settings
+            )
 
     def part(self, chosen: slice) -> Batch:
         """Some of them."""

@@ -29,14 +29,14 @@ class HoldControl(Element):
 
     Args:
         model: the mechanism.
-        given: ``hold`` (nq numbers; neutral if not given), ``kp`` and ``kd`` (numbers, or the name of an input that
-            has one number), ``gravity``.
+        given: ``hold`` (nq numbers; ``model.start`` if not given), ``kp`` and ``kd`` (numbers, or the name of an
+            input that has one number), ``gravity``.
         places: where in p each input stands that gains can be read from.
     """
 
     def __init__(self, model: Model, given: Mapping[str, Any], places: Mapping[str, slice]) -> None:
         self.model, self.gravity = model, bool(given.get("gravity", True))
-        target = given.get("hold", model.neutral().tolist())
+        target = given.get("hold", model.start.tolist())
         self.target = checked_numbers(target, model.nq, "hold", one_for_all=True)
         self.gains: list[Any] = []
         for name, usual in (("kp", 100.0), ("kd", 20.0)):

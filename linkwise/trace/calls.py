@@ -36,10 +36,11 @@ class CallingTracer(Tracer):
 
     Args:
         large_models: whether functions of large models become calls; if not, only loops in the text itself do.
+        holds: as for any tracer.
     """
 
-    def __init__(self, large_models: bool = True) -> None:
-        super().__init__()
+    def __init__(self, large_models: bool = True, holds: bool = False) -> None:
+        super().__init__(holds)
         self.large_models = large_models
         self.calls: list[_Called] = []
         self._loop_arrays: set[int] = set()
@@ -86,8 +87,7 @@ class CallingTracer(Tracer):
 
     def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
         """Program of calls alone, all that is needed for these outputs, (name, shape, flat values) each."""
-        hidden = {*self._round_of_array, *self._loop_arrays}
-        inputs = [spec for k, spec in enumerate(self.inputs) if k not in hidden]
+        inputs = [self.inputs[k] for k in self.own_inputs]
         specs = [ArraySpec(output, shape) for output, shape, _ in outputs]
         numbers = [tuple(self.number(x) for x in values) for _, _, values in outputs]
         return self._composite(name, inputs, specs, numbers, {})
@@ -108,6 +108,11 @@ class CallingTracer(Tracer):
         for buffer, spec in zip(names, outputs, strict=True):
             buffers.append(Buffer(buffer, spec.size, store=True, shape=spec.shape))
         return Program(name, tuple(buffers), tuple(cut.pieces))
+
+    @property
+    def own_inputs(self) -> list[int]:
+        """The arrays that are inputs of the whole: neither results of calls nor what loops begin a pass with."""
+        return [k for k in range(len(self.inputs)) if k not in self._round_of_array and k not in self._loop_arrays]
 
     # Loops in the text.
     def loop_input(self, name: str, size: int) -> list[Traced]:

@@ -41,13 +41,14 @@ def tangents(
         elif op not in RULES or not any(moved[a] for a in arguments):
             moved.append({})
         else:
-            moved.append(_one(program.nodes, number, found, moved, table))
+            moved.append(one_tangent(program.nodes, number, found, moved, table))
     return [[moved[n] for n in result] for result in program.results]
 
 
-def _one(
+def one_tangent(
     nodes: Sequence[Node], number: int, found: Sequence[Number], moved: Sequence[Tangent], table: Table
 ) -> Tangent:
+    """The tangent of one node, from those of its arguments."""
     op, *places = nodes[number]
     rule = RULES[op]
     total: Tangent = {}

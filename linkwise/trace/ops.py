@@ -87,6 +87,7 @@ OPS: dict[str, Op] = {
         Op("and", "BB", "B", lambda a, b: a and b, commutes=True),
         Op("or", "BB", "B", lambda a, b: a or b, commutes=True),
         Op("not", "B", "B", lambda a: not a),
+        Op("hold", "R", "R", lambda a: a),  # the number itself; its derivative is zero
         Op("select", "BRR", "R", lambda c, a, b: a if c else b),
     )
 }

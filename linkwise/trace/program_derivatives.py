@@ -16,6 +16,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
+from linkwise.trace.derivative_rules import RULES
 from linkwise.trace.forward import Tangent, tangents
 from linkwise.trace.program import (
     Buffer,
@@ -102,10 +103,22 @@ def program_tangents(
     """Tangents as by :func:`linkwise.trace.forward.tangents`, also of programs; ``run`` gives outputs for inputs."""
     if isinstance(code, Block):
         return tangents(code, inputs, directions, table)
+    return values_and_tangents(code, inputs, directions, table, run)[1]
+
+
+def values_and_tangents(
+    code: Program,
+    inputs: Sequence[Sequence[Number]],
+    directions: Sequence[Sequence[Tangent]],
+    table: Table,
+    run: Callable[[Code, Sequence[Sequence[Number]]], list[list[Number]]] | None = None,
+) -> tuple[list[list[Number]], list[list[Tangent]]]:
+    """The outputs of a program and their tangents, in one go."""
     along = sorted({k for array in directions for tangent in array for k in tangent})
     moving = [k for k, array in enumerate(directions) if any(array)]
     if not along:
-        return [[{} for _ in range(spec.size)] for spec in code.outputs]
+        values = called(code, inputs, table) if run is None else run(code, inputs)
+        return values, [[{} for _ in range(spec.size)] for spec in code.outputs]
     moved = _Forward(code, len(along), [b.name for k, b in enumerate(_inputs(code)) if k in moving])
     dense = [[x.get(k, 0.0) for x in directions[array] for k in along] for array in moving]
     given = [*inputs, *dense]
@@ -116,7 +129,7 @@ def program_tangents(
     for buffer in _outputs(code):
         flat = rates.get(buffer.name, [])
         found.append([dict(zip(along, flat[e * len(along) :], strict=False)) for e in range(buffer.size)])
-    return found
+    return both[: len(code.outputs)], found
 
 
 class _Forward:
@@ -252,7 +265,7 @@ def _moved_outputs(code: Code, moving: set[int]) -> list[int]:
         if op in ("const", "input"):
             depends.append(op == "input" and arguments[0] in moving)
         else:
-            depends.append(any(depends[a] for a in arguments))
+            depends.append(op in RULES and any(depends[a] for a in arguments))
     return [k for k, result in enumerate(code.results) if any(depends[n] for n in result)]
 
 

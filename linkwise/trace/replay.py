@@ -65,6 +65,7 @@ NUMBERS: Table = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
     "not": lambda a: (not a) if isinstance(a, bool) else ~a,
+    "hold": lambda a: a.hold() if isinstance(a, Traced) else a,
     "select": select,
 }
 

@@ -23,7 +23,7 @@ Cotangent = dict[int, Number]
 """Row -> derivative of that row's sum with respect to a value; a row that is left out does not depend on it."""
 
 
-class _Meaning:
+class Meaning:
     """The cotangent of one value, to be taken as zero where its guard (a condition, or True) does not hold."""
 
     __slots__ = ("guard", "rows")
@@ -41,7 +41,7 @@ class _Meaning:
             self.rows, self.guard = rows, guard
             return
         if not _same(self.guard, guard):
-            self.rows, rows = _behind(self.rows, self.guard, table), _behind(rows, guard, table)
+            self.rows, rows = behind(self.rows, self.guard, table), behind(rows, guard, table)
             self.guard = True if self.guard is True or guard is True else table["or"](self.guard, guard)
         for k, x in rows.items():
             self.rows[k] = self.rows[k] + x if k in self.rows else x
@@ -68,7 +68,7 @@ def cotangents(
         table: how operations run on these scalars.
     """
     found = values(program, inputs, table)
-    meaning = [_Meaning() for _ in program.nodes]
+    meaning = [Meaning() for _ in program.nodes]
     for result, row in zip(program.results, weights, strict=True):
         for number, weight in zip(result, row, strict=True):
             meaning[number].add(weight, True, table)
@@ -76,16 +76,19 @@ def cotangents(
     for number in reversed(range(len(program.nodes))):
         op, *arguments = program.nodes[number]
         if op == "input":
-            for k, x in _behind(meaning[number].rows, meaning[number].guard, table).items():
+            for k, x in behind(meaning[number].rows, meaning[number].guard, table).items():
                 there = back[arguments[0]][arguments[1]]
                 there[k] = there[k] + x if k in there else x
         elif op in RULES and meaning[number].rows:
-            _one(program.nodes, number, found, meaning, table)
+            one_cotangent(program.nodes, number, found, meaning, table)
         meaning[number].rows = {}
     return back
 
 
-def _one(nodes: Sequence[Node], number: int, found: Sequence[Number], meaning: list[_Meaning], table: Table) -> None:
+def one_cotangent(
+    nodes: Sequence[Node], number: int, found: Sequence[Number], meaning: list[Meaning], table: Table
+) -> None:
+    """Hand the cotangent of one node on to its arguments."""
     op, *places = nodes[number]
     rule, own = RULES[op], meaning[number]
     if isinstance(rule, ChoiceRule):
@@ -99,7 +102,8 @@ def _one(nodes: Sequence[Node], number: int, found: Sequence[Number], meaning: l
         meaning[place].add(rows, own.guard, table)
 
 
-def _behind(rows: Cotangent, guard: Any, table: Table) -> Cotangent:
+def behind(rows: Cotangent, guard: Any, table: Table) -> Cotangent:
+    """A cotangent where its guard holds, else zero."""
     return rows if guard is True else {k: table["select"](guard, x, 0.0) for k, x in rows.items()}
 
 

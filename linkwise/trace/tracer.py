@@ -22,9 +22,14 @@ Number = Any  # float or Traced
 
 
 class Tracer:
-    """Collects the nodes of one program while Python runs on its traced scalars."""
+    """Collects the nodes of one program while Python runs on its traced scalars.
 
-    def __init__(self) -> None:
+    Args:
+        holds: whether ``hold`` becomes an operation, for what is differentiated; in what only runs it is nothing.
+    """
+
+    def __init__(self, holds: bool = False) -> None:
+        self.holds, self.was_held = holds, False
         self.nodes: list[Node] = []
         self.inputs: list[ArraySpec] = []
         self._known: dict[Node, int] = {}
@@ -260,6 +265,10 @@ class Traced(NumPyScalar):
 
     def arctan2(self, x: Number) -> Number:
         return _emit(self.tracer, "atan2", self.number, self.tracer.number(x))
+
+    def hold(self) -> Traced:
+        self.tracer.was_held = True
+        return _emit(self.tracer, "hold", self.number) if self.tracer.holds else self
 
     def conjugate(self) -> Traced:
         return self

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, as_elements, state_names
@@ -20,13 +21,25 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_tables import coordinate_names
 from linkwise.viz.levers import levers_of
 from linkwise.viz.overlays import Moment
+from linkwise.viz.touches import Touches
 
-METHODS = ("rk4", "euler", "variational", "dopri5", "dop853", "rodas4", "generalized_alpha")
+METHODS = ("moreau", "rk4", "euler", "variational", "dopri5", "dop853", "rodas4", "generalized_alpha")
 _MOST_STEPS = 100_000
 _KEPT = 600
 """Samples in the running plots."""
 _GRIP = 2e-3
 """Seconds for which the force of the mouse stays as it is; its spring is soft enough for that."""
+
+
+def methods_of(model: Model) -> tuple[str, ...]:
+    """Integrators that can run a model, the best first: where bodies touch, that which knows how."""
+    if model._contact_scene is not None and rigid_meeting(model) is not None:
+        return ("moreau",)
+    no = {"variational"} if model.closures else set()
+    if model._contact_scene is None:
+        no.add("moreau")
+    known = tuple(method for method in METHODS if method not in no)
+    return ("rodas4", *(method for method in known if method != "rodas4")) if model._is_flexible else known
 
 
 class Pull(Element):
@@ -102,7 +115,7 @@ class LiveRun:
         self.recording = False
         self.recorded: list[_Sample] = []
         self.dt = dt
-        self.method = METHODS[0]
+        self.method = methods_of(model)[0]
         self.gravity = True
         self.hold: Grip | None = None
         self.start = (np.array(q, float), np.zeros(model.nv) if v is None else np.array(v, float))
@@ -256,7 +269,10 @@ class LiveRun:
     @property
     def moment(self) -> Moment:
         """The state, to be drawn."""
-        return Moment(self.t, self.q, self.v, self.tau, self.f_ext, self.own)
+        sim = self.simulation
+        steps = sim is not None and sim.method == "moreau"
+        touches = Touches.of(sim.contacts, 0) if sim is not None and steps else None
+        return Moment(self.t, self.q, self.v, self.tau, self.f_ext, self.own, touches)
 
     def at_rest(self, q: Array) -> Moment:
         """Another configuration at rest, to be drawn."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
-from linkwise.viz.live import METHODS, LiveRun
+from linkwise.viz.live import LiveRun, methods_of
 from linkwise.viz.page import FRAME
 
 if TYPE_CHECKING:
@@ -159,11 +159,7 @@ class LivePanel:
             self.page.say(f"Recorded {motion.t[-1] - motion.t[0]:.2f} s: page.recording, or Save page.")
 
     def _methods(self) -> tuple[str, ...]:
-        model = self.page.model
-        no = {"variational"} if model.closures else set()
-        known = tuple(method for method in METHODS if method not in no)
-        if model._is_flexible:
-            known = ("rodas4", *(method for method in known if method != "rodas4"))
+        known = methods_of(self.page.model)
         self.run.method = known[0]
         return known
 

@@ -64,7 +64,10 @@ class Looks:
         return max((float(np.abs(solid.vertices).max()) for solid in self.surfaces(body)), default=0.0)
 
     def corners(self, poses: Array) -> Array:
-        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4)."""
+        """Corners (..., 8 n_bodies, 3) of a box around each body, for poses (..., n_bodies, 4, 4).
+
+        Of a body without surfaces, its origin.
+        """
         boxes = np.zeros((len(self.bodies), 2, 3))
         for k in range(len(boxes)):
             if solids := self.surfaces(k):
@@ -213,7 +216,7 @@ def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[
         rgba = shape.rgba
         colour = None if rgba is None else (_byte(rgba[0]), _byte(rgba[1]), _byte(rgba[2]))
         opacity = 1.0 if rgba is None else rgba[3]
-        for solid in meshes[_key(shape)] if shape.kind == "mesh" else [_primitive(shape)]:
+        for solid in meshes[_key(shape)] if shape.kind == "mesh" else _primitives(shape):
             own = solid if solid.colour is not None else solid.painted(colour, opacity)
             found.append(own.placed(shape.placement, shape.scale))
     return found
@@ -223,10 +226,36 @@ def _byte(x: float) -> int:
     return round(255 * min(max(x, 0.0), 1.0))
 
 
-def _primitive(shape: Geometry) -> Solid:
+def _primitives(shape: Geometry) -> list[Solid]:
+    """The surface of a shape that is no mesh file; none of a plane, which has no end."""
+    if shape.kind == "plane":
+        return []
+    if shape.kind == "ellipsoid":
+        return [sphere(1.0).placed(np.eye(4), shape.size)]
+    if shape.kind == "convex":
+        from scipy.spatial import ConvexHull
+
+        points = np.array(shape.vertices)
+        hull = ConvexHull(points)
+        a, b, c = points[hull.simplices].swapaxes(0, 1)
+        inward = (np.cross(b - a, c - a) * hull.equations[:, :3]).sum(axis=1) < 0.0
+        return [Solid(points, np.where(inward[:, None], hull.simplices[:, ::-1], hull.simplices))]
+    if shape.kind == "terrain":
+        return [Solid(np.array(shape.vertices), np.array(shape.faces))]
+    if shape.kind == "heightfield":
+        return [_field(shape)]
     make: Any = {"box": box, "sphere": sphere, "cylinder": cylinder, "capsule": capsule}[shape.kind]
-    solid: Solid = make(*shape.size)
-    return solid
+    return [make(*shape.size)]
+
+
+def _field(shape: Geometry) -> Solid:
+    heights = np.array(shape.heights)
+    rows, columns = heights.shape
+    x, y = (np.linspace(-0.5 * edge, 0.5 * edge, n) for edge, n in zip(shape.size, (columns, rows), strict=True))
+    points = np.stack([*np.meshgrid(x, y), heights], axis=-1).reshape(-1, 3)
+    at = np.arange(rows * columns).reshape(rows, columns)
+    a, b, c, d = at[:-1, :-1], at[:-1, 1:], at[1:, :-1], at[1:, 1:]
+    return Solid(points, np.concatenate([np.stack(each, -1).reshape(-1, 3) for each in ((a, b, d), (a, d, c))]))
 
 
 def _key(shape: Geometry) -> tuple[Any, ...]:

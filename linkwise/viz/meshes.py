@@ -1,8 +1,8 @@
 """Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA through ``pycollada``.
 
 Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder
-or below. Textures of OBJ and GLB files are kept, with their mean colour for where they cannot be drawn; those of
-COLLADA files are not read.
+or below. Textures of OBJ and GLB files are kept, with their mean colour where they cannot be drawn; those of COLLADA
+files are not read.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.looks import inertia_of, outlines_of
 from linkwise.viz.solids import Colour, sphere, towards
+
+if TYPE_CHECKING:
+    from linkwise.viz.touches import Touches
 
 TURN: Colour = (210, 60, 60)
 SLIDE: Colour = (60, 120, 220)
@@ -43,6 +46,7 @@ class Moment:
         tau: joint forces (nv).
         f_ext: forces on bodies (n_bodies, 6), in their frames.
         p: run-time parameters of the model.
+        touches: contact points that press.
     """
 
     t: float
@@ -51,6 +55,7 @@ class Moment:
     tau: Array | None = None
     f_ext: Array | None = None
     p: Array | None = None
+    touches: Touches | None = None
 
 
 class Overlay(ABC):

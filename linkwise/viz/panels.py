@@ -13,9 +13,10 @@ from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
-from linkwise.viz.overlays import OVERLAYS, Moment, _Arrows
+from linkwise.viz.overlays import Moment, _Arrows
 from linkwise.viz.page import Page
 from linkwise.viz.stage import MASS_CENTRE, NOTHING, followed
+from linkwise.viz.touches import EVERY_OVERLAY
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""
@@ -30,8 +31,8 @@ class ShowPanel:
         self.page, self.figures, self.moments = page, figures, moments
         gui = page.server.gui
         model = figures[0].model
-        self.overlays = [[kind(figure) for kind in OVERLAYS if kind.applies(figure.model)] for figure in figures]
-        kinds = [kind for kind in OVERLAYS if kind.applies(model)]
+        self.overlays = [[kind(figure) for kind in EVERY_OVERLAY if kind.applies(figure.model)] for figure in figures]
+        kinds = [kind for kind in EVERY_OVERLAY if kind.applies(model)]
         self.switches = {}
         for place, kind in enumerate(kinds):
             box = gui.add_checkbox(kind.title, False, hint=(kind.__doc__ or "").splitlines()[0])

@@ -22,6 +22,7 @@ from linkwise.viz.page import FRAME, Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.solids import Colour
 from linkwise.viz.stage import NOTHING, WORLD, followed
+from linkwise.viz.touches import Touches, contacts_of
 
 MOST_GHOSTS = 5000
 _GLANCES = 12
@@ -115,6 +116,7 @@ class Player(Page):
         self._last = self._marked = 0.0
         batch = first.batch_shape
         self.leaders = [motion[(0,) * len(batch)] if batch else motion for motion in self.motions]
+        self._contacts = [contacts_of(leader) for leader in self.leaders]
         gap = beside if beside is not None else (1.6 * max(look.size for look in looks) if len(models) > 1 else 0.0)
         self.figures = [
             Figure(
@@ -151,7 +153,7 @@ class Player(Page):
     def moments(self) -> list[Moment]:
         """State of each motion at the time shown."""
         found = []
-        for motion in self.leaders:
+        for motion, contacts in zip(self.leaders, self._contacts, strict=True):
             k = self.index(motion)
             tau = motion._values.get("tau")
             outside = motion.f_ext
@@ -164,6 +166,7 @@ class Player(Page):
                     None if tau is None else tau[k],
                     None if outside is None else outside[k],
                     p,
+                    None if contacts is None else Touches.of(contacts, k),
                 )
             )
         return found

@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError, ModelWarning
+from linkwise.errors import InputError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, furnish
 from linkwise.viz.ghosts import Ghosts
 from linkwise.viz.looks import Looks, looks_of
 from linkwise.viz.markers import MarkerNodes, Markers
+from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.server import start_server, stop_server
 from linkwise.viz.solids import joined, simplified
 from linkwise.viz.stage import Stage, followed
+from linkwise.viz.touches import EVERY_OVERLAY, ContactForces, ContactPoints, Touches, contacts_of
 
 LARGEST = 40_000_000
 """Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
@@ -38,6 +40,7 @@ def motion_html(
     closer: float = 1.0,
     follow: bool | str | None = None,
     markers: Sequence[Markers] = (),
+    show: Sequence[str] | None = None,
 ) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
@@ -49,6 +52,8 @@ def motion_html(
         closer: how many times closer the camera stands than where it sees everything.
         follow: what the camera follows, as for :func:`linkwise.view`.
         markers: arrows, discs and cones, given for the samples of the motion.
+        show: titles of what is shown besides the bodies, as the viewer has them: "contact points", "contact forces",
+            "friction cones", "mass centres", …. If not given: where bodies touch, the first two.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
@@ -82,11 +87,23 @@ def motion_html(
         furnish(stage, [figure], shown.corners(poses), middle, closer)  # the camera sees all of the way
         marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
         samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
+        contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
+        overlays = [kind(figure) for kind in overlays_named(show, touched=contacts is not None) if kind.applies(model)]
+        first = Moment(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
+        for overlay in overlays:
+            overlay.show(True, first)
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):
                 figure.show(leader[k], None if own is None else own[0])
                 stage.follow(None if target is None else target.place(figure.poses))
+                if overlays:
+                    moment = Moment(float(pictures.t[k]), leader[k], p=first.p)
+                    if contacts is not None:
+                        last = np.searchsorted(motion.t, pictures.t[k] + 1e-9, side="right") - 1
+                        moment.touches = Touches.of(contacts, int(np.clip(last, 0, len(motion.t) - 1)))
+                    for overlay in overlays:
+                        overlay.update(moment)
             if ghosts is not None:
                 q = pictures.q[..., k, :].reshape(-1, model.nq)[: ghosts.count]
                 ghosts.show(q, None if own is None else own[: ghosts.count])
@@ -98,6 +115,17 @@ def motion_html(
         stop_server(server)
     title = f"<title>{html.escape(model.name)}</title>"
     return document.replace("<title>Viser</title>", title, 1)
+
+
+def overlays_named(show: Sequence[str] | None, *, touched: bool) -> list[type[Overlay]]:
+    """Overlays by their titles; of a motion with contacts, these if nothing is said."""
+    if show is None:
+        return [ContactPoints, ContactForces] if touched else []
+    known = {kind.title: kind for kind in EVERY_OVERLAY}
+    for title in show:
+        if title not in known:
+            raise UnknownNameError("thing to show", title, known)
+    return [known[title] for title in show]
 
 
 def model_html(model: Model, q: Any = None, **choices: Any) -> str:

@@ -1,9 +1,9 @@
 """The stage of a page: sky, light, a floor and a camera, and what the camera follows.
 
-Everything in a scene hangs on one frame, ``/world``. To follow, that frame moves the other way, and what is followed
-stays where the camera looks; the mouse turns and moves the camera as ever. Nothing is sent to cameras, so the same
-holds for pages that are saved; and what is far from the origin of the world is near the origin of the scene, whose
-numbers are single precision.
+Everything in a scene hangs on one frame, ``/world``. To follow, that frame moves the other way, and what is followed is
+where the camera looks; the mouse turns and moves the camera as ever. Nothing is sent to cameras, so the same holds for
+pages that are saved; and what is far from the origin of the world is near the origin of the scene, whose numbers are
+single precision.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def followed(model: Model, follow: bool | str | None = None) -> Followed | None:
 
     Args:
         model: the mechanism.
-        follow: the name of a body; ``"mass centre"``, or True; ``"nothing"``, or False. None: the mass centre, where
-            the model can go anywhere.
+        follow: the name of a body; ``"mass centre"``, or True; ``"nothing"``, or False. None: the mass centre, if the
+            model can go anywhere.
     """
     count = len(model.bodies)
     if follow is None:

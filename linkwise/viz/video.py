@@ -175,8 +175,8 @@ def save_video(
     ffmpeg = shutil.which("ffmpeg")
     if kind != ".gif" and ffmpeg is None:
         raise LinkwiseError(
-            f"a video {kind} needs the program ffmpeg, which is not installed",
-            do=f"install ffmpeg, or save_video({str(target.with_suffix('.gif'))!r})",
+            f"this needs the program ffmpeg, which is not installed: install it, or write {target.stem + '.gif'!r}",
+            got=str(target),
         )
     count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     bar = Progress(progress, "video")

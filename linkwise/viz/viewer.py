@@ -72,10 +72,9 @@ def view(
 
 
 def resting(model: Model, q: ArrayLike | None = None) -> Array:
-    """A configuration to begin with: the given one, or the neutral one within limits; closed."""
+    """A configuration to begin with: the given one, or the model's own; closed."""
     if q is None:
-        start = np.clip(model.neutral(), model.limits.lower, model.limits.upper)
-        return model.assemble(start) if model.closures else start
+        return model.start.copy()
     array = numbers("q", q, model.nq)
     return model.assemble(array) if model.closures and not is_closed(model, array) else array
 

@@ -18,6 +18,8 @@ TYPES = {
     FIXED_AXES: WITHOUT_MOVING_AXES,
     ONE_FREEDOM: SINGLE,
     "spherical": ("spherical",),
+    "revolute": ("revolute",),
+    "revolute, prismatic": ("revolute", "prismatic"),
     "revolute, prismatic, helical, cylindrical": (*SINGLE, "cylindrical"),
 }
 
@@ -81,7 +83,7 @@ def test_agrees_with_the_compiled_model() -> None:
         "mass matrix": model.mass_matrix(q),
     }
     for algorithm in ALGORITHMS.values():
-        if algorithm.joints != "spherical":
+        if algorithm.joints not in ("spherical", "revolute"):
             np.testing.assert_allclose(
                 run(algorithm.name, model, q, v, x), compiled[algorithm.kind], rtol=1e-10, atol=1e-12
             )

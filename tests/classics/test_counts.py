@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.classics import ALGORITHMS, count
-from linkwise.functions.counting import PUBLISHED, Published
+from linkwise.functions.counting import PUBLISHED, Published, linearized_counts
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -35,6 +35,27 @@ def test_no_step_back() -> None:
             counts = count(name, n, "regrouped")
             assert max(counts.M, M) == M
             assert max(counts.A, A) == A
+
+
+def _below_the_paper(n: int) -> None:
+    """Jain 1993 algorithms 2 and 6, run and counted as ours are; and as printed."""
+    for row in linearized_counts(n):
+        if row.number in (2, 6):
+            assert row.own is not None
+            assert row.own[0] < min(row.counted[0], row.printed[0])
+            assert sum(row.own) < min(sum(row.counted), sum(row.printed))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6, 8, 9, 10, 11, 14, 20])
+def test_derivatives_below_the_algorithms_of_the_paper(n: int) -> None:
+    """Where ours change from one way to the other, and around; the slow test has them all."""
+    _below_the_paper(n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", range(2, 41))
+def test_derivatives_below_the_algorithms_of_the_paper_for_every_n(n: int) -> None:
+    _below_the_paper(n)
 
 
 def test_rows_of_table_1() -> None:

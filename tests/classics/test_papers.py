@@ -397,16 +397,17 @@ def test_block_tridiagonal_solver() -> None:
 
 
 def test_divide_and_conquer_is_log_deep() -> None:
-    """n bodies and the base are joined in ⌈log₂(n + 1)⌉ rounds."""
+    """n bodies of a chain and the base are joined in ⌈log₂(n + 1)⌉ rounds."""
 
     def depth(piece: divide_and_conquer.Piece) -> int:
-        return 0 if piece.joined is None else 1 + max(depth(piece.joined.A), depth(piece.joined.B))
+        inner = max(map(depth, piece.parts), default=0)
+        return inner + 1 if len(piece.parts) == 2 else inner
 
-    eye = np.eye(6).tolist()
-    piece = divide_and_conquer.Piece(eye, np.zeros((6, 6)).tolist(), eye, [0.0] * 6, [0.0] * 6)
-    joint = divide_and_conquer.Joint([[1.0]] + [[0.0]] * 5, [0.0] * 6, [0.0], (0.0,))
     for n in (1, 2, 5, 16, 33):
-        assert depth(divide_and_conquer.assemble([piece] * (n + 1), [joint] * n)) == math.ceil(math.log2(n + 1))
+        s = State(n, n, ("revolute",), branching=0.0)
+        whole = divide_and_conquer.assembled(s.tree, s.q, s.v, s.x)
+        assert depth(whole) == math.ceil(math.log2(n + 1))
+        assert not whole.b
 
 
 def test_featherstone_as_printed_is_wrong() -> None:

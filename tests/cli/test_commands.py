@@ -3,11 +3,14 @@
 import json
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import samples
+from linkwise.cli.arguments import BUILT_IN
 from linkwise.sim.trajectory import Trajectory
 
 
@@ -260,3 +263,33 @@ def test_controls_that_do_not_fit(run, tmp_path, u):
     (tmp_path / "bars.xml").write_text(MJCF)
     status, _, err = run(f"simulate bars.xml --u {u} --duration 0.01")
     assert (status == 0) == (u == "1"), err
+
+
+# The first minutes.
+@pytest.mark.parametrize("words", ["", " --model seven_joint_arm"])
+def test_a_first_script_runs(ok, words):
+    assert "python arm.py" in ok(f"new arm.py{words}")
+    done = subprocess.run([sys.executable, "arm.py"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "to hold it up" in done.stdout and "ends at" in done.stdout
+
+
+def test_a_first_script_overwrites_nothing(run, tmp_path):
+    (tmp_path / "mine.py").write_text("precious")
+    status, _, err = run("new mine.py")
+    assert status == 2 and "there already" in err
+    assert (tmp_path / "mine.py").read_text() == "precious"
+    assert run("new arm.txt")[0] == 2
+    status, _, err = run("new arm.py --model nothing")
+    assert status == 2 and "humanoid" in err
+    assert not (tmp_path / "arm.py").exists()
+
+
+def test_models_are_listed_and_found_by_name(ok):
+    assert set(BUILT_IN) == set(samples.__all__) - {"squeezer_forces"}
+    out = ok("models")
+    assert all(f"\n{name} " in out for name in BUILT_IN)
+    found = {each["name"]: each for each in json.loads(ok("models --json"))}
+    assert found["humanoid"]["nv"] == 35 and found["quadruped"]["mass"] == pytest.approx(15.4)
+    assert "front_left_knee" in ok("info quadruped")

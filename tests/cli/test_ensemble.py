@@ -148,3 +148,17 @@ def test_a_second_run_overwrites_nothing(study, ok, run):
     assert "nothing is overwritten" in err
     status, _, err = run("ensemble replay study.toml")
     assert "which member?" in err
+
+
+def test_ctrl_c_says_how_to_go_on(study, ok, run, monkeypatch):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    study()
+    with monkeypatch.context() as patched:
+        patched.setattr("linkwise.studies.running.drive", press)
+        status, _, err = run("ensemble run study.toml")
+    assert status == 130
+    assert err.count("\n") == 1
+    assert "interrupted after 0 of 40 members" in err and err.rstrip().endswith("linkwise ensemble resume study.toml")
+    assert "40" in ok("ensemble resume study.toml")

@@ -129,7 +129,7 @@ def test_the_start_is_said_in_one_line(folder, capsys):
     assert main(["simulate", "panda.urdf", "--duration", "0.02", "-o", "motion.csv"]) == 0
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
-    assert "start: nearest to zero within the limits, panda_joint4 = -0.0698" in captured.err
+    assert "start: panda_joint4 = -0.0698" in captured.err
     assert main(["simulate", "panda.urdf", "--q0", "neutral", "--duration", "0.02", "-o", "motion.csv"]) == 2
     assert "--limits ignore" in capsys.readouterr().err
     words = ["--q0", "neutral", "--limits", "ignore", "--duration", "0.02", "-o", "motion.csv"]
@@ -138,18 +138,25 @@ def test_the_start_is_said_in_one_line(folder, capsys):
 
 def test_all_robots_have_a_start():
     """None of the files is beyond its limits at the start that the command line chooses."""
-    from linkwise.sim.limits import nearest_within
-
     beyond = []
     for file in robot_files(".urdf")[::4]:
         try:
             model = lw.load(file)
         except lw.LinkwiseError:
             continue
-        q = nearest_within(model, model.neutral())
+        q = model.start
         if model.nv and not ((q >= model.limits.lower - 1e-12) & (q <= model.limits.upper + 1e-12)).all():
             beyond.append(file.name)
     assert not beyond
+
+
+def test_a_short_table_of_forces_says_that_it_is_held(folder, capsys):
+    Path("push.csv").write_text("t,joint1,joint2,joint3\n0,1,0,0\n0.1,2,0,0\n")
+    assert main(["simulate", "planar_arm", "--tau", "push.csv", "--duration", "0.3", "-o", "m.npz"]) == 0
+    assert "push.csv is from 0 s to 0.1 s" in capsys.readouterr().err
+    assert lw.Trajectory.load("m.npz").tau[-1, 0] == 2.0
+    assert main(["simulate", "planar_arm", "--tau", "push.csv", "--duration", "0.1", "-o", "m.npz"]) == 0
+    assert "push.csv" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["linear", "held", "cubic"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 import linkwise as lw
 from linkwise import samples
-from tests.closures.mechanisms import BETWEEN, EagerModel, T, closed_tree
+from tests.closures.mechanisms import BETWEEN, Array, EagerModel, T, closed_tree
 
 
 @pytest.mark.parametrize("kind", BETWEEN)
@@ -54,6 +57,126 @@ def test_a_guess_without_a_way_out_is_left() -> None:
     model = EagerModel.of(b.build())
     q = model.assemble([0.0, 0.0])
     assert np.abs(model.closure_error(q)).max() <= 1e-12
+
+
+# Starts by the hundred, against an independent trust region on the same residuals.
+def leg() -> lw.Model:
+    """A leg whose knee and ankle are moved by rods from the hip: two loops that share the thigh, after Digit's."""
+    hinge = lw.Revolute((0, 1, 0))
+    b = lw.ModelBuilder("leg")
+
+    def rod(name: str, parent: str, x: float, z: float, length: float, joint: lw.Joint = hinge) -> None:
+        place = lw.transform(xyz=(x, 0, z))
+        b.add_body(name, parent, joint, place, mass=1.0, com=(0, 0, -length / 2), inertia=0.1 * np.eye(3))
+
+    rod("thigh", "world", 0.0, 0.0, 0.4)
+    rod("shin", "thigh", 0.0, -0.4, 0.4)
+    rod("foot", "shin", 0.0, -0.4, 0.1)
+    rod("knee_crank", "thigh", 0.0, -0.05, 0.08)
+    rod("knee_rod", "knee_crank", -0.08, 0.0, 0.35)
+    rod("ankle_crank", "shin", 0.0, -0.05, 0.06)
+    rod("ankle_rod", "ankle_crank", 0.06, 0.0, 0.35, lw.Spherical())
+    b.add_closure(
+        "knee", "knee_rod", lw.transform(xyz=(0, 0, -0.35)), "shin", lw.transform(xyz=(-0.08, 0, 0)), joint=hinge
+    )
+    end, heel = lw.transform(xyz=(0, 0, -0.35)), lw.transform(xyz=(0.06, 0, 0))
+    b.add_closure("ankle", "ankle_rod", end, "foot", heel, joint=lw.Spherical())
+    return b.build()
+
+
+def by_scipy(model: lw.Model, start: Array) -> Array:
+    """What SciPy's trust region leaves open, from a start, in the tangent space there."""
+    found = least_squares(
+        lambda d: model.closure_error(model.integrate(start, d)), np.zeros(model.nv), xtol=1e-15, ftol=1e-15, gtol=1e-15
+    )
+    return np.asarray(found.fun)
+
+
+@pytest.mark.parametrize("make", [lambda: samples.four_bar(3), samples.stewart_platform, leg, samples.bricard])
+def test_starts_near_and_far_are_closed_as_often_as_by_scipy(make: Any) -> None:
+    model = make()
+    rng = np.random.default_rng(2)
+    near = model.integrate(model.neutral(), rng.uniform(-0.25, 0.25, (200, model.nv)))
+    q = model.assemble(near)
+    assert np.abs(model.closure_error(q)).max() <= 1e-12
+    frames_meet(model, q)
+    for start in near[:5]:
+        assert np.abs(by_scipy(model, start)).max() < 1e-7
+    far = model.integrate(model.neutral(), rng.uniform(-1.5, 1.5, (40, model.nv)))
+    assert np.abs(model.closure_error(model.assemble(far))).max() <= 1e-12  # or it raises
+
+
+def frames_meet(model: lw.Model, q: Array) -> None:
+    """By poses alone: the origins that closures hold together are at one place, and so is what else hinges share."""
+    for closure in model.closures:
+        ends = []
+        for body, placement in ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b)):
+            on = np.eye(4) if body < 0 else model.poses(q)[..., body, :, :]
+            ends.append(np.broadcast_to(on @ np.array(placement), (*q.shape[:-1], 4, 4)))
+        np.testing.assert_allclose(ends[0][..., :3, 3], ends[1][..., :3, 3], atol=1e-11)
+        axis = getattr(closure.type.joint, "axis", None)
+        if axis is not None:
+            axes = [end[..., :3, :3] @ np.array(axis) for end in ends]
+            np.testing.assert_allclose(*axes, atol=1e-11)
+
+
+@pytest.mark.filterwarnings("ignore:closure .* removes the last freedom")
+def test_limits_are_bounds_and_a_way_out_is_told() -> None:
+    b = lw.ModelBuilder("two ways to bend")
+    for k, limits in ((1, None), (2, lw.JointLimits(0.0, 2.5))):
+        place, parent = lw.transform(xyz=(1.0 if k == 2 else 0.0, 0.0, 0.0)), "world" if k == 1 else "rod1"
+        b.add_body(f"rod{k}", parent, lw.Revolute((0, 1, 0)), place, joint_name=f"j{k}", mass=1.0, limits=limits)
+    b.add_closure(
+        "tip", "rod2", lw.transform(xyz=(1, 0, 0)), "world", lw.transform(xyz=(1.2, 0, 0.3)), joint=lw.Spherical()
+    )
+    model = b.build()
+    bent = model.assemble([0.4, -1.5], limits="ignore")  # the nearer of the two
+    assert bent[1] < -0.5
+    q = model.assemble([0.4, -1.5])
+    np.testing.assert_allclose(q[1], -bent[1], atol=1e-12)
+    narrow = lw.ModelBuilder("too narrow")
+    for k, limits in ((1, None), (2, lw.JointLimits(0.0, 0.5))):
+        place, parent = lw.transform(xyz=(1.0 if k == 2 else 0.0, 0.0, 0.0)), "world" if k == 1 else "rod1"
+        narrow.add_body(f"rod{k}", parent, lw.Revolute((0, 1, 0)), place, joint_name=f"j{k}", mass=1.0, limits=limits)
+    end = lw.transform(xyz=(1.2, 0, 0.3))
+    narrow.add_closure("tip", "rod2", lw.transform(xyz=(1, 0, 0)), "world", end, joint=lw.Spherical())
+    with pytest.raises(lw.errors.ClosureError, match=r"'tip' cannot be closed within the joint limits[\s\S]*'j2' at"):
+        narrow.build().assemble([0.0, 0.2])
+
+
+def test_locked_and_prescribed_joints_stay() -> None:
+    model = EagerModel.of(samples.four_bar(1))
+    first = model.joints[0].name
+    q = model.assemble([0.7, 0.2, -0.1], locked=[first])
+    assert q[0] == 0.7
+    assert np.abs(model.closure_error(q)).max() <= 1e-12
+    driven = model.with_coupling("drive", lw.closures.Prescribed(first, lambda t: 0.5 + t))
+    for t in (0.0, 0.4):
+        q = driven.assemble([0.0, 0.3, 0.0], t=t)
+        np.testing.assert_allclose(q[0], 0.5 + t, rtol=1e-15)
+    with pytest.raises(lw.errors.UnknownNameError, match="no_joint"):
+        model.assemble(model.neutral(), locked=["no_joint"])
+    with pytest.raises(lw.InputError, match="limits cannot be treated so"):
+        model.assemble(model.neutral(), limits="perhaps")
+
+
+def test_the_message_tells_a_loop_that_never_closes_from_loops_that_do_not_go_together() -> None:
+    """Two hinges of one body at places further apart than the body is long: each closes, both do not."""
+    b = lw.ModelBuilder("rods")
+    b.add_body("slide", "world", lw.Prismatic((1, 0, 0)), mass=1.0)
+    b.add_body("rod", "slide", lw.Revolute((0, 1, 0)), mass=1.0, com=(0.5, 0, 0), inertia=np.eye(3))
+    for name, x in (("near", 1.0), ("far", 1.5)):
+        end = lw.transform(xyz=(x, 0, 0.4))
+        b.add_closure(name, "rod", lw.transform(xyz=(0.5 * x, 0, 0)), "world", end, joint=lw.Spherical())
+    model = b.build()
+    with pytest.raises(
+        lw.errors.ClosureError, match=r"'(near|far)' cannot be closed from this guess together with the others"
+    ):
+        model.assemble(model.neutral())
+    aside = model.with_closure("aside", "rod", None, "world", lw.transform(xyz=(0, 0.02, 0)), joint=lw.Spherical())
+    with pytest.raises(lw.errors.ClosureError, match="'aside' cannot be closed, even by itself") as caught:
+        aside.assemble(model.neutral())
+    np.testing.assert_allclose(caught.value.residual, 0.02, rtol=1e-9)
 
 
 def test_what_cannot_close_is_named_with_its_residual() -> None:

@@ -227,7 +227,7 @@ def test_models_without_closures_answer_too() -> None:
 def test_copies_and_pickles_keep_the_solver(model: lw.Model) -> None:
     import pickle
 
-    assert pickle.loads(pickle.dumps(model.with_closure_solver("kkt"))).closure_solver == "kkt"
+    assert pickle.loads(pickle.dumps(model.with_closure_solver("kkt")))._closure_solver == "kkt"
 
 
 @pytest.mark.parametrize("sweeps", ["unrolled", "rolled"])

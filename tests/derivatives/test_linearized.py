@@ -8,6 +8,8 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.linearized_forward import linearized_forward
+from linkwise.algorithms.linearized_inverse import about_a_fixed_point, in_link_frames, linearized_inverse
+from linkwise.algorithms.linearized_recursion import linearize
 from linkwise.algorithms.solver import Articulated, Factored
 from tests.derivatives.differences import eager, exact_jacobian, relative
 from tests.random_trees import ALL, random_state, random_tree
@@ -40,15 +42,53 @@ def test_against_differences(types: tuple[str, ...], n: int, mimic: float) -> No
         assert relative(ours[0], eager(model, function, q, v, x, f_ext=f_ext)) < 1e-10
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_both_ways_of_solving_agree(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_all_ways_agree(seed: int) -> None:
+    """Recursions alone, articulated bodies column by column, and factors of 𝓜; columns that walk, and about a point."""
     rng = np.random.default_rng(seed)
-    model = random_tree(rng, 7)
-    q, v, tau = (x.tolist() for x in random_state(model, rng))
+    model = random_tree(rng, 9)
+    q, v, x = (x.tolist() for x in random_state(model, rng))
     tree = Trees(model).fast
-    a, b = (linearized_forward(tree, q, v, tau, solver=way(tree, q)) for way in (Articulated, Factored))
-    for x, y in zip(a, b, strict=True):
-        assert relative(x, np.array(y, float)) < 1e-9
+    f_ext = Trees(model).link_forces(rng.normal(size=6 * len(model.bodies)).tolist(), tree)
+    recursion = linearize(tree, q, v, x, f_ext)
+    for way in (Articulated, Factored):
+        for a, b in zip(recursion, linearized_forward(tree, q, v, x, f_ext, solver=way(tree, q)), strict=True):
+            assert relative(a, np.array(b, float)) < 1e-9
+    walked, referred = (
+        linearized_inverse(tree, q, v, x, f_ext, way=way) for way in (in_link_frames, about_a_fixed_point)
+    )
+    for a, b in zip(walked, referred, strict=True):
+        assert relative(a, np.array(b, float)) < 1e-10
+
+
+def test_far_away_and_fast() -> None:
+    """Neither place nor speed of a floating base costs digits: the joints' own numbers stay what they are."""
+    rng = np.random.default_rng(8)
+    builder = lw.ModelBuilder("floating")
+    for k in range(8):
+        builder.add_body(
+            f"b{k}",
+            parent=f"b{k - 1}" if k else "world",
+            joint=lw.Revolute(axis=rng.normal(size=3)) if k else lw.Free(),
+            placement=lw.transform(xyz=rng.normal(size=3)),
+            mass=1.0,
+            com=rng.normal(size=3),
+            inertia=np.diag([2.0, 3.0, 4.0]),
+        )
+    model = builder.build()
+    q, v, tau = random_state(model, rng)
+    tree = Trees(model).fast
+
+    def at(place: float, speed: float) -> list[np.ndarray]:
+        there, moving = q.copy(), v.copy()
+        there[:3] += place
+        moving[3:6] += speed
+        found = linearize(tree, there.tolist(), moving.tolist(), tau.tolist())
+        return [np.array(x, float)[..., 6:][6:] if np.ndim(x) == 2 else np.array(x, float)[6:] for x in found]
+
+    here = at(0.0, 0.0)
+    for a, b in zip(here * 2, at(1e7, 0.0) + at(0.0, 1e5), strict=True):
+        assert relative(a, b) < 1e-9
 
 
 def test_relations() -> None:

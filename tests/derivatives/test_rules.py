@@ -14,7 +14,7 @@ from linkwise.trace.interpreter import interpret
 from linkwise.trace.ops import OPS
 from linkwise.trace.reverse import cotangents
 
-REAL = [op for op in OPS.values() if op.result == "R"]
+REAL = [op for op in OPS.values() if op.result == "R" and op.name != "hold"]  # what is held has no derivative
 POINTS = (-1.3, -0.4, 0.7, 2.1)
 POSITIVE = ("sqrt", "log")
 
@@ -53,6 +53,13 @@ def test_rule_is_the_derivative(op: str) -> None:
             slope = (interpret(program, [ahead])[0][0] - interpret(program, [behind])[0][0]) / (2 * h)
             assert forward.get(k, 0.0) == pytest.approx(slope, rel=1e-7, abs=1e-8)
             assert back[k].get(0, 0.0) == pytest.approx(slope, rel=1e-7, abs=1e-8)
+
+
+def test_what_is_held_has_no_derivative() -> None:
+    program = _program("hold")
+    assert interpret(program, [[1.5]])[0][0] == 1.5
+    assert tangents(program, [[1.5]], [[{0: 1.0}]]) == [[{}]]
+    assert cotangents(program, [[1.5]], [[{0: 1.0}]]) == [[{}]]
 
 
 def test_a_branch_that_is_not_taken_has_no_derivative() -> None:

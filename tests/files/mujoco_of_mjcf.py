@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.files.mjcf import to_mujoco
+from linkwise.model.transmissions import MovingFrames, length
 from linkwise.sim.motion import Motion
 from tests.oracles.eager import Eager, relative_error
 
@@ -47,16 +48,10 @@ class Beside:
         if not passive:
             flags |= int(off.mjDSBL_SPRING | off.mjDSBL_DAMPER)
         self.m.opt.disableflags = flags
-        density, viscosity, wind = self.m.opt.density, self.m.opt.viscosity, self.m.opt.wind.copy()
-        gravcomp = self.m.body_gravcomp.copy()
-        self.m.opt.density = self.m.opt.viscosity = 0.0
-        self.m.body_gravcomp[:] = 0.0
         data = mujoco.MjData(self.m)
         data.qpos[:], data.qvel[:] = to_mujoco(self.model, q, v)
         mujoco.mj_forward(self.m, data)
-        self.m.opt.disableflags, self.m.opt.density, self.m.opt.viscosity = keep, density, viscosity
-        self.m.opt.wind[:] = wind
-        self.m.body_gravcomp[:] = gravcomp
+        self.m.opt.disableflags = keep
         return data
 
     def T(self, q: Array) -> Array:
@@ -115,7 +110,7 @@ class Errors(NamedTuple):
     inverse_dynamics: float
     forward_dynamics: float
     driven: float
-    """Accelerations with armature, damping, springs and actuators."""
+    """Accelerations with armature, damping, springs, fluid, compensation of gravity, tendons, muscles and actuators."""
 
 
 def errors(beside: Beside, rng: np.random.Generator, states: int = 3) -> Errors:
@@ -144,7 +139,7 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
     """With everything that acts, but limits and dry friction, which MuJoCo has among its constraints."""
     m = beside.m
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
-    tau = np.array(motion.joint_losses(q, v, ()), float)
+    tau = np.array(motion.joint_losses(q, v, (), ()), float)
     outside = motion.body_forces(0.0, q, v, (), ())
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     data = beside.at(q, v, passive=True)
@@ -161,7 +156,7 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
             data.ctrl[m.actuator_ctrladr[i]] = control
             if actuator.activation is not None:
                 low, high = actuator.activation.range
-                x[state] = np.clip(x[state], low, high)
+                x[state] = np.clip(abs(x[state]) if actuator.muscle else x[state], low, high)
                 data.act[m.actuator_actadr[i]] = x[state]
                 state += 1
         active = np.array(drives.force(0.0, q, v, x, ()), float)
@@ -169,8 +164,6 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
         for body, wrench in (drives.wrench(0.0, q, v, x, ()) or {}).items():
             f_ext[model.bodies[body].index] += np.array(wrench, float)
     # MuJoCo's forces of these actuators, without those that we leave out.
-    fluid = m.opt.density, m.opt.viscosity
-    m.opt.density = m.opt.viscosity = 0.0
     mujoco.mj_fwdActuation(m, data)
     moment = np.zeros((m.nout, m.nv))
     mujoco.mju_sparse2dense(moment, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
@@ -179,7 +172,8 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
     limited = np.flatnonzero(m.jnt_actfrclimited)
     for joint in limited:
         driven[m.jnt_dofadr[joint]] = np.clip(driven[m.jnt_dofadr[joint]], *m.jnt_actfrcrange[joint])
-    m.opt.density, m.opt.viscosity = fluid
+    by_drives = m.jnt_actgravcomp[m.dof_jntid].astype(bool)  # compensation that is not among the passive forces
+    driven[by_drives] += data.qfrc_gravcomp[by_drives]
     T = beside.T(q)
     theirs = beside.acceleration(q, v, np.linalg.inv(T).T @ driven, data=data)
     return _relative(model.forward_dynamics(q, v, tau, f_ext), theirs)
@@ -217,8 +211,8 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
         )
         own = {
             "EQUALITY": bool(model.closures),
-            "FRICTION": any(any(joint.friction) for joint in model.joints),
-            "LIMIT": bool(beyond.any()),
+            "FRICTION": any(any(joint.friction) for joint in model.joints) or any(s.friction for s in model.springs),
+            "LIMIT": bool(beyond.any()) or bool(beyond_tendons(model, q)),
         }
         if there != {kind for kind, acts in own.items() if acts}:
             return f"constraints there: {there}; here: {own}"
@@ -232,12 +226,20 @@ def motion_problem(model: lw.Model, text: str, rng: np.random.Generator, states:
 
 def _all_acting(model: lw.Model, trees: Trees, q: Array, v: Array, u: dict[str, float], rules: lw.JointRules) -> Array:
     """V̇ with losses, springs and drives."""
-    tau = np.array(Motion(model, (), rules, 0).joint_losses(q, v, ()), float)
+    motion = Motion(model, (), rules, 0)
+    tau = np.array(motion.joint_losses(q, v, (), ()), float)
     if model.actuators:
         drives = lw.Drives(model, [u[actuator.name] for actuator in model.actuators])
         tau = tau + np.array(drives.force(0.0, q, v, (), ()), float)
-    found: Array = Eager(model, trees=trees).forward_dynamics(q, v, tau)
+    f_ext = motion.body_forces(0.0, q, v, (), ())
+    found: Array = Eager(model, trees=trees).forward_dynamics(q, v, tau, f_ext=f_ext)
     return found
+
+
+def beyond_tendons(model: lw.Model, q: Array) -> list[str]:
+    """The names of the tendons that are beyond their limits."""
+    lengths = {s.name: float(length(MovingFrames(model, q), s.transmission)) for s in model.springs}
+    return [s.name for s in model.springs if not s.limits[0] <= lengths[s.name] <= s.limits[1]]
 
 
 def _relative(ours: Array, theirs: Array) -> float:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.files.check import check_file
 from linkwise.files.mjcf import from_mujoco, to_mujoco
-from linkwise.model.transmissions import length, speed, wrenches
+from linkwise.model.transmissions import MovingFrames, length, speed, wrenches
 from tests.files.mujoco_of_mjcf import Beside, driven, errors, mujoco, random_state
 
 EVERYTHING = """
@@ -97,6 +98,11 @@ EVERYTHING = """
 """
 
 
+def left_out(caught: Any) -> str:
+    """What warnings say was left out of a file."""
+    return "; ".join(left for each in caught for left in each.message.left_out)
+
+
 @pytest.fixture(scope="module")
 def everything() -> tuple[lw.Model, Beside]:
     model = lw.loads(EVERYTHING)
@@ -143,10 +149,11 @@ def test_a_tendon_through_sites_that_coincide(way: tuple[str, ...], q: tuple[flo
     v = np.array([0.5, -0.8])
     data = beside.at(np.array(q), v)
     transmission = model.springs["cord"].transmission
-    assert float(length(model, transmission, q)) == pytest.approx(data.ten_length[0], rel=1e-12, abs=1e-17)
-    assert float(speed(model, transmission, q, v)) == pytest.approx(data.ten_velocity[0], rel=1e-9, abs=1e-15)
+    places = MovingFrames(model, q, v)
+    assert float(length(places, transmission)) == pytest.approx(data.ten_length[0], rel=1e-12, abs=1e-17)
+    assert float(speed(places, transmission)) == pytest.approx(data.ten_velocity[0], rel=1e-9, abs=1e-15)
     row = np.zeros(model.nv)
-    for body, wrench in wrenches(model, transmission, q).items():
+    for body, wrench in wrenches(places, transmission).items():
         J, R = model.jacobian(q, body), model.pose(q, body)[:3, :3]
         row += J.T @ np.concatenate([R @ np.array(wrench[:3], float), R @ np.array(wrench[3:], float)])
     theirs = np.zeros((1, model.nv))
@@ -278,8 +285,9 @@ LOOPS = """
 
 def test_loops_have_mujocos_rows() -> None:
     """Each closure spans the same space of forces as MuJoCo's rows, and is closed where they are."""
-    with pytest.warns(lw.errors.ModelWarning, match="'later', which is not active"):
+    with pytest.warns(lw.errors.ModelWarning) as caught:
         model = lw.loads(LOOPS)
+    assert "'later', which is not active" in left_out(caught)
     kinds = {closure.name: closure.type.kind for closure in model.closures}
     assert kinds == {
         "pin": "Spherical", "glue": "Fixed", "hang": "Spherical", "sites": "Spherical",
@@ -346,19 +354,30 @@ def test_locked_joints() -> None:
         assert np.allclose(tau[joint.v_slice], tau_whole[whole.joints[joint.name].v_slice], atol=1e-13)
 
 
-def test_what_has_no_counterpart_is_said_once() -> None:
+def test_what_has_no_counterpart_is_said_once_and_listed(tmp_path: Path) -> None:
     text = """<mujoco><option density="1.2"/><worldbody><body name="b" gravcomp="1"><joint name="j" stiffness="1 2"/>
     <geom size="1"/><site name="s"/></body><body name="m" mocap="true"/></worldbody>
     <actuator><muscle name="biceps" joint="j" lengthrange="0 1"/><adhesion name="gecko" body="b" ctrlrange="0 1"/>
     </actuator>
-    <sensor><touch name="skin" site="s"/></sensor><contact><exclude body1="b" body2="m"/></contact></mujoco>"""
+    <sensor><touch name="skin" site="s"/></sensor><contact><pair geom1="g" geom2="h"/></contact></mujoco>"""
     with pytest.warns(lw.errors.ModelWarning) as caught:
         model = lw.loads(text)
     (warning,) = caught
-    for word in ("'biceps' (muscle)", "'gecko' (adhesion", "touch ('skin')", "fluid", "gravity compensation of 'b'",
-                 "mocap: 'm'", "not linear", "contact excludes"):  # fmt: skip
-        assert word in str(warning.message)
-    assert model.actuators == ()
+    assert isinstance(warning.message, lw.errors.ModelWarning)
+    for word in ("'gecko' (adhesion", "touch ('skin')", "mocap: 'm'", "not linear", "contact pairs"):
+        assert word in "; ".join(warning.message.left_out)
+    said = "<string>: 5 things are left out; the left_out of this warning lists them"
+    assert str(warning.message) == said
+    assert [actuator.name for actuator in model.actuators] == ["biceps"]
+    (tmp_path / "two words.xml").write_text(text)
+    with pytest.warns(
+        lw.errors.ModelWarning, match=r"^\S.*: 5 things are left out; `linkwise check .*two words.xml` lists them$"
+    ):
+        lw.load(tmp_path / "two words.xml")
+    problems = check_file(tmp_path / "two words.xml")
+    listed = [each.what.removeprefix("left out: ") for each in problems if each.what.startswith("left out: ")]
+    assert sorted(listed) == sorted(warning.message.left_out)
+    assert [each.line for each in problems if "'gecko'" in each.what] == [3]
 
 
 @pytest.mark.parametrize(
@@ -418,8 +437,24 @@ def test_options_of_the_file_count() -> None:
     assert not model.joint_constants.damping.any()
     assert model.springs == ()
     assert not np.isfinite(model.actuators["m_hip"].control_range).any()
-    with pytest.warns(lw.errors.ModelWarning, match="a group that is switched off"):
+    with pytest.warns(lw.errors.ModelWarning) as caught:
         assert lw.loads(EVERYTHING.replace("<option ", '<option actuatorgroupdisable="0" ')).actuators == ()
+    assert "a group that is switched off" in left_out(caught)
+
+
+def test_meshes_are_found_beside_the_file_that_names_them(tmp_path: Any) -> None:
+    for folder in ("assets/parts", "assets/geometry"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "assets" / "geometry" / "t.stl").write_bytes(_tetrahedron())
+    part = '<mujocoinclude><mesh name="t" file="../geometry/t.stl"/></mujocoinclude>'
+    (tmp_path / "assets" / "parts" / "meshes.xml").write_text(part)
+    main = tmp_path / "m.xml"
+    main.write_text(
+        '<mujoco><asset><include file="assets/parts/meshes.xml"/></asset>'
+        '<worldbody><body><joint/><geom type="mesh" mesh="t"/></body></worldbody></mujoco>'
+    )
+    theirs = mujoco.MjModel.from_xml_path(str(main))
+    assert lw.load(main).bodies[0].mass == pytest.approx(float(theirs.body_mass[1]), rel=1e-12)
 
 
 def test_files_are_read_from_the_given_folders_only(tmp_path: Any) -> None:

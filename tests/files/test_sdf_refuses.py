@@ -112,10 +112,13 @@ def test_a_chain_of_a_thousand_links() -> None:
     assert lw.loads(sdf(*links, *joints[::-1])).nv == 1000
 
 
-def test_a_spring_on_a_closing_joint_is_not_lost_in_silence() -> None:
+def test_a_spring_on_a_closing_joint_is_kept_and_following_is_not_lost_in_silence() -> None:
     spring = "<axis><xyz>0 0 1</xyz><dynamics><spring_stiffness>5</spring_stiffness></dynamics></axis>"
     text = sdf(link("a"), link("b"), joint("i", "revolute", "a", "b"), joint("j", "revolute", "b", "a", spring))
-    with pytest.warns(lw.errors.ModelWarning, match=r"joint 'j' closes a loop.*\n.*stiffness"):
+    assert lw.loads(text).closures["j"].stiffness == (5.0,)
+    follows = '<axis><xyz>0 0 1</xyz><mimic joint="i"><multiplier>2</multiplier></mimic></axis>'
+    text = sdf(link("a"), link("b"), joint("i", "revolute", "a", "b"), joint("j", "revolute", "b", "a", follows))
+    with pytest.warns(lw.errors.ModelWarning, match=r"joint 'j' closes a loop.*\n.*mimic"):
         lw.loads(text)
 
 

@@ -1,4 +1,4 @@
-"""Readers of OP4, DMIG, .mtx and .npz: files that other programs wrote, and broken files."""
+"""Readers of OP2, OP4, DMIG, .mtx and .npz: files that other programs wrote, and broken files."""
 
 import contextlib
 import io
@@ -16,6 +16,7 @@ from linkwise.errors import LinkwiseError, MissingExtraError, ModelFileError
 from linkwise.flexible import FlexibleBody
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.bulk import read_bulk
+from linkwise.flexible.files.op2 import read_op2
 from linkwise.flexible.files.op4 import read_op4
 from tests.flexible import textbook
 
@@ -29,6 +30,61 @@ GRIDS = {10 * (k + 1): tuple(position) for k, position in enumerate(NODES)}
 
 def reference():
     return FlexibleBody.from_arrays(NODES, M, K, root=0, keep=[2], modes=4)
+
+
+# ---------------------------------------------------------------------------------------------------------------- OP2
+def op2_file(matrices, order="<", integer=4, mtype=2):
+    """An OUTPUT2 file as Nastran writes it: keys and records, each with its length on both sides."""
+    word = {4: "i", 8: "q"}[integer]
+
+    def record(body):
+        size = struct.pack(order + "i", len(body))
+        return size + body + size
+
+    def key(*values):
+        return b"".join(record(struct.pack(order + word, value)) for value in values)
+
+    def name(text):
+        return record(text.ljust(2 * integer).encode())
+
+    made = key(3) + record(struct.pack(f"{order}3{word}", 11, 16, 26))
+    made += key(7) + record(b"NASTRAN FORT TAPE ID CODE - ".ljust(7 * integer)) + key(2) + name("XXXXXXXX") + key(-1, 0)
+    for k, (title, matrix) in enumerate(matrices.items()):
+        rows, columns = matrix.shape
+        trailer = struct.pack(f"{order}7{word}", 101 + k, columns, rows, 6, mtype, rows, 10000)
+        made += key(2) + name(title) + key(-1, 7) + record(trailer) + key(-2, 1, 0, 2) + name(title) + key(-3, 1, 1)
+        for j in range(columns):
+            (filled,) = np.nonzero(matrix[:, j])
+            if len(filled):
+                first, last = filled[0], filled[-1] + 1
+                numbers = matrix[first:last, j].astype(f"{order}{'f8' if mtype == 2 else 'f4'}").tobytes()
+                words = len(numbers) // integer + 1
+                made += key(words) + record(struct.pack(order + word, first + 1) + numbers)
+            made += key(-(4 + j), 1, 1 if j + 1 < columns else 0)
+        made += key(0)
+    return made + key(0)
+
+
+@pytest.mark.parametrize("integer", [4, 8])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_output2_files(tmp_path, order, integer):
+    path = tmp_path / "beam.op2"
+    path.write_bytes(op2_file({"A": A, "MGG": M, "KGG": K}, order, integer))
+    found = read_op2(path, path.read_bytes())
+    assert list(found) == ["A", "MGG", "KGG"]
+    for name, expected in (("A", A), ("MGG", M), ("KGG", K)):
+        np.testing.assert_array_equal(found[name].toarray(), expected)
+    body = FlexibleBody.from_nastran(path, bulk=DATA / "grids.bdf", root=10, keep=[30], modes=4)
+    np.testing.assert_allclose(body.frequencies, reference().frequencies, rtol=1e-12)
+
+
+def test_damaged_output2_files_are_refused(tmp_path):
+    path, whole = tmp_path / "beam.op2", op2_file({"KGG": K, "MGG": M})
+    rng = np.random.default_rng(0)
+    for cut in rng.integers(8, len(whole) - 4, 20):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ModelFileError):
+            FlexibleBody.from_nastran(path, bulk=DATA / "grids.bdf", root=10, keep=[30], modes=4)
 
 
 # ---------------------------------------------------------------------------------------------------------------- OP4

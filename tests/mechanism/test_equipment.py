@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_refused(add: Any, message: str) -> None:
         (lambda: lw.equipment.Actuator("m", "a"), "no transmission"),  # type: ignore[arg-type]
         (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), gain=(1, 2)), "wrong length"),  # type: ignore[arg-type]
         (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), force_range=(1, -1)), "no room"),
-        (lambda: lw.equipment.Activation("muscle"), "integrator"),  # type: ignore[arg-type]
+        (lambda: lw.equipment.Activation("thyristor"), "integrator"),  # type: ignore[arg-type]
         (lambda: lw.equipment.Activation("filter", 0.0), "time constant"),
         (lambda: lw.equipment.Sensor("s", "nose", "hull"), "no kind of sensor"),
         (lambda: lw.equipment.Sensor("s", "gyroscope"), "fixed to nothing"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from linkwise.operators.atoms import WrittenOut
 from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Sum, Transposed, product
 from tests.random_trees import random_state, random_tree
@@ -14,7 +15,7 @@ def tree_and_operators(seed, n, *, armature=0.0, batch=(), **how):
     rng = np.random.default_rng(seed)
     model = random_tree(rng, n, armature=armature, **how)
     q, v, vdot = random_state(model, rng, batch)
-    return model, model.operators(q, v), (q, v, vdot)
+    return model, model.operators(q, v, vdot), (q, v, vdot)
 
 
 def eagerly(function, *arrays):
@@ -39,9 +40,20 @@ def summands(op: Operator, x) -> list:
     """The operator applied with, for each sum in it, one term alone: what cancels in the sums counts too."""
     values = [x]
     for factor in reversed(getattr(op, "factors", (op,))):
-        values = [term @ y for y in values for term in terms(factor)]
-        values = sorted(values, key=largest)[-6:]
+        sizes = [added_up(factor, y) for y in values]
+        parts = terms(factor)
+        values = [z for y in values for p in parts for z in ([p @ y] if parts == [factor] else summands(p, y))]
+        values = sorted([*values, *(size for size in sizes if size is not None)], key=largest)[-6:]
     return values
+
+
+def added_up(factor: Operator, y):
+    """|X| |y| of a matrix X that is written out: V×H* of one hinge is nothing but the rounding of such sums."""
+    bare, adjoint = (factor.operator, True) if isinstance(factor, Transposed) else (factor, False)
+    if not isinstance(bare, WrittenOut):
+        return None
+    size = np.abs(bare.matrix)
+    return (size.swapaxes(-1, -2) if adjoint else size) @ np.abs(y)
 
 
 def terms(factor: Operator) -> list:

@@ -132,8 +132,9 @@ def test_plot(motion, batch):
     figure = motion.plot()
     assert [axis.get_ylabel().split()[0] for axis in figure.axes] == ["q", "v", "τ", "energy"]
     assert len(batch.plot(["q"], joints=["upper_joint"]).axes[0].lines) == 6
-    with pytest.raises(lw.InputError, match="upper_joint"):
-        batch.plot(["q"], joints=["nonsense"])
+    for joints in (["nonsense"], ["upper_joint", "nonsense"]):
+        with pytest.raises(lw.errors.UnknownNameError, match=r"'nonsense'[\s\S]*upper_joint"):
+            batch.plot(["q"], joints=joints)
     matplotlib.pyplot.close("all")
 
 
@@ -171,3 +172,34 @@ def test_a_trajectory_made_by_hand_says_what_it_lacks():
     with pytest.raises(lw.LinkwiseError, match=r"has no vdot[\s\S]*derived="):
         lw.Trajectory(t, q, q, model=arm).at(0.5)
     assert lw.Trajectory(t, q, q, model=arm, derived={"vdot": q}).at(0.5).q.shape == (1, arm.nq)
+
+
+# Without velocities.
+def test_velocities_by_differences_are_of_second_order():
+    """Against a simulation of a body that tumbles on a hinge: quaternions, uneven times, both ends."""
+    b = lw.ModelBuilder("tumbler", gravity=(0, 0, 0))
+    b.add_body("hub", joint=lw.Free(), mass=2.0, inertia=np.diag([0.1, 0.2, 0.25]))
+    b.add_body("flap", "hub", lw.Revolute((0, 1, 0)), mass=1.0, com=(0.3, 0, 0), inertia=0.01 * np.eye(3))
+    model = b.build()
+    errors = []
+    for n in (101, 201):
+        s = np.linspace(0.0, 1.0, n)
+        motion = lw.simulate(
+            model, v0=[1, 2, -1, 0.5, 0, 0, 2], duration=1.0, output_times=s + 0.1 * s * (1 - s), rtol=1e-11
+        )
+        alone = lw.Trajectory(motion.t, motion.q, model=model)
+        errors.append(np.abs(alone.v - motion.v).max())
+    assert errors[0] < 1e-2 and 3.5 < errors[0] / errors[1] < 4.5
+
+
+def test_velocities_without_a_model_are_those_of_numpy():
+    t = np.array([0.0, 0.1, 0.15, 0.4, 0.5])
+    q = np.random.default_rng(3).normal(size=(2, 5, 3))
+    assert np.allclose(lw.Trajectory(t, q).v, np.gradient(q, t, axis=-2, edge_order=2))
+
+
+def test_velocities_keep_to_their_side_of_a_jump():
+    t, q = [0.0, 1.0, 2.0, 2.0, 3.0, 4.0], [[0.0], [1.0], [2.0], [5.0], [4.0], [3.0]]
+    assert np.allclose(lw.Trajectory(t, q).v[:, 0], [1, 1, 1, -1, -1, -1])
+    with pytest.raises(lw.InputError, match="differences"):
+        lw.Trajectory([0.0, -1.0], [[0.0], [1.0]])

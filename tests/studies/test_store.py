@@ -115,6 +115,77 @@ def test_a_run_that_is_killed_resumes(tmp_path):
     assert studies.same_bits(after, lw.ensemble(**arguments(members=1600)))
 
 
+# Interrupts, and what is missing.
+INTERRUPTED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import linkwise as lw
+from tests.studies.test_store import arguments
+
+def press(done):
+    if done > 0.3:
+        os.kill(os.getpid(), signal.SIGINT)
+
+lw.ensemble(**arguments(members=400), store=sys.argv[2] if len(sys.argv) > 2 else None, progress=press)
+"""
+
+
+def interrupted(*words):
+    root = str(Path(__file__).parents[2])
+    return subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, root, *words], cwd=root, capture_output=True, text=True, check=False
+    )
+
+
+def test_ctrl_c_ends_in_one_line_that_says_how_to_go_on(tmp_path):
+    store = tmp_path / "s"
+    ended = interrupted(str(store))
+    assert ended.returncode != 0
+    (line,) = ended.stderr.strip().splitlines()
+    done = 8 * len(lw.studies.open(store).store.finished())
+    assert 120 < done < 400
+    assert line.startswith(f"interrupted after {done} of 400 members; they are safe in {str(store)!r}; to go on")
+    assert "seed=3, resume=True" in line
+    after = lw.ensemble(**arguments(members=400), store=store, resume=True)
+    assert studies.same_bits(after, lw.ensemble(**arguments(members=400)))
+
+
+def test_ctrl_c_without_a_store_says_that_nothing_is_kept():
+    (line,) = interrupted().stderr.strip().splitlines()
+    assert line.endswith("of 400 members; nothing is kept without a store")
+
+
+def test_an_interrupt_can_be_caught_as_any(tmp_path, monkeypatch):
+    def press(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("linkwise.studies.running.drive", press)
+    with pytest.raises(KeyboardInterrupt, match="interrupted after 0 of 40 members") as found:
+        lw.ensemble(**arguments(), store=tmp_path / "s")
+    assert found.value.folder == tmp_path / "s"
+
+
+def test_a_missing_extra_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(lw.errors.MissingExtraError, match="zarr") as found:
+        lw.ensemble(**arguments(), store=tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+    assert str(found.value).splitlines()[0].endswith('pip install "linkwise[ensemble]"')
+    monkeypatch.undo()
+    assert lw.ensemble(**arguments(), store=tmp_path / "s").members == 40
+
+
+def test_a_store_whose_making_was_broken_off_is_made_anew(tmp_path):
+    (tmp_path / "s" / "records").mkdir(parents=True)
+    (tmp_path / "s" / "data.zarr").mkdir()
+    assert lw.ensemble(**arguments(), store=tmp_path / "s").members == 40
+    (tmp_path / "other" / "records").mkdir(parents=True)
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    with pytest.raises(lw.InputError, match="not empty"):
+        lw.ensemble(**arguments(), store=tmp_path / "other")
+    assert (tmp_path / "other" / "notes.txt").exists()
+
+
 # Damage.
 def chunk_of(folder, name, number):
     found = [path for path in (folder / "data.zarr" / name).rglob("*") if path.is_file() and path.name != "zarr.json"]

@@ -28,7 +28,7 @@ TABLE = {
     "sqrt": "math.sqrt({})", "sin": "math.sin({})", "cos": "math.cos({})", "atan2": "math.atan2({}, {})",
     "exp": "math.exp({})", "log": "math.log({})", "min": "({0} if {0} < {1} else {1})",
     "max": "({0} if {0} > {1} else {1})", "lt": "{} < {}", "le": "{} <= {}", "eq": "{} == {}", "and": "{} and {}",
-    "or": "{} or {}", "not": "not {}", "select": "{1} if {0} else {2}",
+    "or": "{} or {}", "not": "not {}", "hold": "{}", "select": "{1} if {0} else {2}",
 }
 
 class Tape(list):

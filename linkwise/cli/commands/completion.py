@@ -6,10 +6,11 @@ import argparse
 import sys
 from argparse import Namespace
 
+from linkwise.cli.arguments import BUILT_IN
 from linkwise.cli.parser import make_parser
 from linkwise.errors import require_extra
 
-_MODELS = "planar_arm stanford_arm"
+_MODELS = " ".join(BUILT_IN)
 _MODEL = {
     "bash": "_linkwise_model_or_file",
     "zsh": "_linkwise_model_or_file",

@@ -14,7 +14,7 @@ from linkwise.cli.arguments import load_model
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.studies.results import Results, open_results
-from linkwise.studies.running import run_study
+from linkwise.studies.running import StudyInterrupted, run_study
 from linkwise.studies.study_files import StudyFile, read_study
 
 
@@ -42,10 +42,14 @@ def _load(name: str, how: Mapping[str, Any]) -> Model:
 
 
 def _run(found: StudyFile, options: Namespace) -> None:
-    results = run_study(
-        found.study, store=found.store, resume=options.action == "resume", client=options.client,
-        workers=options.workers, threads=options.threads, batch=found.batch,
-    )  # fmt: skip
+    try:
+        results = run_study(
+            found.study, store=found.store, resume=options.action == "resume", client=options.client,
+            workers=options.workers, threads=options.threads, batch=found.batch,
+        )  # fmt: skip
+    except StudyInterrupted as interrupt:
+        how = f"to go on: linkwise ensemble resume {options.study}"
+        raise StudyInterrupted(interrupt.done, interrupt.members, interrupt.folder, how) from None
     print(results.summary())
     print(f"results are in {found.store}")
 

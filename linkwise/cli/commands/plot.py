@@ -27,10 +27,6 @@ def run(options: Namespace) -> None:
         if quantity not in present:
             raise UnknownNameError(f"quantity in {options.file}", quantity, present)
     joints = None if options.joints is None else options.joints.split(",")
-    for joint in joints or ():
-        known = dict.fromkeys(name for quantity in present for name in table.columns[quantity][0] if name)
-        if joint not in known:
-            raise UnknownNameError(f"joint in {options.file}", joint, known)
     motion = _trajectory(table)
     if options.output is not None:
         draw(motion, options.output, tuple(what), options.file, joints)

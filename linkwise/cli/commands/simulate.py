@@ -18,7 +18,6 @@ from linkwise.errors import InputError, LinkwiseError
 from linkwise.model.model import Model
 from linkwise.sim.actuators import Torque
 from linkwise.sim.drives import Drives
-from linkwise.sim.limits import nearest_within
 from linkwise.sim.simulate import simulate
 
 
@@ -30,7 +29,7 @@ def run(options: Namespace) -> None:
     if not (np.isfinite(options.duration) and options.duration > 0.0):
         raise InputError("--duration is not a time", got=options.duration, allowed="seconds, more than 0")
     model = load_model(options)
-    q0 = _within_limits(model) if options.q0 is None else configuration(model, options.q0, "--q0")
+    q0 = _own_start(model) if options.q0 is None else configuration(model, options.q0, "--q0")
     v0 = per_freedom(model, options.v0, "--v0")
     if model.closures:
         q0 = _assembled(model, q0)
@@ -60,15 +59,14 @@ def run(options: Namespace) -> None:
         )
 
 
-def _within_limits(model: Model) -> FloatArray:
-    """The configuration within the joint limits that is nearest to zero; said in one line if it is another one."""
-    zero = model.neutral()
-    q = nearest_within(model, zero)
+def _own_start(model: Model) -> FloatArray:
+    """The model's own start; said in one line where it is not zero."""
+    zero, q = model.neutral(), model.start
     moved = np.flatnonzero(q != zero)
     if len(moved):
         names = [q_names(model)[k] for k in moved]
         shown = ", ".join(f"{name} = {q[k]:.4g}" for name, k in zip(names[:4], moved, strict=False))
-        print(f"start: nearest to zero within the limits, {shown}{', …' if len(names) > 4 else ''}", file=sys.stderr)
+        print(f"start: {shown}{', …' if len(names) > 4 else ''}", file=sys.stderr)
     return q
 
 
@@ -93,6 +91,12 @@ def _control(model: Model, options: Namespace, q0: FloatArray) -> Any:
         tau = in_order(model, table, "tau", options.tau)
         if tau is None:
             raise InputError(f"{options.tau} has no joint forces", allowed="columns tau:joint")
+        if table.t[-1] < options.duration or table.t[0] > 0.0:
+            print(
+                f"note: {options.tau} is from {table.t[0]:g} s to {table.t[-1]:g} s; before and after, its first and "
+                f"last forces are held, until {options.duration:g} s",
+                file=sys.stderr,
+            )
         return Torque(table.t, tau, options.tau_kind)
     constant = per_freedom(model, options.tau, "--tau")
     return lambda t, q, v, p: constant

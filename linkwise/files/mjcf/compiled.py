@@ -32,7 +32,7 @@ class Compiled:
         model: an ``MjModel``.
         document: what it was made from.
         notes: what MuJoCo warned about.
-        colliding: the numbers of the geoms that collide.
+        colliding: contype and conaffinity of the geoms that collide, by their numbers.
     """
 
     mj: Any
@@ -40,7 +40,7 @@ class Compiled:
     model: Any
     document: Document
     notes: list[str]
-    colliding: frozenset[int]
+    colliding: dict[int, tuple[int, int]]
 
     def __post_init__(self) -> None:
         attached = bool(self.document.parts)  # their lines are of other texts
@@ -140,14 +140,15 @@ def compiled(document: Document) -> Compiled:
             raise _refused(document, str(error)) from None
     _check_finite(document, model)
     notes = [str(each.message) for each in caught]
-    return Compiled(mj, spec, model, document, notes, frozenset(int(geom.id) for geom in colliding))
+    return Compiled(mj, spec, model, document, notes, {int(geom.id): bits for geom, bits in colliding})
 
 
-def _without_contact(spec: Any) -> list[Any]:
+def _without_contact(spec: Any) -> list[tuple[Any, tuple[int, int]]]:
     """Take the geoms out of contact, so that no hulls of meshes are computed; returns those that were in it."""
-    colliding = [geom for geom in spec.geoms if geom.contype or geom.conaffinity]
+    geoms = [geom for geom in spec.geoms if geom.contype or geom.conaffinity]
+    colliding = [(geom, (int(geom.contype), int(geom.conaffinity))) for geom in geoms]
     if not spec.compiler.discardvisual:  # it discards what does not collide
-        for geom in colliding:
+        for geom in geoms:
             geom.contype = geom.conaffinity = 0
     return colliding
 

@@ -2,7 +2,7 @@
 
 MuJoCo's own parser is written in C++ and would open any file that a model names. So it never gets to see a path: files
 are read here, inside the folders that were given, and it is handed bytes under names of our own. What says nothing
-about the mechanics (textures, skins, lights, contact, visual settings) is taken out, which leaves less to go wrong;
+about the mechanics (textures, skins, lights, visual settings) is taken out, which leaves less to go wrong;
 what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by name.
 
 Each element is written on a line of its own, and `Document.where` has the file and line that it came from.
@@ -32,7 +32,7 @@ _LARGEST_COUNT = 1000.0
 _LARGEST_NUMBER = 1e30
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
 
-_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light", "contact", "lengthrange"}
+_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light"}
 """Says nothing about the mechanics. Each is left out with everything inside."""
 _REFUSED = {
     "plugin": "plugins run code of their own, and are not supported",
@@ -115,7 +115,9 @@ class _Writer:
         self.lines: list[str] = []
         self.where: list[Spot] = []
         self.seen: set[Path] = set()
-        self.late: list[tuple[int, Element, str]] = []  # lines with meshes: their folder is known at the end
+        self.late: list[
+            tuple[int, Element, str, Path | None]
+        ] = []  # lines with meshes: their folder is known at the end
         self.folder, self.strip = "", False
         self.elements = self.attached = self.largest_part = self.copied = self.including = 0
 
@@ -123,8 +125,8 @@ class _Writer:
         self.element(self.root, self.file, None, 0, 1)
         self.elements += self.attached * self.largest_part
         self.check_count(self.root, self.file)
-        for line, element, file in self.late:
-            attributes = element.attributes | {"file": self.reader.mesh(element, file, self.folder, self.strip)}
+        for line, element, file, home in self.late:
+            attributes = element.attributes | {"file": self.reader.mesh(element, file, home, self.folder, self.strip)}
             if "name" not in attributes:
                 attributes["name"] = Path(element.attributes["file"].replace("\\", "/")).stem
             self.lines[line] = _tag(element.tag, attributes)
@@ -146,9 +148,9 @@ class _Writer:
         if tag in _REFUSED:
             reader.fail(f"<{tag}>: {_REFUSED[tag]}", element, file, do="take it out of the file")
         if tag in _DROPPED:
-            if tag == "contact":
-                for child in element.children:
-                    reader.ignored.setdefault(f"contact {child.tag}s", (file, child.line))
+            return
+        if tag == "pair":
+            reader.ignored.setdefault("contact pairs", (file, element.line))
             return
         if tag == "include":
             self.include(element, file, home, level, copies)
@@ -159,7 +161,7 @@ class _Writer:
             if self.copied > _MOST_COPIES:
                 reader.fail("too many copies", element, file, got=self.copied, allowed=f"at most {_MOST_COPIES}")
         self.attached += copies if tag == "attach" else 0
-        self.put(element, file, bool(element.children))
+        self.put(element, file, home, bool(element.children))
         for child in element.children:
             self.element(child, file, home, level + 1, copies)
         if element.children:
@@ -176,7 +178,7 @@ class _Writer:
             self.element(child, name, path.parent, level, copies)
         self.including -= 1
 
-    def put(self, element: Element, file: str, is_open: bool) -> None:
+    def put(self, element: Element, file: str, home: Path | None, is_open: bool) -> None:
         attributes = dict(element.attributes)
         self.check(element, file)
         edit = _EDITS.get(element.tag)
@@ -185,7 +187,7 @@ class _Writer:
         if element.tag == "mesh" and "file" in attributes:
             if is_open:
                 self.reader.fail("a <mesh> has elements inside", element.children[0], file)
-            self.late.append((len(self.lines), element, file))
+            self.late.append((len(self.lines), element, file, home))
         self.lines.append(_tag(element.tag, attributes, is_open))
         self.where.append((file, element.line))
 
@@ -227,9 +229,11 @@ class _Writer:
         attributes.pop("texture", None)
 
     def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
-        """A height field is for contact alone: a flat one does."""
-        if "file" in attributes and "name" not in attributes:
-            attributes["name"] = Path(attributes["file"].replace("\\", "/")).stem
+        """The heights of a height field in a file are not read: a flat one of two by two stands for it."""
+        if "file" not in attributes:
+            return
+        self.reader.ignored.setdefault("height fields in files", (file, element.line))
+        attributes.setdefault("name", Path(attributes["file"].replace("\\", "/")).stem)
         for name in ("file", "elevation", "content_type"):
             attributes.pop(name, None)
         attributes |= {"nrow": "2", "ncol": "2"}

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tendons import transmission_of
-from linkwise.files.mjcf.tree import Names
+from linkwise.files.mjcf.tree import Names, Places
 from linkwise.mechanism.actuation import (
     Activation,
     Actuator,
@@ -21,13 +21,15 @@ from linkwise.mechanism.actuation import (
     Spring,
     Transmission,
 )
+from linkwise.mechanism.muscles import Muscle
 
 __all__ = ["read_actuators", "reflected"]
 
+_LEAST = 1e-15  # what MuJoCo takes for nothing
 _SHORTEST = 1e-10  # s: below, MuJoCo takes a filter for none too
 
 
-def read_actuators(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Actuator]]:
+def read_actuators(source: Compiled, names: Names, places: Places, left_out: list[str]) -> Iterator[Written[Actuator]]:
     """The actuators that can be described; the others are named in `left_out`."""
     m = source.model
     if source.is_off("actuation") and m.nactuator:
@@ -36,14 +38,16 @@ def read_actuators(source: Compiled, names: Names, left_out: list[str]) -> Itera
     for i in range(m.nactuator):
         name = source.name("actuator", i)
         reason = _unsupported(source, i)
-        transmission = None if reason else _transmission(source, names, i)
+        transmission = None if reason else _transmission(source, names, places, i)
         if reason or transmission is None:
             left_out.append(f"actuator {name!r} ({reason or _target(source, i)})")
             continue
-        gain, bias = (_affine(kind, prm) for kind, prm in (
+        laws = (
             (source.word("mjtGain", m.actuator_gaintype[i]), m.actuator_gainprm[i]),
             (source.word("mjtBias", m.actuator_biastype[i]), m.actuator_biasprm[i]),
-        ))  # fmt: skip
+        )
+        muscle = _muscle(source, i) if laws[0][0] == "muscle" else None
+        gain, bias = ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) if muscle else (_affine(kind, prm) for kind, prm in laws)
         clamped = bool(m.actuator_ctrllimited[i]) and not source.is_off("clampctrl")
         file, line = source.spot("actuator", i)
         actuator = Actuator(
@@ -54,12 +58,13 @@ def read_actuators(source: Compiled, names: Names, left_out: list[str]) -> Itera
             _range(clamped, m.actuator_ctrlrange[i]),
             _range(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
             _activation(source, i),
+            muscle,
         )
         yield Written(actuator, line, None if file == source.document.where[0][0] else file)
 
 
 def reflected(
-    source: Compiled, names: Names, left_out: list[str]
+    source: Compiled, names: Names, places: Places, left_out: list[str]
 ) -> tuple[dict[str, float], dict[str, float], list[Written[Spring]]]:
     """What actuators add to their joints: armature and damping behind the gear, by joint; dampers along tendons."""
     m = source.model
@@ -81,7 +86,7 @@ def reflected(
             armature[joint] = armature.get(joint, 0.0) + inertia
             damping[joint] = damping.get(joint, 0.0) + loss
             continue
-        along = transmission_of(source, names, target) if on == "tendon" else None
+        along = transmission_of(source, names, places, target) if on == "tendon" else None
         name = source.name("actuator", i)
         if inertia:
             raise source.fail(
@@ -100,13 +105,19 @@ def reflected(
 def _unsupported(source: Compiled, i: int) -> str | None:
     """Why an actuator cannot be described, in a word."""
     m = source.model
+    gain, bias = source.word("mjtGain", m.actuator_gaintype[i]), source.word("mjtBias", m.actuator_biastype[i])
+    dynamics = ("none", "integrator", "filter", "filterexact", "muscle")
     for word, known in (
-        (source.word("mjtGain", m.actuator_gaintype[i]), ("fixed", "affine")),
-        (source.word("mjtBias", m.actuator_biastype[i]), ("none", "affine")),
-        (source.word("mjtDyn", m.actuator_dyntype[i]), ("none", "integrator", "filter", "filterexact")),
+        (gain, ("fixed", "affine", "muscle")),
+        (bias, ("none", "muscle") if gain == "muscle" else ("none", "affine")),
+        (source.word("mjtDyn", m.actuator_dyntype[i]), dynamics),
     ):
         if word not in known:
             return word
+    if gain == bias == "muscle" and m.actuator_gainprm[i, :9].tolist() != m.actuator_biasprm[i, :9].tolist():
+        return "a muscle whose active and passive curves are two muscles'"
+    if gain == "muscle" and not m.actuator_lengthrange[i, 0] < m.actuator_lengthrange[i, 1]:
+        return "a muscle without a range of lengths"
     group = int(m.actuator_group[i])
     if 0 <= group < 31 and int(m.opt.disableactuator) >> group & 1:
         return "of a group that is switched off"
@@ -121,7 +132,7 @@ def _target(source: Compiled, i: int) -> str:
     word = source.word("mjtTrn", source.model.actuator_trntype[i])
     said = {
         "body": "adhesion, which needs contact",
-        "tendon": "a tendon around a shape",
+        "tendon": "a tendon that leads nowhere",
         "site": "a site with a reference",
         "slidercrank": "a slider-crank",
         "joint": "a free joint",
@@ -130,7 +141,7 @@ def _target(source: Compiled, i: int) -> str:
     return said.get(word, word)
 
 
-def _transmission(source: Compiled, names: Names, i: int) -> Transmission | None:
+def _transmission(source: Compiled, names: Names, places: Places, i: int) -> Transmission | None:
     m = source.model
     word, target = source.word("mjtTrn", m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
     gear = m.actuator_gear[i].tolist()
@@ -141,7 +152,7 @@ def _transmission(source: Compiled, names: Names, i: int) -> Transmission | None
             return JointTransmission({names.joints[target]: gear[:3]})
         return None
     if word == "tendon":
-        return transmission_of(source, names, target, gear[0])
+        return transmission_of(source, names, places, target, gear[0])
     if word == "site" and m.actuator_trnid[i, 1] < 0:
         return FrameTransmission(names.sites[target], (*gear[3:6], *gear[:3]))
     return None
@@ -153,6 +164,18 @@ def _affine(kind: str, numbers: Any) -> tuple[float, float, float]:
     return known[kind]
 
 
+def _muscle(source: Compiled, i: int) -> Muscle:
+    """MuJoCo's muscle: its curves, the force of a peak that is given by what it accelerates, the range of lengths."""
+    m = source.model
+    low, high, force, scale, l_min, l_max, v_max, passive, lengthening = m.actuator_gainprm[i, :9].tolist()
+    if force < 0.0:
+        force = scale / max(float(m.actuator_acc0[i]), _LEAST)
+    if source.word("mjtBias", m.actuator_biastype[i]) == "none":
+        passive = 0.0
+    shortest, longest = m.actuator_lengthrange[i].tolist()
+    return Muscle(force, (shortest, longest), (low, high), l_min, l_max, v_max, passive, lengthening)
+
+
 def _activation(source: Compiled, i: int) -> Activation | None:
     m = source.model
     word = source.word("mjtDyn", m.actuator_dyntype[i])
@@ -161,6 +184,9 @@ def _activation(source: Compiled, i: int) -> Activation | None:
     bounds = _range(m.actuator_actlimited[i], m.actuator_actrange[i])
     if word == "integrator":
         return Activation("integrator", range=bounds)
+    if word == "muscle":
+        rise, fall, smoothing = m.actuator_dynprm[i, :3].tolist()
+        return Activation("muscle", max(rise, _SHORTEST), bounds, max(fall, _SHORTEST), smoothing)
     return Activation("filter", max(float(m.actuator_dynprm[i, 0]), _SHORTEST), bounds)
 
 

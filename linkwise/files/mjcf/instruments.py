@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from linkwise.files.bodies import unused
-from linkwise.files.description import FrameWritten, Written
+from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tree import Names, Places, turn
-from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor
-from linkwise.mechanism.placement import pose
+from linkwise.files.mjcf.tree import Names, Places
+from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor, Zone
 
 __all__ = ["read_sensors"]
 
@@ -22,10 +20,14 @@ _KINDS = {
     "actuatorpos": "actuator_position",
     "actuatorvel": "actuator_velocity",
     "actuatorfrc": "actuator_force",
+    "tendonpos": "tendon_position",
+    "tendonvel": "tendon_velocity",
+    "tendonactfrc": "tendon_drive_force",
     "gyro": "gyroscope",
     "accelerometer": "accelerometer",
     "velocimeter": "velocimeter",
     "magnetometer": "magnetometer",
+    "touch": "touch",
     "force": "force",
     "torque": "torque",
     "framepos": "frame_position",
@@ -47,7 +49,7 @@ _KINDS = {
 
 
 def read_sensors(
-    source: Compiled, names: Names, places: Places, actuators: Collection[str], snap: float, left_out: list[str]
+    source: Compiled, names: Names, places: Places, actuators: Collection[str], left_out: list[str]
 ) -> Iterator[Written[Sensor]]:
     """The sensors that can be described; the others are named in `left_out`, each kind once."""
     m = source.model
@@ -59,28 +61,39 @@ def read_sensors(
         name = source.name("sensor", i)
         word = source.word("mjtSensor", m.sensor_type[i])
         kind = _KINDS.get(word)
-        target = None if kind is None else _target(source, names, places, kind, i, actuators, snap)
+        target = None if kind is None else _target(source, names, places, kind, i, actuators)
         if kind is None or target is None:
             missing.setdefault(word, []).append(name)
             continue
         reference = None
         if kind.startswith("frame_") and m.sensor_refid[i] >= 0:
             kind_of, index = source.word("mjtObj", m.sensor_reftype[i]), int(m.sensor_refid[i])
-            reference = _frame(source, names, places, kind_of, index, snap)
+            reference = places.frame(source, names, kind_of, index)
             if reference is None:
                 missing.setdefault(word, []).append(name)
                 continue
         x, y, z = m.opt.magnetic.tolist() if kind == "magnetometer" else (0.0, 0.0, 0.0)
         file, line = source.spot("sensor", i)
-        sensor = Sensor(name, kind, target, reference, float(m.sensor_noise[i]), float(m.sensor_cutoff[i]), (x, y, z))
+        zone = _zone(source, int(m.sensor_objid[i])) if kind == "touch" else None
+        known = (float(m.sensor_noise[i]), float(m.sensor_cutoff[i]), (x, y, z), zone)
+        sensor = Sensor(name, kind, target, reference, *known)
         yield Written(sensor, line, None if file == source.document.where[0][0] else file)
     for word, own in missing.items():
         shown = ", ".join(map(repr, own[:3])) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
         left_out.append(f"sensors of kind {word} ({shown})")
 
 
+def _zone(source: Compiled, site: int) -> Zone:
+    """The site of a touch sensor, as a shape."""
+    m = source.model
+    kind = source.word("mjtGeom", m.site_type[site])
+    a, b, c = (float(x) for x in m.site_size[site])
+    halves = {"sphere": (a, a, a), "capsule": (a, a, b), "cylinder": (a, a, b)}.get(kind, (a, b, c))
+    return Zone(kind, halves)
+
+
 def _target(
-    source: Compiled, names: Names, places: Places, kind: str, i: int, actuators: Collection[str], snap: float
+    source: Compiled, names: Names, places: Places, kind: str, i: int, actuators: Collection[str]
 ) -> str | None:
     """The name here of what a sensor is fixed to; None where it is nothing that we have."""
     m = source.model
@@ -90,36 +103,15 @@ def _target(
         return ""
     if of == "joint":
         return names.joints[index]
+    if of == "spring":
+        return source.name("tendon", index)
     if of == "actuator":
         name = source.name("actuator", index)
         return name if name in actuators else None
     if kind.startswith("subtree_"):
         return names.bodies[index] if index and m.body_jntnum[index] else None
+    if kind == "touch" and not m.body_weldid[m.site_bodyid[index]]:
+        return None  # on what is fixed to the world
     if kind in ("force", "torque") and not m.body_jntnum[m.site_bodyid[index]]:
         return None  # what goes through a weld is not known: welded bodies are one
-    return _frame(source, names, places, source.word("mjtObj", m.sensor_objtype[i]), index, snap)
-
-
-def _frame(source: Compiled, names: Names, places: Places, kind: str, index: int, snap: float) -> str | None:
-    """The name of a body or frame; a frame more for a mass centre or a shape."""
-    m = source.model
-    if kind == "xbody":
-        return names.bodies[index]
-    if kind == "site":
-        return names.sites[index]
-    if kind == "camera":
-        return names.cameras[index]
-    if kind == "body":
-        key, own, body = ("inertial", index), f"{names.bodies[index]}_inertial", index
-        X = pose(m.body_ipos[index], turn(m.body_iquat[index], snap))
-    elif kind == "geom":
-        key, own, body = ("geom", index), f"{source.name('geom', index)}_geom", int(m.geom_bodyid[index])
-        X = pose(m.geom_pos[index], turn(m.geom_quat[index], snap))
-    else:
-        return None
-    if key not in places.added:
-        own = unused(own, names.taken)
-        names.taken.add(own)
-        places.added[key] = own
-        places.frames.append(FrameWritten(own, source.spot("body", body)[1], names.bodies[body], X))
-    return places.added[key]
+    return places.frame(source, names, source.word("mjtObj", m.sensor_objtype[i]), index)

@@ -16,7 +16,6 @@ from linkwise.files.mjcf.compiled import Compiled
 __all__ = ["FLAGS", "NOTHING", "OPTIONS", "USED", "forces_left_out"]
 
 USED, NOTHING = "used", "nothing"
-_FLUID = "forces of the fluid (density, viscosity)"
 _SLEEP = "that bodies at rest fall asleep"
 
 FLAGS = {
@@ -56,9 +55,9 @@ OPTIONS = {
     "integrator": NOTHING,  # steps
     "gravity": USED,
     "magnetic": USED,
-    "density": _FLUID,
-    "viscosity": _FLUID,
-    "wind": NOTHING,  # acts by density and viscosity
+    "density": USED,
+    "viscosity": USED,
+    "wind": USED,
     "disableactuator": USED,  # actuatorgroupdisable
     "disableflags": USED,
     "enableflags": USED,
@@ -98,6 +97,4 @@ def forces_left_out(source: Compiled) -> Iterator[str]:
                 yield FLAGS.get(flag, f"the flag {flag!r}, which is not known here")
     for name in dir(option):
         if not name.startswith("_") and not np.array_equal(getattr(option, name), getattr(usual, name)):
-            effect = OPTIONS.get(name, f"the option {name!r}, which is not known here")
-            if effect != _FLUID or not source.is_passive_off:
-                yield effect
+            yield OPTIONS.get(name, f"the option {name!r}, which is not known here")

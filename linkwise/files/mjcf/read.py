@@ -10,7 +10,7 @@ what would make the equations of motion themselves wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,12 +20,15 @@ from linkwise.files.description import Description, JointWritten
 from linkwise.files.mjcf.compiled import Compiled, compiled
 from linkwise.files.mjcf.document import read_document
 from linkwise.files.mjcf.drives import read_actuators, reflected
+from linkwise.files.mjcf.fields import read_fields
 from linkwise.files.mjcf.instruments import read_sensors
 from linkwise.files.mjcf.loops import read_loops
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out
+from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.mjcf.tendons import ball_springs, tendon_springs
 from linkwise.files.mjcf.tree import Names, names_of, read_tree
 from linkwise.files.resources import SearchPath
+from linkwise.files.tree import WORLD
 from linkwise.files.xml import Element
 
 __all__ = ["read_mjcf"]
@@ -41,10 +44,11 @@ def read_mjcf(
     links, joints, found = read_tree(source, names, snap)
     loops = read_loops(source, names, snap)
     ignored: list[str] = []
-    armature, damping, dampers = reflected(source, names, ignored)
-    actuators = list(read_actuators(source, names, ignored))
-    sensors = list(read_sensors(source, names, found, {each.name for each in actuators}, snap, ignored))
-    springs = [*tendon_springs(source, names, ignored), *ball_springs(source, names, ignored), *dampers]
+    armature, damping, dampers = reflected(source, names, found, ignored)
+    actuators = list(read_actuators(source, names, found, ignored))
+    sensors = list(read_sensors(source, names, found, {each.name for each in actuators}, ignored))
+    springs = [*tendon_springs(source, names, found, ignored), *ball_springs(source, names, ignored), *dampers]
+    fields = list(read_fields(source, names, found))
     ignored += loops.left_out
     ignored += _forces_left_out(source, names)
     gx, gy, gz = (0.0, 0.0, 0.0) if source.is_off("gravity") else m.opt.gravity.tolist()
@@ -62,9 +66,18 @@ def read_mjcf(
         tuple(actuators),
         tuple(sensors),
         tuple(springs),
+        tuple(fields),
         tuple(_configurations(source, names)),
+        shapes_of(source, 0, WORLD, snap)[1],
+        tuple(_excludes(source, names)),
     )
     return description, [*_warnings(source, file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
+
+
+def _excludes(source: Compiled, names: Names) -> Iterator[tuple[str, str]]:
+    """The pairs of bodies that <exclude> keeps from touching."""
+    for signature in source.model.exclude_signature.tolist():
+        yield names.bodies[signature >> 16], names.bodies[signature & 0xFFFF]
 
 
 def _with_reflected(joint: JointWritten, armature: Mapping[str, float], damping: Mapping[str, float]) -> JointWritten:
@@ -110,10 +123,7 @@ def _forces_left_out(source: Compiled, names: Names) -> list[str]:
     """What acts in MuJoCo and not here."""
     m = source.model
     found = [said for said in forces_left_out(source) if said not in (USED, NOTHING)]
-    pulled = m.opt.gravity.any() and not source.is_off("gravity") and not source.is_passive_off
-    lifted = [names.bodies[i] for i in np.flatnonzero(m.body_gravcomp)] if pulled else []
-    if lifted:
-        found.append(f"gravity compensation of {', '.join(map(repr, lifted[:3]))}{', ...' if len(lifted) > 3 else ''}")
+    lifted = m.opt.gravity.any() and m.body_gravcomp.any() and not (source.is_off("gravity") or source.is_passive_off)
     if m.nmocap:
         moved = [names.bodies[i] for i in np.flatnonzero(np.asarray(m.body_mocapid) >= 0)]
         found.append(f"mocap: {', '.join(map(repr, moved[:3]))} stand still")
@@ -130,21 +140,18 @@ def _forces_left_out(source: Compiled, names: Names) -> list[str]:
         low, high = m.jnt_actfrcrange[joint].tolist()
         if m.jnt_actfrclimited[joint] and low != -high and not source.is_off("actuation"):
             found.append(f"the limits of the drives of joint {name!r}, which differ in the two directions")
-        if m.jnt_actgravcomp[joint] and lifted:
-            found.append(f"gravity compensation by the drives of joint {name!r}")
+        if m.jnt_actgravcomp[joint] and lifted and m.jnt_actfrclimited[joint] and not source.is_off("actuation"):
+            found.append(f"that the limits of the drives of joint {name!r} hold for gravity compensation too")
     return found
 
 
 def _warnings(source: Compiled, file: str, ignored: list[str]) -> list[ModelWarning]:
-    contact = list(source.document.ignored)
-    everything = [*dict.fromkeys(ignored), *contact]
+    """One line, whatever it is that has no counterpart here: the list is for ``linkwise check``."""
+    everything = [*dict.fromkeys(ignored), *source.document.ignored]
     if not everything:
         return []
-    shown = "; ".join(everything[:12]) + (f"; and {len(everything) - 12} more" if len(everything) > 12 else "")
-    return [
-        ModelWarning(
-            f"{file}: some of this file has no counterpart here and is left out",
-            got=shown,
-            do="see docs/guide/files.md for what is read; contact is not simulated",
-        )
-    ]
+    count = "1 thing is" if len(everything) == 1 else f"{len(everything)} things are"
+    listed = (
+        "the left_out of this warning lists them" if file.startswith("<") else f"`linkwise check {file}` lists them"
+    )
+    return [ModelWarning(f"{file}: {count} left out; {listed}", left_out=everything)]

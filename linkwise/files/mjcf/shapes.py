@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.description import Geometry, Kind
+from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import inverse_pose, pose
 
 __all__ = ["shapes_of"]
@@ -19,8 +20,12 @@ _SHOWN_GROUPS = (0, 1, 2)
 """Those that MuJoCo's viewer shows at first; by convention, the others are outlines for contact."""
 
 
+_LEAST, _GRAVITY = 1e-4, 9.81
+"""The least impedance of MuJoCo, and 1 less the largest; m/s², for depths at rest."""
+
+
 def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
-    """The shapes of a body that are drawn, and those that collide. Planes, height fields and ellipsoids are none."""
+    """The shapes of a body that are drawn, and those that collide; planes and height fields are not drawn."""
     m = source.model
     first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
     visuals: list[Geometry] = []
@@ -30,11 +35,63 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
         if shape is None:
             continue
         shape = replace(shape, rgba=_rgba(m, geom))
-        if m.geom_group[geom] in _SHOWN_GROUPS:
+        if m.geom_group[geom] in _SHOWN_GROUPS and shape.kind not in (
+            "plane",
+            "heightfield",
+            "ellipsoid",
+        ):  # not drawn so far
             visuals.append(shape)
         if geom in source.colliding:
-            collisions.append(shape)
+            contype, conaffinity = source.colliding[geom]
+            shape = replace(shape, contype=contype, conaffinity=conaffinity)
+            collisions.append(replace(shape, material=_material(m, geom), compliance=_compliance(m, geom)))
     return tuple(visuals), tuple(collisions)
+
+
+def _material(m: Any, geom: int) -> Material:
+    """Friction of a geom: sliding, and with ``condim`` 4 and 6 torsional and rolling; rigid."""
+    sliding, torsion, rolling = (max(float(x), 0.0) for x in m.geom_friction[geom])
+    condim = int(m.geom_condim[geom])
+    return Material(
+        sliding if condim > 1 else 0.0,
+        torsion if condim > 3 else 0.0,
+        rolling if condim > 4 else 0.0,
+        combining="larger",
+        priority=int(m.geom_priority[geom]),
+    )
+
+
+def _compliance(m: Any, geom: int) -> tuple[float, float] | None:
+    """Stiffness and damping at rest of what ``solref`` and ``solimp`` say; None for what is fixed.
+
+    MuJoCo's contact of impedance d has the force (b δ̇ + k δ - a)/R at depth δ, with a the acceleration that it leaves,
+    and R = w (1 - d)/d, w the inverse mass that its compiler gives the body. Where nothing accelerates this is a spring
+    k/R with the damping b/k; d, which grows with depth, is that of a body that lies on one point. Of two bodies their w
+    add up, as compliances do.
+    """
+    w = float(m.body_invweight0[m.geom_bodyid[geom], 0])
+    if not w > 0.0:
+        return None
+    first, second = (float(x) for x in m.geom_solref[geom])
+    low, high, width, middle, power = (float(x) for x in m.geom_solimp[geom])
+    low, high = (min(max(x, _LEAST), 1.0 - _LEAST) for x in (low, high))
+    if first > 0.0:  # a time constant and a damping ratio
+        k, b = 1.0 / (high * first * second) ** 2, 2.0 / (high * first)
+    else:
+        k, b = -first / (high * high), -second / high
+    if not k > 0.0:
+        return None
+    depth = 0.0
+    for _ in range(50):  # to the depth at which it bears the body's weight
+        x = min(depth / max(width, 1e-12), 1.0)
+        y = (
+            x**power / middle ** (power - 1.0)
+            if x <= middle
+            else 1.0 - (1.0 - x) ** power / (1.0 - middle) ** (power - 1.0)
+        )
+        d = low + y * (high - low)
+        depth = 0.5 * depth + 0.5 * _GRAVITY * (1.0 - d) / (d * d * k)
+    return k * d * d / ((1.0 - d) * w), b / (k * d)
 
 
 def _rgba(m: Any, geom: int) -> tuple[float, float, float, float]:
@@ -59,6 +116,12 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
         return _geometry("sphere", (size[0],), X, name)
     if kind in ("cylinder", "capsule"):
         return _geometry("cylinder" if kind == "cylinder" else "capsule", (size[0], 2.0 * size[1]), X, name)
+    if kind == "ellipsoid":
+        return _geometry("ellipsoid", tuple(size), X, name)
+    if kind == "plane":
+        return _geometry("plane", (), X, name)
+    if kind == "hfield":
+        return _heightfield(m, int(m.geom_dataid[geom]), X, name)
     if kind != "mesh":
         return None
     mesh = int(m.geom_dataid[geom])
@@ -71,8 +134,19 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
     return _geometry("mesh", (), X @ inverse_pose(moved), name, path, (sx, sy, sz))
 
 
+def _heightfield(m: Any, field: int, X: FloatArray, name: str) -> Geometry | None:
+    """Heights over the plane of the shape's frame, which MuJoCo keeps from 0 to 1; None where they are not known."""
+    first, rows_, columns = (int(x[field]) for x in (m.hfield_adr, m.hfield_nrow, m.hfield_ncol))
+    x, y, top, _ = m.hfield_size[field].tolist()
+    if (rows_, columns) == (2, 2) and not m.hfield_data[first : first + 4].any():  # see `document._Writer.hfield`
+        return None
+    heights = top * m.hfield_data[first : first + rows_ * columns].reshape(rows_, columns)
+    shape = _geometry("heightfield", (2.0 * x, 2.0 * y), X, name)
+    return replace(shape, heights=tuple(map(tuple, heights.astype(float).tolist())))
+
+
 def _geometry(
-    kind: Literal["mesh", "box", "sphere", "cylinder", "capsule"],
+    kind: Kind,
     size: tuple[float, ...],
     X: FloatArray,
     name: str,

@@ -47,15 +47,15 @@ class Sources:
             self.fail("the included files are too large to be a model", element, file, allowed=f"{LARGEST_FILE} bytes")
         return parse(content, str(path)), str(path), path
 
-    def mesh(self, element: Element, file: str, folder: str, strip: bool) -> str:
-        """Read the file of a mesh, and return our name for it."""
+    def mesh(self, element: Element, file: str, home: Path | None, folder: str, strip: bool) -> str:
+        """Read the file of a mesh, named by a file in the folder `home`, and return our name for it."""
         name = element.attributes["file"]
         if strip:
             name = name.replace("\\", "/").rpartition("/")[2]
         suffix = Path(name).suffix.lower()
         if suffix not in _MESHES:
             self.fail("this kind of mesh cannot be read", element, file, got=shown(name), allowed=", ".join(_MESHES))
-        path = self.found(_joined(folder, name), element, file, None)
+        path = self.found(_joined(folder, name), element, file, home)
         content = self.read(path, element, file, LARGEST_FILE)
         self._mesh_size += len(content)
         if self._mesh_size > _LARGEST_MESHES:

@@ -1,15 +1,19 @@
-"""Tendons over joints and from site to site: their sums, and the springs and dampers along them."""
+"""Tendons over joints, from site to site and around shapes: their sums, and what acts along them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tree import Names
-from linkwise.mechanism.actuation import JointTransmission, PathTransmission, Spring, Transmission
+from linkwise.files.mjcf.tree import Names, Places
+from linkwise.mechanism.actuation import EVERYWHERE, JointTransmission, PathTransmission, Range, Spring, Transmission
+from linkwise.mechanism.wrapping import Wrap
 
 __all__ = ["ball_springs", "tendon_springs", "tendon_terms", "transmission_of"]
+
+_READ = ("tendonpos", "tendonvel", "tendonactfrc")  # sensors
 
 
 def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float] | None:
@@ -25,14 +29,16 @@ def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float
     return {joint: c for joint, c in terms.items() if c != 0.0} or None
 
 
-def transmission_of(source: Compiled, names: Names, tendon: int, gear: float = 1.0) -> Transmission | None:
-    """A tendon over joints, or from site to site with pulleys; None for one that wraps around a shape."""
+def transmission_of(
+    source: Compiled, names: Names, places: Places, tendon: int, gear: float = 1.0
+) -> Transmission | None:
+    """A tendon over joints, or from site to site with pulleys and shapes; None for one that leads nowhere."""
     m = source.model
     terms = tendon_terms(source, names, tendon)
     if terms is not None:
         return JointTransmission({joint: gear * c for joint, c in terms.items()})
     first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
-    paths: list[tuple[list[str], float]] = [([], gear)]
+    paths: list[tuple[list[str | Wrap], float]] = [([], gear)]
     for wrap in range(first, first + count):
         kind = source.word("mjtWrap", m.wrap_type[wrap])
         if kind == "pulley":
@@ -40,24 +46,29 @@ def transmission_of(source: Compiled, names: Names, tendon: int, gear: float = 1
         elif kind == "site":
             paths[-1][0].append(names.sites[m.wrap_objid[wrap]])
         else:
-            return None
-    found = tuple((tuple(frames), factor) for frames, factor in paths if len(frames) > 1)
+            shape: Any = kind  # sphere or cylinder
+            geom, side = int(m.wrap_objid[wrap]), round(float(m.wrap_prm[wrap]))
+            frame, radius = places.shape(source, names, geom), float(m.geom_size[geom, 0])
+            paths[-1][0].append(Wrap(frame, radius, shape, names.sites[side] if side >= 0 else None))
+    found = tuple((tuple(stops), factor) for stops, factor in paths if len(stops) > 1)
     return PathTransmission(found) if found else None
 
 
-def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Spring]]:
-    """The springs and dampers of tendons; what they have beyond that is said by name."""
+def tendon_springs(source: Compiled, names: Names, places: Places, left_out: list[str]) -> Iterator[Written[Spring]]:
+    """What acts along tendons, and tendons that a sensor reads; what they have beyond that is said by name."""
     m = source.model
+    read = {int(m.sensor_objid[i]) for i in range(m.nsensor) if source.word("mjtSensor", m.sensor_type[i]) in _READ}
     for i in range(m.ntendon):
         name = source.name("tendon", i)
         stiffness = 0.0 if source.is_off("spring") else float(m.tendon_stiffness[i])
         damping = 0.0 if source.is_off("damper") else float(m.tendon_damping[i])
+        friction = 0.0 if source.is_off("frictionloss") else float(m.tendon_frictionloss[i])
+        limits: Range = EVERYWHERE
         if m.tendon_limited[i] and not source.is_off("limit"):
-            left_out.append(f"the limits of tendon {name!r}")
+            low, high = m.tendon_range[i].tolist()
+            limits = (low, high)
         if m.tendon_actfrclimited[i] and not source.is_off("actuation"):
             left_out.append(f"the limits of the drives of tendon {name!r}")
-        if m.tendon_frictionloss[i] and not source.is_off("frictionloss"):
-            left_out.append(f"the friction of tendon {name!r}")
         if m.tendon_armature[i]:
             raise source.fail(
                 f"tendon {name!r} has an armature: it couples the inertias of its joints, which is not supported",
@@ -66,15 +77,15 @@ def tendon_springs(source: Compiled, names: Names, left_out: list[str]) -> Itera
         bent = m.tendon_stiffnesspoly[i].any() or m.tendon_springyield[i]
         if (bent and not source.is_off("spring")) or (m.tendon_dampingpoly[i].any() and not source.is_off("damper")):
             left_out.append(f"what is not linear in the spring of tendon {name!r}")
-        if not stiffness and not damping:
+        if not (stiffness or damping or friction or limits != EVERYWHERE or i in read):
             continue
-        transmission = transmission_of(source, names, i)
+        transmission = transmission_of(source, names, places, i)
         if transmission is None:
-            left_out.append(f"the spring of tendon {name!r}, which wraps around a shape")
+            left_out.append(f"tendon {name!r}, which leads nowhere")
             continue
         low, high = m.tendon_lengthspring[i].tolist()
         file, line = source.spot("tendon", i)
-        spring = Spring(name, transmission, stiffness, damping, (low, high))
+        spring = Spring(name, transmission, stiffness, damping, (low, high), friction, limits)
         yield Written(spring, line, None if file == source.document.where[0][0] else file)
 
 

@@ -46,10 +46,43 @@ class Names:
 
 @dataclass(eq=False)
 class Places:
-    """Frames, and those that are added because a sensor looks at a shape or a mass centre."""
+    """Frames, and those that are added because something is fixed to a shape or a mass centre."""
 
+    snap: float
     frames: list[FrameWritten] = field(default_factory=list)
     added: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def frame(self, source: Compiled, names: Names, kind: str, index: int) -> str | None:
+        """The name of a body or frame; a frame more for a mass centre ("body") or a shape ("geom")."""
+        if kind == "xbody":
+            return names.bodies[index]
+        if kind == "site":
+            return names.sites[index]
+        if kind == "camera":
+            return names.cameras[index]
+        if kind == "body":
+            return self.mass_centre(source, names, index)
+        return self.shape(source, names, index) if kind == "geom" else None
+
+    def mass_centre(self, source: Compiled, names: Names, body: int) -> str:
+        """The name of a frame at the mass centre of a body, along its principal axes."""
+        m = source.model
+        X = pose(m.body_ipos[body], turn(m.body_iquat[body], self.snap))
+        return self._added(source, names, ("inertial", body), names.bodies[body], body, X)
+
+    def shape(self, source: Compiled, names: Names, geom: int) -> str:
+        """The name of a frame at a shape."""
+        m = source.model
+        X = pose(m.geom_pos[geom], turn(m.geom_quat[geom], self.snap))
+        return self._added(source, names, ("geom", geom), source.name("geom", geom), int(m.geom_bodyid[geom]), X)
+
+    def _added(self, source: Compiled, names: Names, key: tuple[str, int], of: str, body: int, X: Any) -> str:
+        if key not in self.added:
+            own = unused(f"{of}_{key[0]}", names.taken)
+            names.taken.add(own)
+            self.added[key] = own
+            self.frames.append(FrameWritten(own, source.spot("body", body)[1], names.bodies[body], X))
+        return self.added[key]
 
 
 def names_of(source: Compiled) -> Names:
@@ -102,7 +135,7 @@ def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWri
                 other,
             )
         )
-    places = Places()
+    places = Places(snap)
     for kind, own, of, at, quat in (
         ("site", names.sites, m.site_bodyid, m.site_pos, m.site_quat),
         ("camera", names.cameras, m.cam_bodyid, m.cam_pos, m.cam_quat),

@@ -106,7 +106,8 @@ def _with_meshes_seen_from(mechanism: Mechanism, folder: Path) -> Mechanism:
         return tuple(replace(shape, mesh=_seen_from(folder, shape)) for shape in shapes)
 
     bodies = Named(replace(b, visuals=moved(b.visuals), collisions=moved(b.collisions)) for b in mechanism.bodies)
-    return replace(mechanism, bodies=bodies, base_visuals=moved(mechanism.base_visuals))
+    visuals, collisions = moved(mechanism.base_visuals), moved(mechanism._base_collisions)
+    return replace(mechanism, bodies=bodies, base_visuals=visuals, _base_collisions=collisions)
 
 
 def _seen_from(folder: Path, shape: Geometry) -> str | None:

@@ -228,6 +228,22 @@ class ListOf(Kind):
         return tuple(self.kind.read(item) for item in at.items("this"))
 
 
+class Row(Kind):
+    """A list of values, each of its own kind."""
+
+    def __init__(self, *kinds: Kind) -> None:
+        self.kinds = kinds
+
+    def write(self, value: Any, to: Document) -> Any:
+        return [kind.write(each, to) for kind, each in zip(self.kinds, value, strict=True)]
+
+    def read(self, at: At) -> Any:
+        items = at.items("this")
+        if len(items) != len(self.kinds):
+            at.fail("this has the wrong length", allowed=f"{len(self.kinds)} values")
+        return tuple(kind.read(item) for kind, item in zip(self.kinds, items, strict=True))
+
+
 @dataclass(frozen=True)
 class Table(Kind):
     """Names to values of one kind."""

@@ -7,6 +7,7 @@ of the one that was written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Nam
 from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
@@ -27,7 +29,8 @@ from linkwise.mechanism.parameters import check_names
 
 __all__ = ["fields_of", "record_of"]
 
-_PER_FREEDOM = ("armature", "damping", "friction", "stiffness", "rest")
+_OF_CLOSURE = ("damping", "friction", "stiffness", "rest")
+_PER_FREEDOM = ("armature", *_OF_CLOSURE)
 
 
 def record_of(mechanism: Mechanism) -> dict[str, Any]:
@@ -61,6 +64,9 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
             for side in "ab":
                 body, placement, node = (getattr(closure, f"{each}_{side}") for each in ("body", "placement", "node"))
                 entry[side] = {"body": name(body), "placement": placement, "node": node}
+            # As of a joint: what is zero is left out.
+            entry["limits"] = closure.limits
+            entry |= {each: found if any(found := getattr(closure, each)) else None for each in _OF_CLOSURE}
         closures.append(entry)
     return {
         "format": FORMAT,
@@ -71,20 +77,35 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
         "bodies": bodies,
         "base_parts": mechanism.base_parts,
         "base_visuals": mechanism.base_visuals,
+        "base_collisions": mechanism._base_collisions,
+        "contact_excludes": mechanism._contact_excludes,
+        "contact_scene": mechanism._contact_scene,
         "frames": [
             {"name": each.name, "body": name(each.body), "placement": each.placement, "node": each.node}
             for each in mechanism.frames
         ],
         "closures": closures,
-        "closure_solver": mechanism.closure_solver,
+        "closure_solver": mechanism._closure_solver,
         "closure_reference": mechanism._closure_reference,
         "parameters": mechanism._parameter_names,
         "actuators": mechanism.actuators,
         "sensors": mechanism.sensors,
         "springs": mechanism.springs,
+        "fields": mechanism.fields,
         "configurations": dict(mechanism.configurations),
-        "sweeps": getattr(mechanism, "sweeps", "auto"),
+        "sweeps": getattr(mechanism, "_sweeps", "auto"),
     }
+
+
+def _checked_scene(scene: ContactScene | None, names: Sequence[str], at: At) -> ContactScene | None:
+    """What may touch what, if it names bodies of the model."""
+    if scene is None:
+        return None
+    given = [*(scene.only or ()), *(name for name, _ in scene.materials)]
+    for name in (*given, *(name for pair in (*(scene.between or ()), *scene.exclude) for name in pair)):
+        if name not in names:
+            at.inside("contact_scene").fail("there is no body of this name", got=repr(name), allowed=", ".join(names))
+    return scene
 
 
 def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str, Any]:
@@ -102,14 +123,17 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
         frames,
         record["base_parts"],
         tuple(replace(shape, source=source) for shape in record["base_visuals"]),
+        _base_collisions=tuple(replace(shape, source=source) for shape in record["base_collisions"]),
+        _contact_excludes=tuple(record["contact_excludes"]),
+        _contact_scene=_checked_scene(record["contact_scene"], [body.name for body in placed], at),
     )
     closed = _closed(tree, record["closures"], at)
     whole = _equipped(closed, record, at)
     return {each.name: getattr(whole, each.name) for each in fields(whole)} | {
-        "closure_solver": _solver(record["closure_solver"], at),
+        "_closure_solver": _solver(record["closure_solver"], at),
         "_closure_reference": _reference(closed, record["closure_reference"], at),
         "_parameter_names": _parameters(closed, record["parameters"], at),
-        "sweeps": record["sweeps"],
+        "_sweeps": record["sweeps"],
     }
 
 
@@ -229,9 +253,11 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
                 continue
             a, b = record["a"], record["b"]
             nodes = [_node_key(mechanism, side, here) for side in (a, b)]
+            numbers = {each: record[each] for each in _OF_CLOSURE if record[each] is not None}
             made = closure_between(
-                mechanism, record["name"], a["body"], a["placement"], b["body"], b["placement"], record["kind"], *nodes
-            )
+                mechanism, record["name"], a["body"], a["placement"], b["body"], b["placement"], record["kind"], *nodes,
+                limits=record["limits"] or None, **numbers,
+            )  # fmt: skip
         except ModelFileError:
             raise
         except LinkwiseError as error:
@@ -243,7 +269,7 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
 
 def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
     """With what drives and measures it, and its named configurations."""
-    for what in ("actuators", "sensors", "springs"):
+    for what in ("actuators", "springs", "sensors", "fields"):
         try:
             mechanism = mechanism.with_equipment(**{what: record[what]})
         except LinkwiseError as error:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.files.native.equipment_schema import ACTUATOR, FIELD, SENSOR, SPRING
 from linkwise.files.native.kinds import (
     REQUIRED,
     At,
@@ -23,6 +24,7 @@ from linkwise.files.native.kinds import (
     OrNone,
     Pose,
     Record,
+    Row,
     Table,
     Tagged,
     Tensor,
@@ -35,19 +37,11 @@ from linkwise.flexible.integrals import ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures
-from linkwise.mechanism.actuation import (
-    EVERYWHERE,
-    SENSOR_KINDS,
-    Activation,
-    Actuator,
-    FrameTransmission,
-    JointTransmission,
-    PathTransmission,
-    Sensor,
-    Spring,
-)
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
+from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.description import Kind as ShapeKind
+from linkwise.mechanism.materials import Material
 
 __all__ = ["FORMAT", "MODEL", "VERSION"]
 
@@ -69,22 +63,6 @@ class _Key(Kind):
 
     def read(self, at: At) -> Any:
         return Text().read(at) if isinstance(at.value, str) else Whole(-(2**31)).read(at)
-
-
-class _Outcome(Kind):
-    """A row of a report: values of several kinds."""
-
-    def __init__(self, *kinds: Kind) -> None:
-        self.kinds = kinds
-
-    def write(self, value: Any, to: Document) -> Any:
-        return [kind.write(each, to) for kind, each in zip(self.kinds, value, strict=True)]
-
-    def read(self, at: At) -> Any:
-        items = at.items("this")
-        if len(items) != len(self.kinds):
-            at.fail("this has the wrong length", allowed=f"{len(self.kinds)} values")
-        return tuple(kind.read(item) for kind, item in zip(self.kinds, items, strict=True))
 
 
 def _exact(make: Callable[..., Any], **given: Any) -> Any:
@@ -226,29 +204,75 @@ RELATIONS: dict[str, tuple[type, Record]] = {
     ),
 }
 
+
+class _MaterialRecord(Record):
+    """A material: two coefficients of friction, and no stiffness where it is rigid."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        stiffness = None if value.is_rigid else value.stiffness
+        return super().write({**vars(value), "friction": value.coefficients, "stiffness": stiffness}, to)
+
+
+def _material(friction: tuple[float, float], stiffness: float | None, **given: Any) -> Material:
+    mu = friction[0] if friction[0] == friction[1] else friction
+    return Material(mu, stiffness=math.inf if stiffness is None else stiffness, **given)
+
+
+MATERIAL = _MaterialRecord(
+    {
+        "friction": (Numbers(2), REQUIRED),
+        "torsion": (Number(0.0), 0.0),
+        "rolling": (Number(0.0), 0.0),
+        "restitution": (Number(0.0), 0.0),
+        "threshold": (Number(0.0), 0.01),
+        "impact": (Text(("newton", "poisson")), "newton"),
+        "stiffness": (OrNone(Number(0.0)), None),
+        "damping": (Number(0.0), 0.0),
+        "law": (Text(("linear", "hunt_crossley")), "linear"),
+        "direction": (Numbers(3), (1.0, 0.0, 0.0)),
+        "name": (Text(), ""),
+        "combining": (Text(("mean", "larger")), "mean"),
+        "priority": (Whole(), 0),
+    },
+    _material,
+)
+
 GEOMETRY = Record(
     {
-        "kind": (Text(("mesh", "box", "sphere", "cylinder", "capsule")), REQUIRED),
+        "kind": (Text(get_args(ShapeKind)), REQUIRED),
         "size": (Numbers(), _NONE),
         "mesh": (OrNone(Text()), None),
         "scale": (Numbers(3), _ONE),
         "placement": (Pose(), IDENTITY),
         "name": (Text(), REQUIRED),
         "rgba": (OrNone(Numbers(4)), None),
+        "vertices": (ListOf(Numbers(3)), _NONE),
+        "faces": (ListOf(Numbers(3)), _NONE),
+        "heights": (ListOf(Numbers()), _NONE),
+        "contype": (Whole(), 1),
+        "conaffinity": (Whole(), 1),
+        "material": (OrNone(MATERIAL), None),
+        "compliance": (OrNone(Numbers(2)), None),
     },
     lambda **given: _geometry(**given),
 )
-_SIZES = {"mesh": 0, "box": 3, "sphere": 1, "cylinder": 2, "capsule": 2}
+_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
 
 
 def _geometry(**given: Any) -> Geometry:
     kind = given["kind"]
-    if len(given["size"]) != _SIZES[kind] or (kind == "mesh") != (given["mesh"] is not None):
+    count = _SIZES.get(kind, 0)
+    if len(given["size"]) != count or (kind == "mesh") != (given["mesh"] is not None):
         raise InputError(
-            f"a shape of kind {kind!r} has {_SIZES[kind]} numbers as its size, and a mesh if it is one",
+            f"a shape of kind {kind!r} has {count} numbers as its size, and a mesh if it is one",
             got=f"size {given['size']}, mesh {given['mesh']!r}"[:100],
         )
-    return Geometry(**given)
+    faces = tuple((int(a), int(b), int(c)) for a, b, c in given.pop("faces"))
+    if any(not 0 <= k < len(given["vertices"]) for face in faces for k in face):
+        raise InputError(
+            "a face of a terrain names a vertex that is not there", allowed=f"{len(given['vertices'])} vertices"
+        )
+    return Geometry(**given, faces=faces)
 
 
 PART = Record(
@@ -318,9 +342,9 @@ REDUCTION = Record(
         "kept_hz": (Numbers(), _NONE),
         "dropped_hz": (Numbers(), _NONE),
         "effective_mass": (Numbers(), _NONE),
-        "static_error": (ListOf(_Outcome(_Key(), Number())), _NONE),
+        "static_error": (ListOf(Row(_Key(), Number())), _NONE),
         "gain_error": (OrNone(Number()), None),
-        "contributions": (ListOf(_Outcome(Number(), Number(), Flag())), _NONE),
+        "contributions": (ListOf(Row(Number(), Number(), Flag())), _NONE),
     },
     Reduction,
 )
@@ -400,7 +424,21 @@ def _unstored(value: dict[str, Any]) -> str | None:
 
 
 CLOSURE = _JointTagged(
-    Record({"name": (Text(), REQUIRED), "a": (PLACE, REQUIRED), "b": (PLACE, REQUIRED)}), "kind", CLOSURES, _unstored
+    Record(
+        {
+            "name": (Text(), REQUIRED),
+            "a": (PLACE, REQUIRED),
+            "b": (PLACE, REQUIRED),
+            "limits": (ListOf(LIMITS), _NONE),
+            "damping": (Numbers(low=0.0), None),
+            "friction": (Numbers(low=0.0), None),
+            "stiffness": (Numbers(low=0.0), None),
+            "rest": (Numbers(), None),
+        }
+    ),
+    "kind",
+    CLOSURES,
+    _unstored,
 )
 RELATION = Tagged(Record({"name": (Text(), REQUIRED)}), "kind", RELATIONS, _unstored)
 
@@ -419,82 +457,51 @@ class _Closing(Kind):
         return (RELATION if related else CLOSURE).read(at)
 
 
-class _Range(Kind):
-    """Two numbers, the first not above the second; null for an end that is not there."""
-
-    def write(self, value: Any, to: Document) -> Any:
-        return [None if math.isinf(x) else float(x) for x in value]
-
-    def read(self, at: At) -> tuple[float, float]:
-        items = at.items("a range")
-        if len(items) != 2:
-            at.fail("a range has two ends", allowed="[low, high], null for none")
-        low, high = (OrNone(Number()).read(item) for item in items)
-        return (-math.inf if low is None else low, math.inf if high is None else high)
-
-
-class _Transmission(Kind):
-    """Along joints, at a frame, or from frame to frame."""
-
-    joints = Record({"gears": (ListOf(_Outcome(Text(), Numbers())), REQUIRED)}, JointTransmission)
-    frame = Record({"frame": (Text(), REQUIRED), "wrench": (Numbers(6), REQUIRED)}, FrameTransmission)
-    path = Record({"paths": (ListOf(_Outcome(ListOf(Text()), Number())), REQUIRED)}, PathTransmission)
-
-    def write(self, value: Any, to: Document) -> Any:
-        kinds = {JointTransmission: self.joints, FrameTransmission: self.frame, PathTransmission: self.path}
-        return kinds[type(value)].write(value, to)
-
-    def read(self, at: At) -> Any:
-        keys = at.value if isinstance(at.value, dict) else ()
-        return (self.joints if "gears" in keys else self.path if "paths" in keys else self.frame).read(at)
-
-
-ACTIVATION = Record(
-    {
-        "kind": (Text(("integrator", "filter")), REQUIRED),
-        "time_constant": (Number(), 1.0),
-        "range": (_Range(), EVERYWHERE),
-    },
-    Activation,
-)
-ACTUATOR = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "transmission": (_Transmission(), REQUIRED),
-        "gain": (Numbers(3), (1.0, 0.0, 0.0)),
-        "bias": (Numbers(3), (0.0, 0.0, 0.0)),
-        "control_range": (_Range(), EVERYWHERE),
-        "force_range": (_Range(), EVERYWHERE),
-        "activation": (OrNone(ACTIVATION), None),
-    },
-    Actuator,
-)
-SPRING = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "transmission": (_Transmission(), REQUIRED),
-        "stiffness": (Number(0.0), 0.0),
-        "damping": (Number(0.0), 0.0),
-        "rest": (_Range(), (0.0, 0.0)),
-    },
-    Spring,
-)
-SENSOR = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "kind": (Text(tuple(SENSOR_KINDS)), REQUIRED),
-        "target": (Text(), ""),
-        "reference": (OrNone(Text()), None),
-        "noise": (Number(0.0), 0.0),
-        "cutoff": (Number(0.0), 0.0),
-        "field": (Numbers(3), (0.0, 0.0, 0.0)),
-    },
-    Sensor,
-)
-
 REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independent": (ListOf(Whole()), _NONE)})
 
 ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
+
+
+GROUND = Record(
+    {
+        "placement": (Pose(), IDENTITY),
+        "material": (OrNone(MATERIAL), None),
+        "velocity": (Numbers(3), (0.0, 0.0, 0.0)),
+        "spin": (Numbers(3), (0.0, 0.0, 0.0)),
+        "shape": (GEOMETRY, REQUIRED),
+        "name": (Text(), "ground"),
+    },
+    Ground,
+)
+
+_USUAL = ContactRules()
+CONTACT_RULES = Record(
+    {
+        "solver": (Text(("auto", "dual", "primal")), _USUAL.solver),
+        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "newton", "passes")},
+        **{
+            name: (Number(0.0), getattr(_USUAL, name))
+            for name in ("tolerance", "recovery", "overlap", "friction_speed")
+        },
+        **{name: (Flag(), getattr(_USUAL, name)) for name in ("joint_limits", "joint_friction")},
+    },
+    ContactRules,
+)
+
+_TWO_NAMES = Row(Text(), Text())
+CONTACT_SCENE = Record(
+    {
+        "grounds": (ListOf(GROUND), _NONE),
+        "material": (OrNone(MATERIAL), None),
+        "materials": (ListOf(Row(Text(), MATERIAL)), _NONE),
+        "only": (OrNone(ListOf(Text())), None),
+        "between": (OrNone(ListOf(_TWO_NAMES)), None),
+        "exclude": (ListOf(_TWO_NAMES), _NONE),
+        "rules": (CONTACT_RULES, REQUIRED),
+        "softness": (Text(("rigid", "file")), "rigid"),
+    },
+    ContactScene,
+)
 
 MODEL = Record(
     {
@@ -506,6 +513,9 @@ MODEL = Record(
         "bodies": (ListOf(BODY), REQUIRED),
         "base_parts": (ListOf(PART), _NONE),
         "base_visuals": (ListOf(GEOMETRY), _NONE),
+        "base_collisions": (ListOf(GEOMETRY), _NONE),
+        "contact_excludes": (ListOf(Row(Text(), Text())), _NONE),
+        "contact_scene": (OrNone(CONTACT_SCENE), None),
         "frames": (ListOf(FRAME), _NONE),
         "closures": (ListOf(_Closing()), _NONE),
         "closure_solver": (Text(), "auto"),
@@ -514,6 +524,7 @@ MODEL = Record(
         "actuators": (ListOf(ACTUATOR), _NONE),
         "sensors": (ListOf(SENSOR), _NONE),
         "springs": (ListOf(SPRING), _NONE),
+        "fields": (ListOf(FIELD), _NONE),
         "configurations": (Table(Numbers()), {}),
         "sweeps": (Text(("auto", "rolled", "unrolled")), "auto"),
     }

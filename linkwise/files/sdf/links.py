@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,10 @@ from linkwise.files.sdf.places import Place, Scope, relative_pose
 from linkwise.files.sdf.poses import read_pose
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
+from linkwise.mechanism.bodies_and_joints import product
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.materials import Material
+from linkwise.mechanism.placement import pose
 
 __all__ = ["read_link"]
 
@@ -76,7 +80,62 @@ def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[f
 
 def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
     found = ((element, _shape(element, place, warnings)) for element in link.all(tag))
-    return tuple(replace(shape, rgba=sdf_colour(element)) for element, shape in found if shape is not None)
+    shapes = []
+    for element, shape in found:
+        if shape is not None:
+            bits = _bits(element, place, tag)
+            surface = _surface(element, place, tag) if tag == "collision" else {}
+            shapes.append(replace(shape, rgba=sdf_colour(element), contype=bits, conaffinity=bits, **surface))
+    return tuple(shapes)
+
+
+def _bits(element: Element, place: Place, tag: str) -> int:
+    """The bits of a <collide_bitmask>: two shapes meet where they have one in common."""
+    values, at = place.scope.values, element
+    for name in ("surface", "contact", "collide_bitmask"):
+        below = values.child(at, name)
+        if below is None:
+            return 1
+        at = below
+    of = f"<{tag}> of link {shown(place.name)}"
+    text = values.content(at, of=of).strip()
+    try:
+        bits = int(text, 0)
+    except ValueError:
+        values.fail(f"{of} has a bit mask that is no whole number", at, got=shown(text), allowed="65535, 0x01, …")
+    return bits
+
+
+def _surface(element: Element, place: Place, tag: str) -> dict[str, Any]:
+    """The material and the compliance that a <surface> has, as far as it says something."""
+    values, of = place.scope.values, f"<{tag}> of link {shown(place.name)}"
+
+    def number(path: str) -> float | None:
+        at = element
+        for name in ("surface", *path.split("/")):
+            below = values.child(at, name)
+            if below is None:
+                return None
+            at = below
+        return values.content_vector(at, of=of, length=1)[0]
+
+    mu = number("friction/ode/mu")
+    bounce = number("bounce/restitution_coefficient")
+    found: dict[str, Any] = {}
+    if mu is not None or bounce is not None:
+        across = number("friction/ode/mu2")
+        first = Material().friction if mu is None else mu
+        friction = first if across is None or across == mu else (first, across)
+        threshold = number("bounce/threshold")
+        found["material"] = Material(
+            friction,
+            restitution=bounce or 0.0,
+            threshold=Material().threshold if threshold is None else min(threshold, 1e6),
+        )
+    kp, kd = number("contact/ode/kp"), number("contact/ode/kd")
+    if kp is not None and kp > 0.0:
+        found["compliance"] = (kp, (kd or 0.0) / kp)
+    return found
 
 
 def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geometry | None:
@@ -101,6 +160,13 @@ def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geome
         if at.tag == "cylinder" or at.tag == "capsule":
             size = (values.child_number(at, "radius", of=of), values.child_number(at, "length", of=of))
             return Geometry("cylinder" if at.tag == "cylinder" else "capsule", size, None, one, placement, link.name)
+        if at.tag == "ellipsoid" and element.tag == "collision":
+            size = values.content_vector(values.required_child(at, "radii", of=of), of=of)
+            return Geometry("ellipsoid", size, None, one, placement, link.name)
+        if at.tag == "plane" and element.tag == "collision":
+            written = values.child(at, "normal")
+            normal = (0.0, 0.0, 1.0) if written is None else values.content_vector(written, of=of)
+            return Geometry("plane", (), None, one, product(placement, pose(R=_z_along(normal))), link.name)
         if at.tag not in _NOT_DRAWN:
             warnings.append(
                 ModelWarning(
@@ -110,6 +176,16 @@ def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geome
                 )
             )
     return None
+
+
+def _z_along(direction: tuple[float, ...]) -> FloatArray:
+    """A rotation that takes z into a direction."""
+    z = np.array(direction) / (np.linalg.norm(direction) or 1.0)
+    if not z.any() or z[2] == 1.0:
+        return np.eye(3)
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(z, x), z], axis=-1)
 
 
 def _placement(element: Element, link: Place, of: str) -> tuple[tuple[float, ...], ...]:

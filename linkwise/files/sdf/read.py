@@ -12,7 +12,6 @@ Where files and the format's text part, or the format leaves a choice, this read
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -36,7 +35,6 @@ from linkwise.files.span import span
 from linkwise.files.tree import WORLD
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
-from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import ANGLE_SNAP
 
 __all__ = ["read_sdf"]
@@ -166,25 +164,14 @@ def _warn_of_usual_inertias(places: Sequence[Place], main: str, warnings: list[M
 
 
 def _warn_of_what_closures_lose(closing: Sequence[JointWritten], main: str, warnings: list[ModelWarning]) -> None:
-    """A joint that closes a loop has no coordinate, so that nothing can be said about it."""
+    """A joint that closes a loop has no place in q, so that it cannot follow another."""
     for joint in closing:
-        lost = [
-            what for what in ("damping", "friction", "stiffness") if any(_each(getattr(joint, what)))
-        ] + ["limits"] * any(_is_limited(limits) for limits in _each(joint.limits))  # fmt: skip
-        if lost or joint.mimic is not None:
+        if joint.mimic is not None:
             warnings.append(
                 ModelWarning(
-                    f"{joint.file or main}:{joint.line}: joint {joint.name!r} closes a loop and has no coordinate, "
+                    f"{joint.file or main}:{joint.line}: joint {joint.name!r} closes a loop and has no place in q, "
                     "so that what the file says about it is left out",
-                    got=", ".join(lost + ["mimic"] * (joint.mimic is not None)),
+                    got="mimic",
                     do=f"write it before the other joint of link {joint.child!r}: the loop is then opened there",
                 )
             )
-
-
-def _each(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _is_limited(limits: object) -> bool:
-    return isinstance(limits, JointLimits) and (math.isfinite(limits.lower) or math.isfinite(limits.upper))

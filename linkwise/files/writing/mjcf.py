@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,8 +43,11 @@ from linkwise.mechanism.actuation import (
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import Geometry, JointLimits
+from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.muscles import HillMuscle
 from linkwise.mechanism.placement import inverse_pose
+from linkwise.mechanism.wrapping import Wrap
 from linkwise.spatial import quaternions
 
 __all__ = ["mjcf_text", "write_mjcf"]
@@ -59,6 +63,8 @@ _SENSORS = {
     "actuator_position": ("actuatorpos", "actuator"),
     "actuator_velocity": ("actuatorvel", "actuator"),
     "actuator_force": ("actuatorfrc", "actuator"),
+    "tendon_position": ("tendonpos", "tendon"),
+    "tendon_velocity": ("tendonvel", "tendon"),
     "gyroscope": ("gyro", "site"),
     "accelerometer": ("accelerometer", "site"),
     "velocimeter": ("velocimeter", "site"),
@@ -107,6 +113,7 @@ class _Writer:
         element(option, "flag", contact="disable")
         self.assets = element(self.root, "asset")
         self.world = element(self.root, "worldbody")
+        self.contact = ET.Element("contact")
         self.tendons = ET.Element("tendon")
         self.equality = ET.Element("equality")
         self.actuators = ET.Element("actuator")
@@ -125,6 +132,8 @@ class _Writer:
             "tendon": set(),
         }
         self.frames = frozenset(self.taken["site"])
+        self.wraps: dict[tuple[str, str, float], str] = {}
+        self.springs: dict[str, str] = {}
 
     def unused(self, kind: str, wanted: str) -> str:
         """A name that nothing else of this kind has."""
@@ -132,7 +141,7 @@ class _Writer:
 
     def write(self) -> None:
         m = self.mechanism
-        self.shapes(self.world, m.base_visuals, ())
+        self.shapes(self.world, m.base_visuals, m._base_collisions)
         for body, joint in zip(m.bodies, m.joints, strict=True):
             self.body(body, joint)
         for frame in m.frames:
@@ -146,12 +155,15 @@ class _Writer:
             self.lost.add(f"that effort limits are of drives at joints: in MuJoCo they hold for {outside[0]!r} too")
         for spring in m.springs:
             self.spring(spring)
+        self.compensate()
         for sensor in m.sensors:
             self.sensor(sensor)
+        for a, b in m._contact_excludes:
+            self.exclude(a, b)
         self.keyframes()
         if depth_first(m) != list(range(len(m.bodies))):
             self.lost.add("the order of the joints: MuJoCo goes through one branch after the other")
-        for group in (self.tendons, self.equality, self.actuators, self.sensors, self.keys):
+        for group in (self.contact, self.tendons, self.equality, self.actuators, self.sensors, self.keys):
             if len(group):
                 self.root.append(group)
         if not len(self.assets):
@@ -161,6 +173,20 @@ class _Writer:
             self.lost.add(f"meshes ({self.unread[0]}{rest}): MuJoCo reads STL, OBJ and MSH, by their paths")
         if m._parameter_names:
             self.lost.add(f"run-time parameters: {', '.join(m._parameter_names)}")
+
+    def exclude(self, link: str, other: str) -> None:
+        """Links that are welded together are one body, and so are those fixed to the world."""
+        bodies = [self.mechanism.frame(name).body for name in (link, other)]
+        if bodies[0] != bodies[1]:
+            for k in bodies:
+                body = self.mechanism.bodies[k] if k >= 0 else None
+                others = {shape.name for shape in body.collisions} - {link, other} if body is not None else set()
+                if others:
+                    self.lost.add(
+                        f"that {link!r} and {other!r} alone do not touch: here {sorted(others)[0]!r} is one body"
+                    )
+            names = ("world" if k < 0 else self.mechanism.bodies[k].name for k in bodies)
+            element(self.contact, "exclude", **dict(zip(("body1", "body2"), names, strict=True)))
 
     # -- bodies
 
@@ -202,11 +228,11 @@ class _Writer:
 
     def shapes(self, at: ET.Element, visuals: Any, collisions: Any) -> None:
         for shape in visuals:
-            self.geom(at, shape, "0", "1")
+            self.geom(at, replace(shape, contype=0, conaffinity=0), "1")
         for shape in collisions:
-            self.geom(at, shape, "1", "3")
+            self.geom(at, shape, "3")
 
-    def geom(self, at: ET.Element, shape: Geometry, contact: str, group: str) -> None:
+    def geom(self, at: ET.Element, shape: Geometry, group: str) -> None:
         more: dict[str, str] = {}
         if shape.kind == "mesh":
             if shape.mesh is None or not shape.mesh.lower().endswith((".stl", ".obj", ".msh")):
@@ -222,12 +248,23 @@ class _Writer:
             more = {"type": "mesh", "mesh": self.meshes[key]}
         elif shape.kind == "box":
             more = {"type": "box", "size": vector(x / 2 for x in shape.size)}
-        elif shape.kind == "sphere":
-            more = {"type": "sphere", "size": vector(shape.size)}
+        elif shape.kind in ("sphere", "ellipsoid"):
+            more = {"type": shape.kind, "size": vector(shape.size)}
+        elif shape.kind == "plane":
+            more = {"type": "plane", "size": "0 0 1"}
+        elif shape.kind == "convex":
+            name = f"mesh{len(self.meshes)}"
+            self.meshes[name, shape.scale] = name
+            element(self.assets, "mesh", name=name, vertex=vector(x for each in shape.vertices for x in each))
+            more = {"type": "mesh", "mesh": name}
+        elif shape.kind in ("heightfield", "terrain"):
+            self.lost.add(f"the {shape.kind} of {shape.name!r}")
+            return
         else:
             more = {"type": shape.kind, "size": vector([shape.size[0], shape.size[1] / 2])}
         place = _place(np.array(shape.placement))
-        element(at, "geom", contype=contact, conaffinity=contact, group=group, **more, **place)
+        bits = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+        element(at, "geom", **bits, group=group, **more, **place)
 
     # -- joints
 
@@ -317,6 +354,8 @@ class _Writer:
         written = self.loop(closure) if isinstance(closure, ClosureInstance) else self.coupling(closure)
         how = " is met softly" if written else f" ({closure.type.kind})"
         self.lost.add(f"closure {closure.name!r}{how}")
+        if isinstance(closure, ClosureInstance) and (closure.is_active or closure.limits):
+            self.lost.add(f"springs, damping, friction and limits along closure {closure.name!r}")
 
     def loop(self, closure: ClosureInstance) -> bool:
         """Write a closure between two frames, if there is an equality for it."""
@@ -364,6 +403,8 @@ class _Writer:
             place = self.mechanism.frame(way.frame)
             name = self.site(way.frame, place.body, place.placement)
             return {"site": name, "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
+        if any(joint not in self.steps for joint in way.joints):  # one that closes a loop: no equality has a coordinate
+            return None
         (joint, gear), *others = way.gears
         if not others and isinstance(each, Actuator) and len(self.steps[joint]) == 1:
             return {"joint": joint, "gear": vector(gear)}
@@ -379,28 +420,59 @@ class _Writer:
     def path(self, name: str, way: PathTransmission) -> dict[str, str]:
         """A tendon through space: its branches, with a pulley before each."""
         tendon = element(self.tendons, "spatial", name=self.unused("tendon", f"{name}/tendon"))
-        for frames, factor in way.paths:
+        for stops, factor in way.paths:
             if len(way.paths) > 1 or factor != 1.0:
                 element(tendon, "pulley", divisor=vector([1.0 / factor]))
-            for frame in frames:
-                place = self.mechanism.frame(frame)
-                element(tendon, "site", site=self.site(frame, place.body, place.placement))
+            for stop in stops:
+                if isinstance(stop, str):
+                    element(tendon, "site", site=self.site_of(stop))
+                else:
+                    side = None if stop.side is None else self.site_of(stop.side)
+                    element(tendon, "geom", geom=self.wrapped(stop), sidesite=side)
         return {"tendon": tendon.attrib["name"]}
+
+    def site_of(self, frame: str) -> str:
+        """The name of the site at a frame."""
+        place = self.mechanism.frame(frame)
+        return self.site(frame, place.body, place.placement)
+
+    def wrapped(self, wrap: Wrap) -> str:
+        """The name of a shape for tendons alone."""
+        key = (wrap.frame, wrap.shape, wrap.radius)
+        if key not in self.wraps:
+            self.wraps[key] = name = f"{wrap.frame}/{len(self.wraps)}"
+            place = self.mechanism.frame(wrap.frame)
+            size = vector([wrap.radius] if wrap.shape == "sphere" else [wrap.radius, wrap.radius])
+            more = {"type": wrap.shape, "size": size, "contype": "0", "conaffinity": "0", "mass": "0", "group": "4"}
+            element(self.at[place.body], "geom", name=name, **more, **_place(np.array(place.placement)))
+        return self.wraps[key]
 
     def drive(self, actuator: Actuator) -> None:
         more = self.way(actuator)
         if more is None:
             self.lost.add(f"actuator {actuator.name!r}")
             return
+        if isinstance(actuator.muscle, HillMuscle):
+            self.lost.add(f"actuator {actuator.name!r}: MJCF has no Hill muscle")
+            return
+        gain: Sequence[float] = actuator.gain
+        if actuator.muscle is not None:
+            m = actuator.muscle
+            gain = [*m.range, m.force, 1.0, m.l_min, m.l_max, m.v_max, m.passive, m.lengthening]
+            more |= {"gaintype": "muscle", "biastype": "muscle", "biasprm": vector(gain)}
+            more |= {"lengthrange": vector(m.lengths)}
         if any(actuator.gain[1:]):
             more |= {"gaintype": "affine"}
         if any(actuator.bias):
             more |= {"biastype": "affine", "biasprm": vector(actuator.bias)}
         ranges = [("ctrlrange", actuator.control_range), ("forcerange", actuator.force_range)]
         if actuator.activation is not None:
-            more |= {"dyntype": actuator.activation.kind, "dynprm": vector([actuator.activation.time_constant])}
+            numbers = [actuator.activation.time_constant]
+            if actuator.activation.kind == "muscle":
+                numbers += [actuator.activation.release_time, actuator.activation.smoothing]
+            more |= {"dyntype": actuator.activation.kind, "dynprm": vector(numbers)}
             ranges.append(("actrange", actuator.activation.range))
-        at = element(self.actuators, "general", name=actuator.name, gainprm=vector(actuator.gain), **more)
+        at = element(self.actuators, "general", name=actuator.name, gainprm=vector(gain), **more)
         for tag, bounds in ranges:
             self.bounds(at, tag, bounds, f"the limits of actuator {actuator.name!r}")
 
@@ -411,19 +483,48 @@ class _Writer:
         tendon = self.tendons[-1]
         tendon.set("stiffness", vector([spring.stiffness]))
         tendon.set("damping", vector([spring.damping]))
+        tendon.set("frictionloss", vector([spring.friction]))
+        self.bounds(tendon, "range", spring.limits, f"the limits of spring {spring.name!r}")
+        self.springs[spring.name] = tendon.attrib["name"]
         low, high = spring.rest
         if low == high == -1.0:  # a word of the format: the length in the reference configuration
             low = high = math.nextafter(-1.0, -2.0)
         tendon.set("springlength", vector([low, high]))
+
+    def compensate(self) -> None:
+        """Write compensation of gravity where it acts at the mass centres of whole bodies."""
+        for body in self.mechanism.bodies:
+            own = [f for f in self.mechanism.fields if self.mechanism.frame(f.frame).body == body.index]
+            held = [f for f in own if isinstance(f, GravityCompensation)]
+            for f in own:
+                if f not in held:
+                    self.lost.add(f"field {f.name!r}: MJCF has one fluid for all")
+            total = sum(f.mass for f in held)
+            if not total:
+                continue
+            mass, com, _ = _together(body.parts)
+            points = [np.array(self.mechanism.frame(f.frame).placement)[:3, 3] for f in held]
+            centre = sum(f.mass * point for f, point in zip(held, points, strict=True)) / total
+            if mass > 0.0 and np.abs(centre - com).max() < 1e-9:
+                self.at[body.index].set("gravcomp", vector([total / mass]))
+            else:
+                for f in held:
+                    self.lost.add(f"field {f.name!r}: in MuJoCo it acts at the mass centre")
 
     def sensor(self, sensor: Sensor) -> None:
         if sensor.kind not in _SENSORS:
             self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
             return
         tag, of = _SENSORS[sensor.kind]
+        if of == "joint" and sensor.target not in self.steps:
+            self.lost.add(f"sensor {sensor.name!r} of closure {sensor.target!r}")
+            return
         more: dict[str, str] = {}
-        if of in ("joint", "actuator"):
-            more[of] = sensor.target
+        if of == "tendon" and sensor.target not in self.springs:
+            self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
+            return
+        if of in ("joint", "actuator", "tendon"):
+            more[of] = self.springs[sensor.target] if of == "tendon" else sensor.target
         elif of:
             names = [sensor.target] + ([sensor.reference] if sensor.reference else [])
             for name, key in zip(names, ("obj", "ref"), strict=False):

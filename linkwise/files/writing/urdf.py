@@ -84,7 +84,9 @@ class _Writer:
     def write(self) -> None:
         m = self.mechanism
         element(self.root, "link", name="world")
-        self.welded("world", m.base_parts, m.base_visuals, (), -1)
+        self.welded("world", m.base_parts, m.base_visuals, m._base_collisions, -1)
+        if m._contact_excludes:
+            self.lost.add("which links do not touch: that is said in an SRDF file")
         for body, joint in zip(m.bodies, m.joints, strict=True):
             parent = "world" if body.parent < 0 else m.bodies[body.parent].name
             self.body(body, joint, parent)
@@ -92,7 +94,7 @@ class _Writer:
             self.lost.add("the order of the joints: readers of URDF go through one branch after the other")
         if tuple(m.gravity) != _USUAL_GRAVITY:
             self.lost.add(f"gravity {m.gravity}: load(..., gravity=...)")
-        for what in ("actuators", "sensors", "springs"):
+        for what in ("actuators", "sensors", "springs", "fields"):
             if getattr(m, what):
                 self.lost.add(f"{what}: {', '.join(each.name for each in getattr(m, what))}")
         if m.configurations:
@@ -139,7 +141,7 @@ class _Writer:
                 element(self.root, "link", name=frame.name)
                 self.fixed(on, frame.name, frame.placement)
         if index < 0:
-            for shape in visuals:
+            for shape in (*visuals, *collisions):
                 if shape.name not in written:
                     self.lost.add(f"a shape of {shape.name!r}, which is fixed to the world")
 
@@ -156,6 +158,9 @@ class _Writer:
                 self.shape(at, tag, shape)
 
     def shape(self, link: ET.Element, tag: str, shape: Geometry) -> None:
+        if shape.kind not in ("mesh", "box", "sphere", "cylinder", "capsule"):
+            self.lost.add(f"a shape of {shape.name!r}, which is of kind {shape.kind}")
+            return
         at = element(link, tag)
         _origin(at, shape.placement)
         geometry = element(at, "geometry")
@@ -265,6 +270,14 @@ def _side_file(mechanism: Mechanism, lost: Losses) -> str:
         for name, value in joint.constants().items():
             key = "axis" if name == "axis1" else name
             lines.append(f"    {key}: {list(value) if isinstance(value, tuple) else value!r}")
+        for name in ("damping", "friction", "stiffness", "rest"):
+            if any(getattr(each, name)):
+                lines.append(f"    {name}: {list(getattr(each, name))}")
+        if any(math.isfinite(x) for limit in each.limits for x in (limit.lower, limit.upper)):
+            pairs = [[max(-_UNLIMITED, limit.lower), min(limit.upper, _UNLIMITED)] for limit in each.limits]
+            lines.append(f"    limits: {pairs}")
+        if any(math.isfinite(x) for limit in each.limits for x in (limit.velocity, limit.effort)):
+            lost.add(f"limits of velocity and effort of closure {each.name!r}")
         loops.append("\n".join(lines))
     text = "closures:\n" + "\n".join(loops) + "\n" if loops else ""
     return text + ("couplings:\n" + "\n".join(couplings) + "\n" if couplings else "")

@@ -11,6 +11,7 @@ from scipy import sparse
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
 from linkwise.flexible.files.bulk import BulkData, DirectMatrix, read_bulk
 from linkwise.flexible.files.matrix_files import MatrixModel, read_bytes, symmetric_from
+from linkwise.flexible.files.op2 import is_op2, read_op2
 from linkwise.flexible.files.op4 import read_op4
 
 __all__ = ["read_nastran"]
@@ -34,11 +35,11 @@ def read_nastran(
         return _from_cards(path, data, grids, mass, stiffness)
     if bulk is None:
         raise InputError(
-            "an OP4 file does not say where the grids are",
+            "a file of matrices does not say where the grids are",
             got=os.fspath(path),
             do="give the bulk data: bulk='model.bdf'",
         )
-    matrices = read_op4(path)
+    matrices = read_op2(path, content) if is_op2(content) else read_op4(path)
     M = _real(matrices, _chosen(matrices, mass, _MASS, "mass", path), path)
     K = _real(matrices, _chosen(matrices, stiffness, _STIFFNESS, "stiffness", path), path)
     data = read_bulk(bulk)
@@ -57,7 +58,7 @@ def read_nastran(
 
 
 def _is_bulk(content: bytes) -> bool:
-    """Bulk data has cards; OP4 begins with integers."""
+    """Bulk data has cards; OUTPUT2 and OUTPUT4 begin with integers."""
     start = content[:65536].upper()
     return b"DMIG" in start or b"GRID" in start or b"BEGIN BULK" in start
 

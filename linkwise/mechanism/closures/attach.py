@@ -11,13 +11,14 @@ import numpy as np
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.checks import checked_pose
+from linkwise.mechanism.checks import checked_pose, per_freedom
 from linkwise.mechanism.closures.base import Closure, Relation
-from linkwise.mechanism.closures.from_joint import closure_of
+from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.closures.joint_function import JointFunction
 from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.mechanism.entry import checked_limits, checked_springs
 from linkwise.mechanism.joined_bodies import no_piece
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.spatial.matrices import Mat3
@@ -38,9 +39,14 @@ def closure_between(
     joint: Joint | Closure,
     node_a: Any = None,
     node_b: Any = None,
+    **numbers: Any,
 ) -> ClosureInstance:
-    """A closure between two frames given by the names of bodies or frames, and places on them (None: theirs)."""
+    """A closure between two frames given by the names of bodies or frames, and places on them (None: theirs).
+
+    ``numbers`` are what is known of its freedoms, as of a joint's: limits, damping, friction, stiffness, rest.
+    """
     closure = named_closure(name, joint)
+    freedoms = checked_numbers(name, closure, **numbers)
     a, pose_a, node_a = _place(mechanism, name, "a", body_a, placement_a, node_a)
     b, pose_b, node_b = _place(mechanism, name, "b", body_b, placement_b, node_b)
     if a == b and node_a == node_b:
@@ -51,7 +57,7 @@ def closure_between(
             allowed="bodies that can move against each other (welded ones count as one)",
         )
     _tried(f"closure {name!r}", closure, lambda new: _closure_values(closure, new))
-    return ClosureInstance(name, closure, a, pose_a, b, pose_b, node_a, node_b)
+    return ClosureInstance(name, closure, a, pose_a, b, pose_b, node_a, node_b, **freedoms)
 
 
 def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> RelationInstance:
@@ -101,6 +107,36 @@ def named_closure(name: str, joint: Joint | Closure) -> Closure:
         return closure_of(joint)
     except InputError as error:
         raise InputError(f"closure {name!r}: {error.what}", got=error.got, allowed=error.allowed, do=error.do) from None
+
+
+def checked_numbers(
+    name: str,
+    closure: Closure,
+    limits: Any = None,
+    damping: Any = 0.0,
+    friction: Any = 0.0,
+    stiffness: Any = 0.0,
+    rest: Any = 0.0,
+) -> dict[str, Any]:
+    """Limits, damping, friction, stiffness and rest of a closure's freedoms, each for each; {} where there are none."""
+    given = {"damping": damping, "friction": friction, "stiffness": stiffness, "rest": rest}
+    if limits is None and all(np.size(x) == 0 or not np.any(x) for x in given.values()):
+        return {}
+    joint = closure.joint if isinstance(closure, JointClosure) else None
+    if joint is None or not joint.nv:
+        raise InputError(
+            f"closure {name!r} has no freedoms of its own for a spring, a damper or limits",
+            got=closure.kind,
+            allowed="a closure by what a joint leaves free, e.g. joint=lw.Revolute(…)",
+        )
+    springs, relaxed = checked_springs(stiffness, rest, joint, name)
+    return {
+        "limits": checked_limits(limits, joint, name),
+        "damping": per_freedom(damping, joint.nv, f"the damping of closure {name!r}"),
+        "friction": per_freedom(friction, joint.nv, f"the friction of closure {name!r}"),
+        "stiffness": springs,
+        "rest": relaxed,
+    }
 
 
 def checked_placement(name: str, side: str, placement: Any) -> Any:

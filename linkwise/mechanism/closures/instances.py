@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkwise.joints import Joint
 from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.from_joint import JointClosure
+from linkwise.mechanism.description import JointLimits
 from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -31,6 +35,32 @@ class ClosureInstance:
     """Of a flexible body, the place in its ``nodes`` that ``placement_a`` starts from."""
     node_b: int = 0
     """Likewise for frame b."""
+    limits: tuple[JointLimits, ...] = ()
+    """Of the freedoms that its joint leaves, if it has any; so are those below, as of a joint in the tree."""
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    stiffness: tuple[float, ...] = ()
+    rest: tuple[float, ...] = ()
+
+    @property
+    def joint(self) -> Joint | None:
+        """The joint whose freedoms the closure leaves, with their coordinates; None where there are none."""
+        kind = self.type
+        return kind.joint if isinstance(kind, JointClosure) and kind.joint.nv else None
+
+    @property
+    def centre(self) -> float:
+        """The place within half a turn of which an angle is told: the middle of its limits, or else its rest."""
+        if self.joint is None or self.joint.nv != 1 or not self.joint.fixed_axes:
+            return 0.0
+        if self.limits and math.isfinite(self.limits[0].upper - self.limits[0].lower):
+            return 0.5 * (self.limits[0].lower + self.limits[0].upper)
+        return self.rest[0] if self.rest else 0.0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a spring, a damper or friction acts along its freedoms."""
+        return any((*self.stiffness, *self.damping, *self.friction))
 
     @property
     def equations(self) -> tuple[str, ...]:
@@ -59,3 +89,35 @@ class RelationInstance:
     def rates(self, links: Sequence[Any], v: Sequence[Scalar]) -> list[Scalar]:
         """The v of the relation's residuals from the model's, given the links of its tree."""
         return list(v) if self.joints is None else [x for k in self.joints for x in links[k].hinge.rates(v)]
+
+
+@dataclass(frozen=True)
+class ClosureFreedoms:
+    """The freedoms of one closure, and their places among those of all closures of a mechanism."""
+
+    closure: ClosureInstance
+    number: int
+    """The closure's place in ``closures``."""
+    joint: Joint
+    q_slice: slice
+    """Its part of ``model.constraints.coordinates(q)``."""
+    v_slice: slice
+    """Its part of ``model.constraints.velocities(q, v)`` and of the forces of ``model.constraints.efforts(q, f)``."""
+
+    @property
+    def name(self) -> str:
+        """The closure's."""
+        return self.closure.name
+
+
+def freedoms_of_closures(closures: Sequence[ClosureInstance | RelationInstance]) -> list[ClosureFreedoms]:
+    """Those of the closures that have some, in order."""
+    found: list[ClosureFreedoms] = []
+    q = v = 0
+    for k, closure in enumerate(closures):
+        joint = closure.joint if isinstance(closure, ClosureInstance) else None
+        if joint is not None:
+            assert isinstance(closure, ClosureInstance)
+            found.append(ClosureFreedoms(closure, k, joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
+            q, v = q + joint.nq, v + joint.nv
+    return found

@@ -42,10 +42,10 @@ def attach(
         none = (0.0,) * joint.nv
         nowhere = slice(0, 0)
         instance = JointInstance(f"{name}_joint", 0, joint, nowhere, nowhere, (), none, none, none, None, none, none)
-        parts, shapes = tuple(theirs.base_parts), tuple(theirs.base_visuals)
-        pieces.bodies.append((Body(name, 0, -1, X, parts, shapes, node=on_node), carrier, instance))
+        parts, shapes, outlines = tuple(theirs.base_parts), tuple(theirs.base_visuals), tuple(theirs.base_collisions)
+        pieces.bodies.append((Body(name, 0, -1, X, parts, shapes, outlines, node=on_node), carrier, instance))
         carrier, seat, on_node = name, IDENTITY, 0
-    elif theirs.base_parts or theirs.base_visuals:
+    elif theirs.base_parts or theirs.base_visuals or theirs.base_collisions:
         _fix(pieces, theirs, carrier, X, on_node)
     for body, parent, inboard in theirs.bodies:
         if parent == "world":
@@ -66,6 +66,8 @@ def attach(
     pieces.actuators += theirs.actuators
     pieces.sensors += theirs.sensors
     pieces.springs += theirs.springs
+    pieces.contact_excludes += theirs.contact_excludes
+    pieces.fields += theirs.fields
     for name, coordinates in theirs.configurations.items():
         pieces.configurations[name] = pieces.configurations.get(name, {}) | coordinates
     return together(mechanism, pieces)
@@ -107,10 +109,12 @@ def _fix(pieces: Pieces, theirs: Pieces, carrier: str, X: Pose, node: int) -> No
     if carrier == "world":
         pieces.base_parts += [moved_part(part, X) for part in theirs.base_parts]
         pieces.base_visuals += [moved_shape(shape, X) for shape in theirs.base_visuals]
+        pieces.base_collisions += [moved_shape(shape, X) for shape in theirs.base_collisions]
         return
     k = next(i for i, (body, _, _) in enumerate(pieces.bodies) if body.name == carrier)
     body, parent, joint = pieces.bodies[k]
-    pieces.bodies[k] = welded(body, X, node, theirs.base_parts, theirs.base_visuals), parent, joint
+    shapes = theirs.base_visuals, theirs.base_collisions
+    pieces.bodies[k] = welded(body, X, node, theirs.base_parts, *shapes), parent, joint
 
 
 def _pose(placement: Any, what: str) -> Pose:

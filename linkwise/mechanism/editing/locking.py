@@ -14,7 +14,7 @@ from linkwise.joints import Fixed, Joint
 from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Pose, product
-from linkwise.mechanism.closures import Coupling
+from linkwise.mechanism.closures import Coupling, JointClosure
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
 from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
@@ -61,7 +61,16 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
         bodies.append((replace(body, placement=placement, node=node), on.body, joint))
     pieces.bodies = bodies
     pieces.frames = frames + [_moved_frame(frame, homes[on]) for frame, on in pieces.frames]
-    pieces.closures = [moved for each in pieces.closures if (moved := _moved_closure(*each, homes)) is not None]
+    left: list[tuple[ClosureInstance, str, str]] = []
+    for each in pieces.closures:
+        closure, a, b = _moved_closure(*each, homes)
+        if a != b or closure.node_a != closure.node_b:
+            left.append((closure, a, b))
+        else:  # it holds, and nothing moves between its ends
+            within, kind = _held(closure), closure.type
+            if isinstance(kind, JointClosure):
+                values[closure.name] = tuple(float(x) for x in kind.coordinates(within, closure.centre))
+    pieces.closures = left
     relations = [(name, _without(name, relation, values)) for name, relation in pieces.relations]
     pieces.relations = [each for each in relations if each[1] is not None]
     actuators = [_actuator(each, values) for each in pieces.actuators]
@@ -129,6 +138,7 @@ def _merge(body: Body, home: _Home, bodies: list[tuple[Body, str, JointInstance]
     if home.body == "world":
         pieces.base_parts += [moved_part(part, home.X, home.node) for part in body.parts]
         pieces.base_visuals += [moved_shape(shape, home.X) for shape in body.visuals]
+        pieces.base_collisions += [moved_shape(shape, home.X) for shape in body.collisions]
         return
     k = next(i for i, (other, _, _) in enumerate(bodies) if other.name == home.body)
     other, parent, joint = bodies[k]
@@ -141,8 +151,8 @@ def _moved_frame(frame: Frame, home: _Home) -> tuple[Frame, str]:
 
 def _moved_closure(
     closure: ClosureInstance, a: str, b: str, homes: Mapping[str, _Home]
-) -> tuple[ClosureInstance, str, str] | None:
-    """The closure between what carries its bodies now; None where it holds and nothing moves between them."""
+) -> tuple[ClosureInstance, str, str]:
+    """The closure between what carries its bodies now, and the names of that."""
     on_a, on_b = homes[a], homes[b]
     moved = replace(
         closure,
@@ -151,17 +161,22 @@ def _moved_closure(
         node_a=closure.node_a or on_a.node,
         node_b=closure.node_b or on_b.node,
     )
-    if on_a.body != on_b.body or moved.node_a != moved.node_b:
-        return moved, on_a.body, on_b.body
-    X = np.linalg.inv(np.array(moved.placement_a)) @ np.array(moved.placement_b)
-    left = [] if closure.type.time_dependent else closure.type.residual(RelativePose.from_matrix(X.tolist()), 0.0)
+    return moved, on_a.body, on_b.body
+
+
+def _held(closure: ClosureInstance) -> RelativePose:
+    """The pose of b in a of a closure within one body, where it must hold."""
+    X = RelativePose.from_matrix(
+        (np.linalg.inv(np.array(closure.placement_a)) @ np.array(closure.placement_b)).tolist()
+    )
+    left = [] if closure.type.time_dependent else closure.type.residual(X, 0.0)
     if closure.type.time_dependent or max(map(abs, left), default=0.0) > _CLOSED:
         raise ModelError(
             f"locking these joints leaves closure {closure.name!r} nothing to move, and it is not closed",
             got=f"residual {max(map(abs, left), default=0.0):.3g}",
             do="lock them at a closed configuration: locked(joints, at=model.assemble(q))",
         )
-    return None
+    return X
 
 
 def _without(name: str, relation: Any, values: Mapping[str, tuple[float, ...]]) -> Any:
@@ -201,12 +216,16 @@ def _actuator(actuator: Actuator, values: Mapping[str, tuple[float, ...]]) -> Ac
     if left is None or not length:
         return None if left is None else replace(actuator, transmission=left)
     (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
-    return replace(actuator, transmission=left, gain=(g0 + g1 * length, g1, g2), bias=(b0 + b1 * length, b1, b2))
+    gain, bias = (g0 + g1 * length, g1, g2), (b0 + b1 * length, b1, b2)
+    muscle = None if actuator.muscle is None else actuator.muscle.shortened(length)
+    return replace(actuator, transmission=left, gain=gain, bias=bias, muscle=muscle)
 
 
 def _spring(spring: Spring, values: Mapping[str, tuple[float, ...]]) -> Spring | None:
     if not isinstance(spring.transmission, JointTransmission):
         return spring
     left, length = _cut(spring.transmission, values)
-    low, high = spring.rest
-    return None if left is None else replace(spring, transmission=left, rest=(low - length, high - length))
+    if left is None:
+        return None
+    rest, limits = ((low - length, high - length) for low, high in (spring.rest, spring.limits))
+    return replace(spring, transmission=left, rest=rest, limits=limits)

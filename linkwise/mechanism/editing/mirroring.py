@@ -28,6 +28,8 @@ from linkwise.mechanism.actuation import JointTransmission, PathTransmission
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
+from linkwise.mechanism.equipment import joint_type
+from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
 
 __all__ = ["mirrored", "mirrored_state"]
@@ -59,6 +61,7 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     pieces.frames = [(replace(frame, placement=_pose(frame.placement, s)), on) for frame, on in pieces.frames]
     pieces.base_parts = [_part(part, s) for part in pieces.base_parts]
     pieces.base_visuals = [_shape(shape, s) for shape in pieces.base_visuals]
+    pieces.base_collisions = [_shape(shape, s) for shape in pieces.base_collisions]
     pieces.closures = [(_closed(each, s), a, b) for each, a, b in pieces.closures]
     for name, relation in pieces.relations:
         if relation.joints is None or any(mechanism.joints[j].nv > 1 for j in relation.joints):
@@ -68,6 +71,10 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
             )
     pieces.actuators = [replace(each, transmission=_way(each.transmission, mechanism, s)) for each in pieces.actuators]
     pieces.springs = [replace(each, transmission=_way(each.transmission, mechanism, s)) for each in pieces.springs]
+    pieces.fields = [
+        each if isinstance(each, GravityCompensation) else replace(each, wind=pointing(each.wind, s))
+        for each in pieces.fields
+    ]
     pieces.sensors = [replace(each, field=turning(each.field, s)) for each in pieces.sensors]
     kinds = {joint.name: joint.type for joint in mechanism.joints}
     pieces.configurations = {
@@ -118,9 +125,21 @@ def _part(part: Part, s: Signs) -> Part:
 
 
 def _shape(shape: Geometry, s: Signs) -> Geometry:
-    """Boxes and round things are their own images; a mesh is turned over by its scale."""
-    scale = pointing(shape.scale, s) if shape.kind == "mesh" else shape.scale
-    return replace(shape, placement=_pose(shape.placement, s), scale=scale)
+    """Boxes and round things are their own images; a mesh is turned over by its scale, others by their points."""
+    X = _pose(shape.placement, s)
+    if shape.kind == "mesh":
+        return replace(shape, placement=X, scale=pointing(shape.scale, s))
+    if s[2] < 0.0 and shape.kind in ("plane", "heightfield", "terrain"):  # whose z stays up: half a turn about x
+        X = tuple(tuple(row) for row in (np.array(X) @ np.diag((1.0, -1.0, -1.0, 1.0)) + 0.0).tolist())
+        s = (1.0, -1.0, 1.0)
+    heights = shape.heights[::-1] if s[1] < 0.0 else shape.heights
+    return replace(
+        shape,
+        placement=X,
+        vertices=tuple(pointing(vertex, s) for vertex in shape.vertices),
+        faces=tuple((a, c, b) for a, b, c in shape.faces),
+        heights=tuple(row[::-1] for row in heights) if s[0] < 0.0 else heights,
+    )
 
 
 def _q_signs(joint: Joint, s: Signs) -> FloatArray:
@@ -133,13 +152,18 @@ def _v_signs(joint: Joint, s: Signs) -> FloatArray:
 
 def _instance(joint: JointInstance, seen: MirrorImage) -> JointInstance:
     """With limits and rests where the coordinates have gone."""
-    signs = seen.v_signs or (1.0,) * joint.nv
+    return replace(joint, type=seen.joint, **_ranges(joint, seen))
+
+
+def _ranges(joint: JointInstance | closures.ClosureInstance, seen: MirrorImage) -> dict[str, Any]:
+    """Limits and rests of a joint or a closure where the coordinates have gone."""
+    signs = seen.v_signs or (1.0,) * seen.joint.nv
     limits = tuple(
         each if sign > 0 else replace(each, lower=-each.upper, upper=-each.lower)
         for each, sign in zip(joint.limits, signs, strict=True)
     ) if joint.limits else ()  # fmt: skip
     rest = tuple(float(x * sign) for x, sign in zip(joint.rest, signs, strict=True)) if joint.rest else ()
-    return replace(joint, type=seen.joint, limits=limits, rest=rest)
+    return {"limits": limits, "rest": rest}
 
 
 def _closed(instance: closures.ClosureInstance, s: Signs) -> closures.ClosureInstance:
@@ -159,7 +183,7 @@ def _closed(instance: closures.ClosureInstance, s: Signs) -> closures.ClosureIns
         directions = {name: given[name] and pointing(given[name], s) for name in ("axis", "normal") if name in given}
         image = type(closure)(**given | directions)
     a, b = (_product(_pose(X, s), seen) for X in (instance.placement_a, instance.placement_b))
-    return replace(instance, type=image, placement_a=a, placement_b=b)
+    return replace(instance, type=image, placement_a=a, placement_b=b, **_ranges(instance, seen))
 
 
 _CLOSURES: dict[type, tuple[str, ...]] = {
@@ -172,7 +196,7 @@ _CLOSURES: dict[type, tuple[str, ...]] = {
 def _way(way: Any, mechanism: Mechanism, s: Signs) -> Any:
     """A transmission in the mirror: gears as the rates, moments and forces as such."""
     if isinstance(way, JointTransmission):
-        signs = [(j, np.multiply(gear, _v_signs(mechanism.joints[j].type, s)).tolist()) for j, gear in way.gears]
+        signs = [(j, np.multiply(gear, _v_signs(joint_type(mechanism, j), s)).tolist()) for j, gear in way.gears]
         return JointTransmission(signs)
     if isinstance(way, PathTransmission):
         return way  # lengths are the same in a mirror

@@ -30,6 +30,7 @@ def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
     places_gone = gone | welded | {frame.name for frame, on in pieces.frames if on in gone}
     pieces.bodies = [each for each in pieces.bodies if each[0].name not in gone]
     pieces.frames = [each for each in pieces.frames if each[1] not in gone and each[0].name not in welded]
+    joints_gone |= {each.name for each, a, b in pieces.closures if {a, b} & gone}
     pieces.closures = [each for each in pieces.closures if each[1] not in gone and each[2] not in gone]
     for name, relation in pieces.relations:
         if relation.joints is None:
@@ -49,6 +50,7 @@ def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
 
     pieces.actuators = [each for each in pieces.actuators if stays(each.transmission)]
     pieces.springs = [each for each in pieces.springs if stays(each.transmission)]
+    pieces.fields = [each for each in pieces.fields if each.frame not in places_gone]
     pieces.sensors = [
         each
         for each in pieces.sensors
@@ -63,6 +65,7 @@ def _drop_parts(pieces: Pieces, names: set[str]) -> None:
         return
     pieces.base_parts = [part for part in pieces.base_parts if part.name not in names]
     pieces.base_visuals = [shape for shape in pieces.base_visuals if shape.name not in names]
+    pieces.base_collisions = [shape for shape in pieces.base_collisions if shape.name not in names]
     for k, (body, parent, joint) in enumerate(pieces.bodies):
         left = replace(
             body,

@@ -31,6 +31,7 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
     pieces.order = [new(name) for name in pieces.order]
     pieces.actuators = [_driving(each, new) for each in pieces.actuators]
     pieces.springs = [_driving(each, new) for each in pieces.springs]
+    pieces.fields = [replace(each, name=new(each.name), frame=new(each.frame)) for each in pieces.fields]
     pieces.sensors = [
         replace(each, name=new(each.name), target=new(each.target), reference=new(each.reference))
         for each in pieces.sensors
@@ -43,7 +44,7 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
     result = together(replace(mechanism, _parameter_names=parameters), pieces)
     if mechanism._closure_reference is None:
         return result
-    return replace(result, _closure_reference=mechanism._closure_reference, closure_solver=mechanism.closure_solver)
+    return replace(result, _closure_reference=mechanism._closure_reference, _closure_solver=mechanism._closure_solver)
 
 
 def _table(names: Mapping[str, str] | Callable[[str], str], known: Iterable[str]) -> dict[str, str]:
@@ -82,6 +83,8 @@ def _rename_bodies(pieces: Pieces, new: New) -> None:
     ]
     pieces.base_parts = list(map(alone, pieces.base_parts))
     pieces.base_visuals = list(map(alone, pieces.base_visuals))
+    pieces.base_collisions = list(map(alone, pieces.base_collisions))
+    pieces.contact_excludes = [(new(a), new(b)) for a, b in pieces.contact_excludes]
 
 
 def _driving(each: Any, new: New) -> Any:
@@ -90,7 +93,7 @@ def _driving(each: Any, new: New) -> Any:
     if isinstance(way, JointTransmission):
         way = JointTransmission([(new(joint), gear) for joint, gear in way.gears])
     elif isinstance(way, PathTransmission):
-        way = PathTransmission(tuple((tuple(map(new, frames)), factor) for frames, factor in way.paths))
+        way = way.renamed(new)
     else:
         way = replace(way, frame=new(way.frame))
     return replace(each, name=new(each.name), transmission=way)
@@ -104,7 +107,7 @@ def _names(pieces: Pieces) -> dict[str, None]:
     found |= dict.fromkeys(part.name for part in pieces.base_parts)
     found |= dict.fromkeys(frame.name for frame, _ in pieces.frames)
     found |= dict.fromkeys(pieces.order)
-    for group in (pieces.actuators, pieces.sensors, pieces.springs):
+    for group in (pieces.actuators, pieces.sensors, pieces.springs, pieces.fields):
         found |= dict.fromkeys(each.name for each in group)
     found.pop("world", None)
     return found

@@ -15,6 +15,7 @@ from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
@@ -48,7 +49,10 @@ class Pieces:
     actuators: list[Actuator]
     sensors: list[Sensor]
     springs: list[Spring]
+    fields: list[Field]
     configurations: dict[str, Coordinates] = field(default_factory=dict)
+    base_collisions: list[Geometry] = field(default_factory=list)
+    contact_excludes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def apart(mechanism: Mechanism) -> Pieces:
@@ -71,7 +75,10 @@ def apart(mechanism: Mechanism) -> Pieces:
         list(mechanism.actuators),
         list(mechanism.sensors),
         list(mechanism.springs),
+        list(mechanism.fields),
         {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
+        list(mechanism._base_collisions),
+        list(mechanism._contact_excludes),
     )
 
 
@@ -92,13 +99,16 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         frames=tuple(replace(frame, body=number[on]) for frame, on in pieces.frames),
         base_parts=tuple(pieces.base_parts),
         base_visuals=tuple(pieces.base_visuals),
+        _base_collisions=tuple(pieces.base_collisions),
+        _contact_excludes=tuple(pieces.contact_excludes),
         closures=Named(),
         _closure_reference=None,
-        closure_solver="auto" if mechanism._closure_reference is not None else mechanism.closure_solver,
+        _closure_solver="auto" if mechanism._closure_reference is not None else mechanism._closure_solver,
         _parameter_names=(),
         actuators=(),
         sensors=(),
         springs=(),
+        fields=(),
         configurations=Configurations(),
         **changes,
     )
@@ -107,12 +117,16 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
     }
     closed |= {name: relation_between(tree, name, relation) for name, relation in pieces.relations}
     whole = replace(tree, closures=Named(closed[name] for name in pieces.order if name in closed))
-    whole = whole.with_equipment(actuators=pieces.actuators, springs=pieces.springs)
-    driven = {actuator.name for actuator in pieces.actuators}
-    moving = {joint.name for joint in whole.joints}
-    kept = {"joint": moving, "actuator": driven}
+    kept = {
+        "joint": {joint.name for joint in whole.joints} | {each.name for each in whole._closure_freedoms},
+        "actuator": {actuator.name for actuator in pieces.actuators},
+        "spring": {spring.name for spring in pieces.springs},
+    }
     whole = whole.with_equipment(
-        sensors=[s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,))]
+        actuators=pieces.actuators,
+        sensors=[s for s in pieces.sensors if s.target in kept.get(SENSOR_KINDS[s.kind][0], (s.target,))],
+        springs=pieces.springs,
+        fields=pieces.fields,
     )
     present = {joint.name for joint in whole._independent}
     for key, coordinates in pieces.configurations.items():

@@ -100,7 +100,7 @@ class Path:
         for k in range(1, len(numbers)):
             later = t >= float(self.times[k])
             row = [
-                old if old is new or old == new else where(later, new, old)
+                old if isinstance(old, float) and old == new else where(later, new, old)
                 for old, new in zip(row, numbers[k].tolist(), strict=True)
             ]
         begin, end, ramp, rest = row[0], row[1], row[2], row[3:]
@@ -138,14 +138,20 @@ def path(
     velocity: ArrayLike | None = None,
     acceleration: ArrayLike | None = None,
     limits: Literal["respect", "ignore"] = "respect",
+    body: str | None = None,
+    q0: ArrayLike | None = None,
+    tolerance: float = 1e-4,
 ) -> Path:
-    """A path from rest to rest through configurations.
+    """A path from rest to rest through configurations, or of a body through poses.
 
     Quaternions and free bodies move as they should: along the straightest way of each joint between two points.
 
+    With ``body`` that moves through the points, and inverse kinematics finds what the joints do: along straight lines,
+    with a stop at every point (``"quintic"``), or smoothly through all of them (``"spline"``).
+
     Args:
         model: what moves.
-        points: configurations (n, nq), two or more.
+        points: configurations (n, nq), two or more; of a body, poses (n, 4, 4) or positions (n, 3) in the world, m.
         duration: of the whole, s. As short as the limits allow if neither this nor ``times`` is given.
         kind: ``"quintic"`` stops at every point, with zero velocity and acceleration; ``"trapezoidal"`` stops at every
             point, as fast as limited velocities and accelerations allow; ``"spline"`` stops at the ends only: cubic,
@@ -154,6 +160,9 @@ def path(
         velocity: limits, one for all or one for each freedom; those of the model if left out.
         acceleration: limits, one for all or one for each freedom; none if left out.
         limits: ``"ignore"`` allows points, and a spline between them, beyond the joints' position limits.
+        body: name of a body or frame that is to move through the points.
+        q0: (nq) near which the joints begin, of a path of a body; ``model.start`` if not given.
+        tolerance: how far a body may be from its way, m.
 
     Example:
         >>> import numpy as np, linkwise as lw
@@ -161,16 +170,29 @@ def path(
         >>> way = lw.path(planar_arm(2), [[0.0, 0.0], [1.0, -0.5]], duration=2.0)
         >>> way(1.0).q.round(12).tolist()
         [0.5, -0.25]
+        >>> arm = lw.samples.seven_joint_arm()
+        >>> here = arm.pose(arm.start, "tool")
+        >>> there = here @ lw.transform(xyz=(0.0, 0.2, 0.1))
+        >>> line = lw.path(arm, [here, there], duration=2.0, body="tool")
+        >>> bool(abs(arm.pose(line(2.0).q, "tool") - there).max() < 1e-6)
+        True
     """
     if kind not in LAWS:
         raise InputError("no such kind of path", got=repr(kind), allowed=", ".join(f'"{name}"' for name in LAWS))
+    fastest = _limit("velocity", model.limits.velocity if velocity is None else velocity, model.nv)
+    strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
+    if limits not in ("respect", "ignore"):
+        raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
+    if body is not None:
+        from linkwise.sim.paths.cartesian import path_of_body
+
+        made = path_of_body(model, body, points, q0, tolerance, kind, limits, fastest, strongest, duration, times)
+        if limits == "respect":
+            _check_inside(model, made(_dense(made.times)).q, "the path between its points")
+        return made
     q = np.array(points, float)
     if q.ndim != 2 or q.shape[1] != model.nq or len(q) < 2 or not np.isfinite(q).all():
         raise InputError("points are not configurations", got=f"shape {q.shape}", allowed=f"(n, {model.nq}), finite")
-    if limits not in ("respect", "ignore"):
-        raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
-    fastest = _limit("velocity", model.limits.velocity if velocity is None else velocity, model.nv)
-    strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
     if limits == "respect":
         _check_inside(model, q, "a point of the path")
     deltas = model.difference(q[:-1], q[1:])
@@ -196,7 +218,7 @@ def _stretches(
     unlimited = (lengths > 0.0) & (least <= 0.0)
     if duration is None and times is None and (unlimited.any() or not lengths.any()):
         raise _no_time()
-    knots = _knots(duration, times, _positive(lengths if unlimited.any() else least))
+    knots = knots_of(duration, times, _positive(lengths if unlimited.any() else least))
     short = np.diff(knots) < least * (1.0 - _SLACK)
     if short.any():
         k = int(np.flatnonzero(short)[0])
@@ -215,16 +237,22 @@ def _through(
     """Without a stop: a spline of some timing, then slowed down until it keeps the limits."""
     lengths = np.abs(deltas).max(axis=1, initial=0.0)
     guess = np.array([1.0 / timing.rates(delta, fastest, strongest)[0] for delta in deltas])
-    knots = _knots(duration, times, _positive(guess if ((guess > 0.0) | (lengths == 0.0)).all() else lengths))
-    made = _spline(model, law, q, deltas, knots)
+    knots = knots_of(duration, times, _positive(guess if ((guess > 0.0) | (lengths == 0.0)).all() else lengths))
+    made = spline_of(model, law, q, deltas, knots)
+    return at_pace(made, fastest, strongest, free=duration is None and times is None)
+
+
+def at_pace(made: Path, fastest: Array, strongest: Array, free: bool) -> Path:
+    """A path that keeps limits: as fast as they allow where its time is free, else as it is, or refused."""
+    knots = made.times
     _, v, vdot = made(_dense(knots))
     slower = max(
         float((np.abs(v) / fastest).max(initial=0.0)), float(np.sqrt((np.abs(vdot) / strongest).max(initial=0.0)))
     )
-    if duration is None and times is None:
+    if free:
         if not slower > 0.0:
             raise _no_time()
-        return _spline(model, law, q, deltas, knots * slower)
+        return Path(made.model, made.law, knots * slower, made.points, made._w, made._ramps)
     if slower > 1.0 + 1e-6:
         raise InputError(
             "the path is too fast for its limits",
@@ -235,7 +263,8 @@ def _through(
     return made
 
 
-def _spline(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Path:
+def spline_of(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Path:
+    """The spline through configurations at these times, from rest to rest."""
     plain = []
     for joint in model._independent:
         if not joint.type.quasi_velocities:
@@ -248,7 +277,7 @@ def _spline(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Pa
     return Path(model, law, knots, q, w, np.zeros(len(deltas)))
 
 
-def _knots(duration: Any, times: Any, shares: Array) -> Array:
+def knots_of(duration: Any, times: Any, shares: Array) -> Array:
     """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
     if times is not None:
         if duration is not None:

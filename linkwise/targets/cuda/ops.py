@@ -41,6 +41,7 @@ TABLE: Mapping[str, Operation] = MappingProxyType(
         "and": Operation(C_TABLE["and"], "and.pred {out}, {0}, {1};"),
         "or": Operation(C_TABLE["or"], "or.pred {out}, {0}, {1};"),
         "not": Operation(C_TABLE["not"], "not.pred {out}, {0};"),
+        "hold": Operation(C_TABLE["hold"], "mov.{type} {out}, {0};"),
         "select": Operation(C_TABLE["select"], "selp.{type} {out}, {1}, {2}, {0};"),
     }
 )

@@ -80,5 +80,6 @@ TABLE: dict[str, Writer] = {
     "and": _truth("and"),
     "or": _truth("or"),
     "not": _not,
+    "hold": lambda f, t, a: a,
     "select": _select,
 }

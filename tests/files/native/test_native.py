@@ -14,7 +14,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.files.native import schema
+from linkwise.files.native import equipment_schema, schema
 from linkwise.files.native.text import line_of
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.integrals import ModalIntegrals
@@ -216,10 +216,16 @@ def test_every_field_is_stored() -> None:
         (ModalIntegrals, schema.INTEGRALS.fields),
         (Reduction, schema.REDUCTION.fields),
         (Mechanism, schema.MODEL.fields),
-        (lw.equipment.Actuator, schema.ACTUATOR.fields),
-        (lw.equipment.Activation, schema.ACTIVATION.fields),
-        (lw.equipment.Sensor, schema.SENSOR.fields),
-        (lw.equipment.Spring, schema.SPRING.fields),
+        (lw.equipment.Actuator, equipment_schema.ACTUATOR.fields),
+        (lw.equipment.Activation, equipment_schema.ACTIVATION.fields),
+        (lw.equipment.Sensor, equipment_schema.SENSOR.fields),
+        (lw.equipment.Spring, equipment_schema.SPRING.fields),
+        (lw.equipment.Muscle, equipment_schema.MUSCLE.records["muscle"].fields),
+        (lw.equipment.HillMuscle, equipment_schema.MUSCLE.records["hill"].fields),
+        (lw.equipment.Wrap, equipment_schema.Stop.wrap.fields),
+        (lw.equipment.GravityCompensation, equipment_schema.FIELD.records["gravity_compensation"].fields),
+        (lw.equipment.FluidBox, equipment_schema.FIELD.records["fluid_box"].fields),
+        (lw.equipment.FluidEllipsoid, equipment_schema.FIELD.records["fluid_ellipsoid"].fields),
     ):
         names = {each.name for each in fields(kind)} - derived - {"type", "joints"}
         assert {{"_parameter_names": "parameters"}.get(name, name).lstrip("_") for name in names} <= set(stored), kind

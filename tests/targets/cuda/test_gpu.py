@@ -324,6 +324,50 @@ def test_simulate_a_model_with_loops(model: lw.Model) -> None:
     here_and_there(model.with_sweeps("rolled"), q, 0.2 * v, method="rk4", dt=0.002, duration=0.02)
 
 
+def arm_in_water() -> lw.Model:
+    """A muscle around a cylinder and one through a ring, a fluid, compensation of gravity, a tendon at its limit."""
+    b = lw.ModelBuilder("arm")
+    bone = {"joint": lw.Revolute(axis=(0, 1, 0)), "mass": 2.0, "com": (0, 0, -0.15), "inertia": 0.02 * np.eye(3)}
+    b.add_body("upper", **bone)
+    b.add_body("lower", "upper", placement=lw.transform(xyz=(0, 0, -0.3)), **bone)
+    for name, body, xyz in (
+        ("origin", "upper", (0.03, 0, -0.05)), ("front", "upper", (0.1, 0, -0.3)), ("inner", "upper", (0.01, 0, -0.3)),
+        ("insertion", "lower", (0.02, 0, -0.08)), ("elbow", "upper", (0, 0, -0.3)),
+    ):  # fmt: skip
+        b.add_frame(name, body, lw.transform(xyz=xyz, rpy=(np.pi / 2, 0, 0)))
+    ways = [
+        lw.equipment.PathTransmission(((("origin", lw.equipment.Wrap("elbow", 0.03, shape, side), "insertion"), 1.0),))  # type: ignore[arg-type]
+        for shape, side in (("cylinder", "front"), ("sphere", "inner"))
+    ]
+    own = {"force": 600.0, "optimal_length": 0.12, "slack_length": 0.22}
+    excited = lw.equipment.Activation("muscle", 0.015, smoothing=0.2)
+    hill = lw.equipment.HillMuscle(**own, tendon_stiffness=35.0)
+    b.add_actuator(lw.equipment.Actuator("biceps", ways[0], activation=excited, muscle=hill))
+    b.add_actuator(
+        lw.equipment.Actuator("ring", ways[1], activation=excited, muscle=lw.equipment.Muscle(50.0, (0.2, 0.4)))
+    )
+    b.add_spring(
+        lw.equipment.Spring("cord", ways[0], stiffness=50.0, rest=(0.2, 0.25), friction=0.3, limits=(0.1, 0.3))
+    )
+    b.add_field(lw.equipment.GravityCompensation("afloat", "lower", mass=1.5))
+    b.add_field(lw.equipment.FluidBox("water", "upper", size=(0.06, 0.06, 0.3), density=1000.0, viscosity=1e-3))
+    b.add_field(
+        lw.equipment.FluidEllipsoid("flow", "lower", semi_axes=(0.03, 0.03, 0.15), density=1000.0, wind=(0.1, 0, 0))
+    )
+    return b.build()
+
+
+def test_simulate_muscles_and_fluids() -> None:
+    model = arm_in_water()
+    rng = np.random.default_rng(0)
+    q, v = rng.uniform(-0.5, 0.5, (40, 2)), rng.uniform(-1.0, 1.0, (40, 2))
+    control = lw.Drives(model, [0.4, 0.2])
+    here, _ = here_and_there(model, q, v, method="rk4", dt=5e-4, duration=0.05, control=control)
+    assert np.isfinite(here.q).all()
+    force = model.passive_force(cp.asarray(q), cp.asarray(v))
+    np.testing.assert_allclose(cp.asnumpy(force), model.passive_force(q, v), rtol=1e-11, atol=1e-11)
+
+
 @pytest.fixture(params=[False, True])
 def together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Warps that run apart, as in short routines, and warps that stay together."""

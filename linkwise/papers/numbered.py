@@ -1,6 +1,6 @@
-"""What is numbered in the five papers, in order, in a few words, with the test of each; the code itself says where it is.
+"""List of what is numbered in the five papers, in order, in a few words, with the test of each.
 
-A row's functions are those whose docstrings cite its numbers (:mod:`paper_citations`), the classical algorithms and the
+A row's functions are those whose docstrings cite its numbers (docs/paper_citations.py), the classical algorithms and the
 operator rules that name them, and what ``code`` adds where a docstring would have to cite too much.
 """
 
@@ -39,6 +39,8 @@ LETTERS = "tests/operators/test_letters.py"
 PAPERS = "tests/classics/test_papers.py"
 LINEARIZED = "tests/derivatives/test_paper.py::test_algorithm"
 CLOSED = "tests/operators/test_closed.py"
+RATES = "tests/operators/test_rates.py"
+PARTS = "tests/operators/test_partition.py"
 
 JAIN = Paper(
     "Jain 1991",
@@ -79,7 +81,7 @@ JAIN_RODRIGUEZ = Paper(
         Row("eq. 1.1-1.4", "the linearised inverse and forward models, defined", "tests/derivatives/test_linearized.py::test_against_differences", ("model.linearization:Linearization.linearize_inverse", "model.linearization:Linearization.linearize_forward")),
         Row("eq. 1.5-1.6", "the operators S and Q", LINEARIZED, ("classics.linearized_terms:MHat",)),
         Row("eq. 2.1-2.20", "the dynamics about one inertially fixed point", LINEARIZED, ("classics.linearized_terms:referred",)),
-        Row("eq. 3.1-3.3, lemma 3.1", "𝓜, A_D and B_D as operators", "tests/derivatives/test_against_pinocchio.py::test_inverse"),
+        Row("eq. 3.1-3.3, lemma 3.1", "𝓜, A_D and B_D as operators", f"{RATES}::test_A_D_as_an_operator"),
         Row("algorithm 1, eq. 3.4-3.5", "δT in O(n)", LINEARIZED),
         Row("eq. 3.6-3.7, lemma 3.2", "𝓜, A_D and B_D element by element", "tests/derivatives/test_linearized.py::test_against_differences"),
         Row("algorithm 2, eq. 3.8", "𝓜, A_D and B_D in O(n²)", LINEARIZED),
@@ -91,7 +93,7 @@ JAIN_RODRIGUEZ = Paper(
         Row("eq. 4.7, lemma 4.3", "the inverse of the factor", RULES),
         Row("eq. 4.8, lemma 4.4, eq. 4.10", "𝓜⁻¹, and forward dynamics with it", "tests/operators/test_rewrite.py::test_the_inverse_of_the_mass_matrix", ("operators.rewrite:inverse",)),
         Row("eq. 4.9, lemma 4.5", "HφMφ* by articulated bodies", RULES),
-        Row("eq. 4.11-4.15, lemma 4.6-4.7", "A_C and B_C without 𝓜, and δθ''", LINEARIZED, ("classics.changes_of_accelerations:delta_acceleration",)),
+        Row("eq. 4.11-4.15, lemma 4.6-4.7", "A_C and B_C without 𝓜, and δθ''; P̂, Ĝ and their identities", f"{RATES}::test_proofs_hold_step_by_step", ("classics.changes_of_accelerations:delta_acceleration",)),
         Row("algorithm 5, eq. 4.16-4.18", "δθ'' in O(n)", LINEARIZED, ("classics.changes_of_accelerations:articulated",)),
         Row("eq. 4.19-4.25, lemma 4.8-4.9", "𝓜⁻¹, A_C and B_C element by element", LINEARIZED, ("classics.changes_of_accelerations:forward_matrices",)),
         Row("algorithm 6, eq. 4.26", "𝓜⁻¹, A_C and B_C in O(n²)", LINEARIZED),
@@ -132,7 +134,8 @@ FEATHERSTONE_ORIN = Paper(
         Row("eq. 1-8", "recursive Newton–Euler algorithm", AGREE),
         Row("eq. 9-10", "composite-rigid-body algorithm", f"{PAPERS}::test_composite_bodies_make_the_diagonal_of_the_mass_matrix"),
         Row("eq. 11-14", "articulated-body algorithm (a misprint mended)", f"{PAPERS}::test_featherstone_as_printed_is_wrong"),
-        Row("eq. 15-20", "closed loops: the whole system solved at once", "tests/closures/test_functions.py::test_solvers_by_name_agree", ("algorithms.full_system:FullSystem", "algorithms.equations:Equations")),
+        Row("eq. 19", "active joints in loops: τ_a along the freedoms of closures", "tests/closures/test_active_closures.py::test_the_motion_does_not_know_where_the_loop_is_cut"),
+        Row("eq. 15-18, eq. 20", "closed loops: the whole system solved at once", "tests/closures/test_functions.py::test_solvers_by_name_agree", ("algorithms.full_system:FullSystem", "algorithms.equations:Equations")),
         Row("eq. 21", "closed loops: multipliers first", "tests/closures/test_functions.py::test_solvers_by_name_agree", ("algorithms.multipliers:Multipliers",)),
         Row("eq. 22", "closed loops: the null space", "tests/closures/test_functions.py::test_solvers_by_name_agree"),
         Row("eq. 23-26, eq. 29", "motion and force bases of the whole system", f"{PAPERS}::test_bases_of_motion_and_force", ("classics.global_bases:motion_basis", "classics.global_bases:force_basis")),
@@ -149,7 +152,7 @@ RODRIGUEZ_JAIN_KREUTZ = Paper(
         Row("eq. 2.1-2.5", "serial chains: recursions, operators, 𝓜 and 𝓒", f"{LETTERS}::test_mass_matrix", ("operators.state:Operators.mass_matrix", "operators.state:Operators.C")),
         Row("eq. 2.6-2.12", "trees", "tests/identities/test_dynamics.py::test_forward_of_inverse_is_identity", ("operators.state:Operators.phi", "algorithms.inverse_dynamics:inverse_dynamics")),
         Row("eq. 2.13-2.14", "points of closure, and their Jacobian J = B*φ*H*", f"{LETTERS}::test_jacobian_of_points"),
-        Row("eq. 2.15-2.17", "constraints AJβ = U, and the equations of a closed system", f"{CLOSED}::test_rows_of_every_kind"),
+        Row("eq. 2.15-2.17", "primary and secondary, A_P, A_S, Λ_P, Λ_S, constraints AJβ = U, the equations of a closed system", f"{PARTS}::test_the_parts_make_up_the_whole", ("operators.partition:partition", "operators.state:Operators.A")),
         Row("eq. 3.1-3.2", "articulated bodies on trees", f"{LETTERS}::test_definitions_of_articulated_operators", ("operators.state:Operators.P", "operators.state:Operators.D")),
         Row("eq. 3.3-3.4, lemma 1", "the innovations factors of 𝓜", RULES),
         Row("eq. 3.5, lemma 2", "the inverse of the factor", RULES),
@@ -157,7 +160,7 @@ RODRIGUEZ_JAIN_KREUTZ = Paper(
         Row("eq. 3.7, step A", "free accelerations in O(n)", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.forward_dynamics:forward_dynamics",)),
         Row("eq. 3.8-3.9, lemma 4, step B", "accelerations of the points of closure", f"{CLOSED}::test_the_steps_of_the_paper", ("operators.state:Operators.J",)),
         Row("eq. 3.10, step C", "Λ = B*ΩB in O(n)", f"{CLOSED}::test_admittance_at_the_points_of_closure", ("algorithms.operational:operational_admittance",)),
-        Row("eq. 3.11, step D", "the closure forces", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.constrained:Constrained", "algorithms.multipliers:Multipliers")),
+        Row("eq. 3.11, step D", "the closure forces, and the alternative for a small secondary", f"{PARTS}::test_steps_of_two_columns", ("operators.partition:step_D", "operators.partition:alternative_step_D", "algorithms.constrained:Constrained", "algorithms.multipliers:Multipliers")),
         Row("eq. 3.12, step E-F", "what the closure forces add", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.constrained:Constrained",)),
         Row("eq. 3.13", "closed forward dynamics in one expression (a misprint mended)", f"{CLOSED}::test_closed_forward_dynamics"),
         Row("eq. 4.1-4.3", "flexible links: nodes, modes, and the factored mass matrix", "tests/flexible/test_operators.py::test_every_rule_on_random_trees", ("spatial.flexible:FlexibleMotion", "mechanism.flexible_link:FlexibleLink")),

@@ -1,0 +1,311 @@
+"""The linearised forward dynamics by recursions alone: v̇, 𝓜⁻¹, A_C and B_C with neither 𝓜 nor its inversion. O(n²).
+
+𝓜⁻¹ = L - K*ψ*U* - UψK,  A_C = UψY_A + K*ψ*E_A + Qφ*H*,  B_C = UψY_B + K*ψ*E_B + Qφ*Ψ' (Jain 1993 lemma 4.9 and
+algorithm 6), about one inertial point (:mod:`linkwise.algorithms.fixed_point`), for trees and joints of every type.
+
+DIFFERS FROM PAPER: v̇ is found on the way (PΘ serves the bias as it serves Y_A); each joint axis is a link of its own; Q
+walks inward beside the row of K*ψ*, three multiplications a step, and needs no Ĵ; two axes on different branches
+meet at their nearest common ancestor c, where the row starts again as -Υ(c)W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from linkwise.algorithms.fixed_point import (
+    HeldLink,
+    Velocities,
+    axis_variations,
+    base_acceleration,
+    held_link,
+    velocities,
+)
+from linkwise.algorithms.freedoms import Matrix, zeros
+from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.joint_variation import AxisVariation
+from linkwise.algorithms.linearized_inverse import in_one_chain, side_by_side
+from linkwise.algorithms.sweeps import Field, outward
+from linkwise.mechanism.sweeper import LinkByLink
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.inertia import ArticulatedInertia
+from linkwise.spatial.scalar import Scalar, Value
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+Flat = Sequence[Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class SingleAxis:
+    """One joint axis as a link of its own; ``parent`` is the axis inboard of it, -1 the base."""
+
+    index: int
+    parent: int
+    link: Link
+    number: int
+    """Of the axis in its joint; the first one is the outermost, and moves the body."""
+
+    @property
+    def place(self) -> int:
+        """Of its freedom."""
+        return self.link.v_start + self.number
+
+
+class AxisTree(LinkByLink):
+    """The axes of a tree, parents first, with the bodies that each moves and no further axis does."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.links: list[SingleAxis] = []
+        self.bodies: list[list[Link]] = []
+        self.children: list[list[SingleAxis]] = []
+        outermost: dict[int, int] = {-1: -1}
+        for link in tree:
+            parent = outermost[link.parent]
+            for i in reversed(range(link.joint.nv)):
+                axis = SingleAxis(len(self.links), parent, link, i)
+                self.links.append(axis)
+                self.bodies.append([])
+                self.children.append([])
+                if parent >= 0:
+                    self.children[parent].append(axis)
+                parent = axis.index
+            outermost[link.index] = parent
+            if parent >= 0:
+                self.bodies[parent].append(link)
+
+
+class _Outboard(Value):
+    """What hangs on an axis: P, P̂ by the three of its columns that are not zero, and z."""
+
+    __slots__ = ("P", "P_hat", "z")
+
+    def __init__(self, P: ArticulatedInertia, P_hat: tuple[Force, Force, Force], z: Force) -> None:
+        self.P = P
+        self.P_hat = P_hat
+        self.z = z
+
+    @classmethod
+    def of_body(cls, body: HeldLink) -> _Outboard:
+        x, y, z = (Force(body.A.column(i), Vec.unit(i).cross(body.c)) for i in range(3))
+        return cls(body.M.articulated(), (x, y, z), body.b)
+
+    def __add__(self, other: _Outboard) -> _Outboard:
+        x, y, z = (a + b for a, b in zip(self.P_hat, other.P_hat, strict=True))
+        return _Outboard(self.P + other.P, (x, y, z), self.z + other.z)
+
+    def P_hat_times(self, y: Motion) -> Force:
+        """P̂y."""
+        a, b, c = self.P_hat
+        total: Force = a * y.ang.x + b * y.ang.y + c * y.ang.z
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Articulated:
+    """One axis of the inward sweep: D⁻¹, G, 2Ĝ, ε; P and P̂ outboard of it; Y_A."""
+
+    d_inverse: Scalar
+    G: Force
+    G_hat: Vec
+    eps: Scalar
+    outboard: _Outboard
+    Y_A: Force
+
+
+@dataclass(frozen=True, slots=True)
+class _Varied:
+    """One axis once v̇ is known: its variation, the force f over it, and Y_B."""
+
+    at: AxisVariation
+    f: Force
+    Y_B: Force
+
+
+@dataclass(frozen=True, slots=True)
+class _Admittance:
+    """One axis of the outward sweep: Υ, E_A and E_B."""
+
+    upsilon: Matrix
+    E_A: Motion
+    E_B: Motion
+
+
+def linearize(
+    tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces = None
+) -> tuple[list[Scalar], Matrix, Matrix, Matrix]:
+    """v̇ (nv), ∂v̇/∂q = -B_C, ∂v̇/∂v = -A_C and 𝓜⁻¹ (nv × nv each), for rigid links and joints that follow no other."""
+    axes = AxisTree(tree)
+
+    def move(link: Link, parent: Velocities | None) -> tuple[Velocities, tuple[Velocities, HeldLink]]:
+        here = velocities(link, parent, q, v)
+        return here, (here, held_link(link, here, f_ext))
+
+    links = outward(tree, move, None, keeps=True)
+
+    def articulate(axis: SingleAxis, outboard: _Outboard | None) -> tuple[_Outboard, _Articulated]:
+        """P, D, G (4.16), and z, ε of forward dynamics."""
+        for body in axes.bodies[axis.index]:
+            own = _Outboard.of_body(links[body][1])
+            outboard = own if outboard is None else own + outboard
+        assert outboard is not None  # the outermost axis of a joint moves a body
+        here = links[axis.link][0]
+        eta, theta = here.joint.S[axis.number], here.theta[axis.number]
+        P, P_hat = outboard.P, outboard.P_hat
+        u, P_theta = P @ eta, P @ theta
+        d_inverse = 1.0 / axis.link.felt(eta.dot(u) + axis.link.armature[axis.number])
+        G = u * d_inverse
+        H_P_hat = Vec(*(eta.dot(column) for column in P_hat))
+        z = outboard.z + P_theta * (v[axis.place] * 0.5)
+        eps = tau[axis.place] - eta.dot(z)
+        x, y, w = (column - G * h for column, h in zip(P_hat, H_P_hat, strict=True))  # τ̄P̂
+        kept = _Articulated(
+            d_inverse, G, H_P_hat * (d_inverse + d_inverse), eps, outboard, P_theta + outboard.P_hat_times(eta + eta)
+        )
+        return _Outboard(P.without(u, G, None), (x, y, w), z + G * eps), kept
+
+    inner: Field[_Articulated] = axes.inward(articulate, None)
+    vdot: list[Scalar] = [0.0] * tree.nv
+
+    def accelerate(axis: SingleAxis, parent: Motion | None) -> Motion:
+        """v̇ = ν - G*α⁺."""
+        alpha = base_acceleration(tree, axis.link, q) if parent is None else parent
+        here, moving, k, i = inner[axis], links[axis.link][0], axis.number, axis.place
+        vdot[i] = here.eps * here.d_inverse - alpha.dot(here.G)
+        moved: Motion = alpha + moving.theta[k] * (v[i] * 0.5) + moving.joint.S[k] * vdot[i]
+        return moved
+
+    axes.outward(accelerate, None, False)
+
+    def vary(link: Link, parent: Motion | None) -> tuple[Motion, tuple[Motion, tuple[AxisVariation, ...]]]:
+        """α, Ψ''."""
+        before = base_acceleration(tree, link, q) if parent is None else parent
+        varied = axis_variations(link, links[link][0], before, v, vdot)
+        return varied[0], varied
+
+    varied = outward(tree, vary, None, keeps=True)
+
+    def gather(axis: SingleAxis, outboard: Force) -> tuple[Force, _Varied]:
+        """f, and Y_B = PΨ'' + 2P̂Ψ' + η×f."""
+        f = outboard
+        for body in axes.bodies[axis.index]:
+            held = links[body][1]
+            f = f + held.M @ varied[body][0] + held.b
+        at, here = varied[axis.link][1][axis.number], inner[axis].outboard
+        Y_B = here.P @ at.psi_ddot + here.P_hat_times(at.psi_dot + at.psi_dot) + at.eta.cross_force(f)
+        return f, _Varied(at, f, Y_B)
+
+    rows = _Rows(axes, inner, axes.inward(gather, Force.zero()), tree.nv)
+
+    def admit(axis: SingleAxis, parent: Matrix | None) -> Matrix:
+        """Υ, L, U and E (4.26); then the axis' rows."""
+        here, at = inner[axis], rows.varied[axis].at
+        upsilon = zeros(6, 6) if parent is None else parent
+        Z = _times(upsilon, here.G)
+        L = here.d_inverse + Z.dot(here.G)
+        U = at.eta * L - Z
+        upsilon = _updated(upsilon, at.eta, U, Z)
+        E_A = at.theta - _times(upsilon, here.Y_A)
+        E_B = at.psi_ddot - _times(upsilon, rows.varied[axis].Y_B)
+        rows.begin(axis, L, U, _Admittance(upsilon, E_A, E_B))
+        return upsilon
+
+    axes.outward(admit, None, False)
+    rows.fill()
+    rows.mend_joints()
+    return vdot, rows.dq, rows.dv, rows.M_inverse
+
+
+TOGETHER = 12
+"""Rows that are filled at once: what they meet at an axis is read once for all of them."""
+
+
+class _Rows:
+    """𝓜⁻¹, -A_C and -B_C, filled row by row."""
+
+    def __init__(self, axes: AxisTree, inner: Field[_Articulated], varied: Field[_Varied], nv: int) -> None:
+        self.axes, self.inner, self.varied = axes, inner, varied
+        self.admittances: dict[int, _Admittance] = {}
+        self.waiting: list[tuple[SingleAxis, Motion]] = []
+        self.M_inverse, self.dv, self.dq = zeros(nv, nv), zeros(nv, nv), zeros(nv, nv)
+
+    def begin(self, axis: SingleAxis, L: Scalar, U: Motion, admittance: _Admittance) -> None:
+        """One axis' own entries; its rows are filled together with those of its neighbours."""
+        self.admittances[axis.index] = admittance
+        self.M_inverse[axis.place][axis.place] = L
+        self._felt_by(axis.place, axis, U)
+        self.waiting.append((axis, U))
+        if len(self.waiting) == TOGETHER:
+            self.fill()
+
+    def fill(self) -> None:
+        """The rows that wait: all on the way to the base, then all outboard, axis by axis for all rows at once."""
+        leaving: dict[int, list[tuple[int, Motion]]] = {}
+        inwards: dict[int, list[tuple[int, int, Force, Vec]]] = {}
+        for axis, U in self.waiting:
+            inwards.setdefault(axis.parent, []).append(
+                (axis.place, axis.index, self.inner[axis].G, self.inner[axis].G_hat)
+            )
+            for child in self.axes.children[axis.index]:
+                leaving.setdefault(child.index, []).append((axis.place, U))
+        self.waiting.clear()
+        for at in reversed(self.axes.links):
+            variation, there, admitted = self.varied[at].at, self.inner[at], self.admittances.get(at.index)
+            for row, below, W, Q in inwards.pop(at.index, ()):
+                assert admitted is not None  # the sweep that begins rows has passed here
+                by_W_and_Q = (*W, *Q)
+                by_E_A, by_E_B = side_by_side(
+                    ((*admitted.E_A, *variation.eta.ang), by_W_and_Q),
+                    ((*admitted.E_B, *variation.psi_dot.ang), by_W_and_Q),
+                )
+                self.dv[row][at.place], self.dq[row][at.place] = -by_E_A, -by_E_B
+                for child in self.axes.children[at.index]:
+                    if child.index != below:
+                        leaving.setdefault(child.index, []).append((row, -_times(admitted.upsilon, W)))
+                along = in_one_chain(variation.eta, W)
+                nearer = (row, at.index, W - there.G * along, Q - there.G_hat * along)
+                inwards.setdefault(at.parent, []).append(nearer)
+        for axis in self.axes.links:  # outwards along the rows of ψ
+            for row, X in leaving.pop(axis.index, ()):
+                entry = -in_one_chain(X, self.inner[axis].G)
+                self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
+                beyond = X + self.varied[axis].at.eta * entry
+                self._felt_by(row, axis, beyond)
+                for child in self.axes.children[axis.index]:
+                    leaving.setdefault(child.index, []).append((row, beyond))
+
+    def _felt_by(self, row: int, axis: SingleAxis, X: Motion) -> None:
+        by_A, by_B = side_by_side((X, self.inner[axis].Y_A), (X, self.varied[axis].Y_B))
+        self.dv[row][axis.place], self.dq[row][axis.place] = -by_A, -by_B
+
+    def mend_joints(self) -> None:
+        """What turning one axis of a joint does to the others: S*f changes by (∂S/∂q)*f, no more.
+
+        The rows filled so far have the whole outboard force turn past the inner axes of the same joint.
+        """
+        for axis in self.axes.links:
+            turned, f = self.varied[axis].at, self.varied[axis].f
+            for other in self.axes.links:
+                if other.link is not axis.link:
+                    continue
+                extra = turned.dS[other.number].dot(f)
+                if other.number > axis.number:  # inboard of it
+                    extra = extra - self.varied[other].at.eta.dot(turned.eta.cross_force(f))
+                for row in range(len(self.dq)):
+                    change = self.M_inverse[row][other.place] * extra
+                    self.dq[row][axis.place] = self.dq[row][axis.place] - change
+
+
+def _times(upsilon: Matrix, f: Force) -> Motion:
+    """Υf."""
+    return Motion.of([in_one_chain(row, f) for row in upsilon])
+
+
+def _updated(upsilon: Matrix, eta: Motion, U: Motion, Z: Motion) -> Matrix:
+    """Υ + ηU* - Zη*, symmetric: each entry computed once."""
+
+    def entry(i: int, j: int) -> Scalar:
+        change = eta[i] * (U[i] - Z[i]) if i == j else eta[i] * U[j] - Z[i] * eta[j]
+        return upsilon[i][j] + change
+
+    upper = {(i, j): entry(i, j) for i in range(6) for j in range(i, 6)}
+    return [[upper[min(i, j), max(i, j)] for j in range(6)] for i in range(6)]

@@ -1,0 +1,169 @@
+"""The functions of models that have contacts, as texts over any scalar."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees, instant
+from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
+from linkwise.algorithms.kinematics import placed
+from linkwise.contact import step
+from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
+from linkwise.contact.geometry.pairs import distance
+from linkwise.contact.impact import Impact, impact
+from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
+from linkwise.contact.scene import meetings_of, rows_of, touches_of
+from linkwise.contact.touching import placed_points, pulled
+from linkwise.spatial.scalar import Scalar
+
+
+def _accounted(
+    t: Trees,
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    impulses: Flat,
+    dt: Flat,
+    f_ext: Flat | None,
+    implicit: Flat | None,
+    time: Flat | None,
+    active: Flat | None,
+) -> step.AccountedStep:
+    scene = t.mechanism._contact_scene
+    assert scene is not None
+    tree = t.fast
+    touches = touches_of(t.mechanism, tree)
+    forces = t.link_forces(f_ext, tree)
+    rows, constraints = joint_rows(t.mechanism, scene.rules), t.constraints(tree, active)
+    return step.accounted_step(
+        tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
+    )
+
+
+def _step(t: Trees, *given: Any) -> step.ContactStep:
+    return _accounted(t, *given).step
+
+
+class StepAccount(NamedTuple):
+    """The end of a step and its account of energy; see :class:`linkwise.contact.step.AccountedStep`."""
+
+    q: Any
+    v: Any
+    impulses: Any
+    gaps: Any
+    residuals: Any
+    overflow: Any
+    work: Any
+    mean: Any
+    change: Any
+    shift: Any
+
+
+def _account(t: Trees, *given: Any) -> StepAccount:
+    end, *account = _accounted(t, *given)
+    return StepAccount(*end, *account)
+
+
+class ContactPush(NamedTuple):
+    """Joint impulses, N m s or N s, by what they come from.
+
+    Args:
+        contact: of contact points (nv).
+        limits: of the ends of joints' ranges (nv).
+        friction: of dry friction of joints (nv).
+    """
+
+    contact: Any
+    limits: Any
+    friction: Any
+
+
+def _push(t: Trees, q: Flat, impulses: Flat) -> ContactPush:
+    scene = t.mechanism._contact_scene
+    assert scene is not None
+    tree = t.fast
+    touches, frames, rows = touches_of(t.mechanism, tree), placed(tree, q), joint_rows(t.mechanism, scene.rules)
+    points, _ = placed_points(touches, frames, q)
+    pulls = pulled(tree, touches, points, frames, q)
+    found = {kind: [0.0] * t.mechanism.nv for kind in (RangeOf, FrictionOf)}
+    for row, x in zip(rows, impulses[len(pulls.rows) :], strict=True):
+        scale = row.joint.mimic.multiplier if row.joint.mimic else 1.0
+        for i, slope in enumerate(slopes_of(row, tree, q), row.joint.v_slice.start):
+            found[type(row)][i] = found[type(row)][i] + slope * x * scale
+    on_points = felt_at_joints(tree, q, pulls, impulses[: len(pulls.rows)])
+    return ContactPush(on_points, found[RangeOf], found[FrictionOf])
+
+
+def _force(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
+    scene = t.mechanism._contact_scene
+    assert scene is not None
+    return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
+
+
+def _impact(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Impact:
+    scene = t.mechanism._contact_scene
+    assert scene is not None
+    touches = touches_of(t.mechanism, t.fast)
+    return impact(t.fast, touches, q, v, scene.rules, t.constraints(t.fast, active), instant(time))
+
+
+def _energy(t: Trees, q: Flat) -> Scalar:
+    return contact_energy(t.fast, touches_of(t.mechanism, t.fast), q)
+
+
+class ContactPoints(NamedTuple):
+    """Where bodies touch or come nearest, for every contact point.
+
+    Args:
+        gap: m (n), negative where surfaces overlap.
+        point: in the world, m (n, 3), midway between the surfaces.
+        normal: unit vector from the second surface to the first (n, 3).
+        tangents: two unit vectors across it (n, 2, 3), along which friction is written.
+    """
+
+    gap: Any
+    point: Any
+    normal: Any
+    tangents: Any
+
+
+def _points(t: Trees, q: Flat) -> ContactPoints:
+    found, _ = placed_points(touches_of(t.mechanism, t.fast), placed(t.fast, q), q)
+    return ContactPoints(
+        [x.gap for x in found],
+        [list(x.point) for x in found],
+        [list(x.normal) for x in found],
+        [[list(a) for a in x.tangents] for x in found],
+    )
+
+
+def _distances(t: Trees, q: Flat) -> list[Scalar]:
+    frames = placed(t.fast, q)
+    return [
+        distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
+        for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)
+    ]
+
+
+CONTACT: dict[str, Text] = {
+    "distances": Text(("q",), _distances),
+    "contact_points": Text(("q",), _points, result=ContactPoints, method="contacts.points"),
+    "contact_step": Text(
+        ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
+    ),
+    "step_account": Text(
+        ("q", "v", "tau", "impulses", "dt"), _account, ("f_ext", "implicit", "t", "active"), result=StepAccount
+    ),
+    "contact_push": Text(("q", "impulses"), _push, result=ContactPush, method="contacts.push"),
+    "impact": Text(("q", "v"), _impact, ("t", "active"), result=Impact, method="contacts.impact"),
+    "contact_force": Text(("q", "v"), _force, method="contacts.force"),
+    "contact_energy": Text(("q",), _energy, method="contacts.energy"),
+}
+"""Functions of models that have contacts."""
+
+INPUTS["impulses"] = Input("none", lambda m: (rows_of(m),))
+INPUTS["dt"] = Input("none", lambda m: ())
+INPUTS["implicit"] = Input("v", lambda m: (m.nv,))
+
+EVERY = {**WITHOUT_CONTACT, **CONTACT}
+"""All functions."""

@@ -1,0 +1,504 @@
+"""Impulses that are confined to cones, and the sweeps that find them.
+
+A mechanism feels impulses λ along some rows: normals and tangents of contacts, joint axes at their limits or with dry
+friction, equations of closures. Rows that are confined together are a :class:`Cone`: a half line (normals, limits), a
+disk whose radius follows a normal (Coulomb), a disk of fixed size (dry friction), a whole line (closures). With w = W λ
++ w₀ the velocities along the rows, a solution has
+
+    λ = proj(λ - w/ℓ)    for every cone,
+
+ℓ > 0 any number: Signorini's condition, Coulomb's law with maximal dissipation, and closures, all in one list.
+
+Velocities are carried in fewer numbers than rows where several rows act on one link: V, those of the *pulls*, w = C V,
+with V = V₀ + Λ C*λ and Λ = J𝓜⁻¹J* from one inward sweep (:func:`linkwise.algorithms.articulated.pull`); W is never
+formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwise.mechanism.contacts import ContactRules
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
+
+_TINY = 1e-30  # beside squares of velocities and impulses
+
+WRITTEN_OUT = 4000
+"""Products up to which sweeps are written out: numbers then stay in registers."""
+
+LENGTHS = (1.0, 0.4, 0.1)
+"""Of Newton's step, that are tried."""
+
+PROXIMAL = 1e-6
+"""On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
+
+FIRM = 1e-9
+"""The same in the matrix of derivatives, where each row has a pull of its own: there it is nothing but an error."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """C of one row: numbers of pulls, and what each counts for."""
+
+    pulls: tuple[int, ...]
+    factors: tuple[Scalar, ...]
+
+    @property
+    def is_pull(self) -> bool:
+        """Whether it has a pull of its own."""
+        return len(self.pulls) == 1
+
+    def of(self, V: Sequence[Scalar]) -> Scalar:
+        """C V."""
+        total: Scalar = 0.0
+        for k, c in zip(self.pulls, self.factors, strict=True):
+            total = total + c * V[k]
+        return total
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Rows that are confined together.
+
+    Args:
+        rows: one, or two for a disk.
+        bias: w + bias is what the cone speaks of, m/s, one number a row.
+        kind: ``"half_line"`` (λ ≥ least), ``"disk"`` (|λ| ≤ radius), ``"line"`` (free).
+        radius: of a disk, N s; or a coefficient of friction, if it ``follows`` a half line.
+        follows: the place of that half line in the list of cones, which comes before.
+        compliance: R, the velocity by which a row gives way to an impulse, m/s for each N s.
+        least: where a half line begins, N s.
+    """
+
+    rows: tuple[Row, ...]
+    bias: tuple[Scalar, ...]
+    kind: str
+    radius: Scalar = 0.0
+    follows: int | None = None
+    compliance: Scalar = 0.0
+    least: Scalar = 0.0
+
+    def held(self) -> Cone:
+        """The same, of values that have no derivative."""
+        return Cone(
+            tuple(Row(row.pulls, tuple(hold(c) for c in row.factors)) for row in self.rows),
+            tuple(hold(x) for x in self.bias),
+            self.kind,
+            hold(self.radius),
+            self.follows,
+            hold(self.compliance),
+            hold(self.least),
+        )
+
+    def nearest(self, impulses: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
+        """The point of the cone nearest to some impulses, for the impulse of the half line that it follows."""
+        if self.kind == "half_line":
+            return [maximum(impulses[0], self.least)]
+        if self.kind == "line":
+            return list(impulses)
+        reach = self.radius * normal if self.follows is not None else self.radius
+        if len(impulses) == 1:
+            (x,) = impulses
+            return [where(x > reach, reach, where(x < -reach, -reach, x))]
+        square: Scalar = 0.0
+        for x in impulses:
+            square = square + x * x
+        shrunk = reach / sqrt(maximum(square, _TINY))
+        return [where(square > reach * reach, x * shrunk, x) for x in impulses]
+
+
+class Response:
+    """Cones with what their impulses do: U = ΛC* for each row, and the slope ℓ of each cone."""
+
+    def __init__(self, cones: Sequence[Cone], Lambda: Sequence[Sequence[Scalar]]) -> None:
+        self.cones = list(cones)
+        self.starts: list[int] = []
+        self.count = 0
+        for cone in self.cones:
+            self.starts.append(self.count)
+            self.count += len(cone.rows)
+        self.size, self.Lambda = len(Lambda), Lambda
+        self.U = [[row.of(line) for line in Lambda] for cone in self.cones for row in cone.rows]
+        self.slopes = [self._slope(k) for k in range(len(self.cones))]
+
+    def _slope(self, k: int) -> Scalar:
+        """The largest eigenvalue of the cone's own block of W."""
+        cone, start = self.cones[k], self.starts[k]
+        W = [[row.of(self.U[start + j]) for j in range(len(cone.rows))] for row in cone.rows]
+        if len(W) == 1:
+            return maximum(W[0][0] + cone.compliance, _TINY)
+        (a, b), (_, c) = W
+        half = 0.5 * (a - c)
+        return maximum(0.5 * (a + c) + sqrt(half * half + b * b) + cone.compliance, _TINY)
+
+    def velocities(self, k: int, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+        """w + bias + Rλ of one cone."""
+        cone, start = self.cones[k], self.starts[k]
+        return [
+            row.of(V) + bias + cone.compliance * impulses[start + j]
+            for j, (row, bias) in enumerate(zip(cone.rows, cone.bias, strict=True))
+        ]
+
+    def pushed(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+        """V + Uλ."""
+        moved = list(V)
+        for column, x in zip(self.U, impulses, strict=True):
+            moved = [a + u * x for a, u in zip(moved, column, strict=True)]
+        return moved
+
+    def wanted(self, k: int, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+        """The proj(λ - w/ℓ) of one cone."""
+        cone, start, inverse = self.cones[k], self.starts[k], 1.0 / self.slopes[k]
+        own = impulses[start : start + len(cone.rows)]
+        w = self.velocities(k, V, impulses)
+        normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 0.0
+        return cone.nearest([x - y * inverse for x, y in zip(own, w, strict=True)], normal)
+
+    def sweep(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """One pass over the cones, each with the velocities that the ones before it left."""
+        V, impulses = list(V), list(impulses)
+        for k, start in enumerate(self.starts):
+            for j, x in enumerate(self.wanted(k, V, impulses)):
+                change = x - impulses[start + j]
+                impulses[start + j] = x
+                V = [a + u * change for a, u in zip(V, self.U[start + j], strict=True)]
+        return V, impulses
+
+    def swept(self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int) -> tuple[list[Scalar], list[Scalar]]:
+        """Several passes."""
+        n = len(V)
+
+        def once(state: list[Scalar]) -> list[Scalar]:
+            after = self.sweep(state[:n], state[n:])
+            return [*after[0], *after[1]]
+
+        state = [*V, *impulses]
+        if count * len(self.U) * n > WRITTEN_OUT:
+            state = repeated(count, once, state)
+        else:
+            for _ in range(count):
+                state = once(state)
+        return state[:n], state[n:]
+
+    def missing(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+        """The λ - proj(λ - w/ℓ) of every row, N s: zero where all laws hold."""
+        wanted = [x for k in range(len(self.cones)) for x in self.wanted(k, V, impulses)]
+        return [a - b for a, b in zip(impulses, wanted, strict=True)]
+
+    def solved(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses that obey all laws, and V with them: sweeps and Newton steps, in several rounds where needed."""
+        n = len(V)
+
+        def one_round(V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
+            V, impulses = self.polished(*self.swept(V, impulses, rules.sweeps), rules.polish)
+            return [*V, *impulses]
+
+        def goes_on(state: Sequence[Scalar]) -> Any:
+            V, impulses, passed = state[:n], state[n:-1], state[-1]
+            close = (rules.tolerance * rules.tolerance) * (_square(impulses) + _TINY)
+            return (_square(self.missing(V, impulses)) > close) & (passed < float(rules.rounds))
+
+        state = [*one_round(V, impulses), 1.0]
+        if rules.rounds > 1:
+            state = repeated_while(goes_on, lambda now: [*one_round(now[:n], now[n:-1]), now[-1] + 1.0], state)
+        return state[:n], state[n:-1]
+
+    def polished(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses after Newton steps, and V with them.
+
+        Of each step the length that brings the laws nearest is gone, and on from there, since the way may lead through
+        worse places; the best of all is kept.
+        """
+        best = [*V, *impulses]
+        if not count:
+            return list(V), list(impulses)
+        n, least = len(V), _square(self.missing(V, impulses))
+        now = best
+        for _ in range(count):
+            change, V_change = self.newton_step(now[:n], now[n:])
+            step = [*V_change, *change]
+            now, distance = self._nearest([[a + x * b for a, b in zip(now, step, strict=True)] for x in LENGTHS], n)
+            better = distance < least
+            best = [where(better, a, b) for a, b in zip(now, best, strict=True)]
+            least = where(better, distance, least)
+        return best[:n], best[n:]
+
+    def _nearest(self, trials: Sequence[list[Scalar]], n: int) -> tuple[list[Scalar], Scalar]:
+        """Of several [V, λ] the one that misses the laws least, and by how much, squared."""
+        found = trials[0]
+        least = _square(self.missing(found[:n], found[n:]))
+        for trial in trials[1:]:
+            there = _square(self.missing(trial[:n], trial[n:]))
+            nearer = there < least
+            found = [where(nearer, a, b) for a, b in zip(trial, found, strict=True)]
+            least = where(nearer, there, least)
+        return found, least
+
+    def newton_step(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float = PROXIMAL
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """Newton's step for F = λ - proj(λ - w/ℓ) = 0 (Alart and Curnier 1991): changes of λ and of V.
+
+        With D the slope of proj, (I - D + D W/ℓ) δ = -F. I - D is block-diagonal, point by point, and has a closed
+        inverse A⁻¹ once a little, ``proximal``, is on its diagonal, which also makes of redundant contacts some
+        combination; W = CΛC*. So what is solved is no larger than the pulls: (I + GΛ) y = -C*A⁻¹F, G = C*A⁻¹D C/ℓ,
+        and then V changes by Λy.
+        """
+        slopes = self._cone_slopes(V, impulses, proximal)
+        change, y = self._answered(slopes, self.missing(V, impulses))
+        return change, [_dot_sparse(line, y) for line in self.Lambda]
+
+    def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """The δ of a Newton step for what is missing, and y = C*δ, what it is along the pulls."""
+        n = self.size
+        G: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+        right: list[Scalar] = [0.0] * n
+        left: list[list[Scalar]] = [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
+        for k, cone in enumerate(self.cones):
+            if all(row.is_pull for row in cone.rows):
+                # The rows of these pulls are those of the cone: (A - bound) y + DΛy/ℓ = -F, without an inverse.
+                places = [row.pulls[0] for row in cone.rows]
+                for i, x in zip(places, missing[self.starts[k] :], strict=False):
+                    right[i] = -x
+                for j, i in enumerate(places):
+                    unit = [1.0 if m == j else 0.0 for m in range(len(places))]
+                    for m, a, d in zip(places, slopes[k].times_A(unit), slopes[k].times_D(unit), strict=True):
+                        left[m][i], G[m][i] = a, d
+                    if cone.follows is not None:
+                        left[i][self.cones[cone.follows].rows[0].pulls[0]] = -slopes[k].follow[j]
+                continue
+            lines = slopes[k].times_C(cone, slopes, self.cones)
+            shift = slopes[k].solved(missing, self.starts, slopes, self.cones)
+            for row, line, x in zip(cone.rows, lines, shift, strict=True):
+                for i, c in zip(row.pulls, row.factors, strict=True):
+                    right[i] = right[i] - c * x
+                    for m, f in line.items():
+                        G[i][m] = G[i][m] + c * f
+        matrix = [[_dot_sparse(G[i], column) + left[i][j] for j, column in enumerate(self.Lambda)] for i in range(n)]
+        y = eliminated(matrix, right)
+        V_change = [_dot_sparse(line, y) for line in self.Lambda]
+        change: list[Scalar] = []
+        for k, cone in enumerate(self.cones):
+            if all(row.is_pull for row in cone.rows):
+                change += [y[row.pulls[0]] for row in cone.rows]
+                continue
+            moved = slopes[k].times_D([row.of(V_change) for row in cone.rows])
+            own = missing[self.starts[k] : self.starts[k] + len(cone.rows)]
+            force = [-(a + b) for a, b in zip(own, moved, strict=True)]
+            normal = change[self.starts[cone.follows]] if cone.follows is not None else 0.0
+            change += slopes[k].inverse(force, normal)
+        return change, y
+
+    def held(self) -> Response:
+        """The same, of values that have no derivative."""
+        return Response([cone.held() for cone in self.cones], [[hold(x) for x in line] for line in self.Lambda])
+
+    def changes(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], V_changes: Sequence[Scalar], smoothing: float = 0.0
+    ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The derivative of a solution: how λ, V and C*λ change, numbers of value zero.
+
+        Of F(λ, V, …) = 0 it is Newton's step for the change of F, with a matrix of held values: what changes of F is
+        what changes at held λ and V, the rows and biases of the cones, and V by ``V_changes``.
+
+        Args:
+            V: of the solution, held.
+            impulses: of the solution, held.
+            V_changes: of V at held impulses, as numbers of value zero.
+            smoothing: width in N s over which slopes of projections are blended; see :meth:`ConeSlope.of`.
+        """
+        fixed = self.held()
+        own_pulls = all(row.is_pull for cone in self.cones for row in cone.rows)
+        slopes = fixed._cone_slopes(V, impulses, FIRM if own_pulls else PROXIMAL, smoothing)
+        missing: list[Scalar] = []
+        for k, (cone, kept, slope) in enumerate(zip(self.cones, fixed.cones, slopes, strict=True)):
+            now = [changed(w) for w in self.velocities(k, V, impulses)]
+            w = [a + row.of(V_changes) for a, row in zip(now, kept.rows, strict=True)]
+            normal = 1.0 if cone.follows is None else impulses[self.starts[cone.follows]]
+            bound = changed(cone.least) if cone.kind == "half_line" else changed(cone.radius) * normal
+            missing += [a - u * bound for a, u in zip(slope.times_D(w), slope.bound, strict=True)]
+        change, y = fixed._answered(slopes, missing)
+        if not own_pulls:  # without what is on the diagonal: once more
+            left = [a - PROXIMAL * x for a, x in zip(missing, change, strict=True)]
+            change, y = fixed._answered(slopes, left)
+        V_all = [a + _dot_sparse(line, y) for a, line in zip(V_changes, fixed.Lambda, strict=True)]
+        return change, V_all, y
+
+    def _cone_slopes(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float, smoothing: float = 0.0
+    ) -> list[ConeSlope]:
+        """The slopes of all projections."""
+        found = []
+        for k, (cone, start) in enumerate(zip(self.cones, self.starts, strict=True)):
+            inverse = 1.0 / self.slopes[k]
+            w = self.velocities(k, V, impulses)
+            at = [impulses[start + j] - w[j] * inverse for j in range(len(w))]
+            normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 1.0
+            found.append(ConeSlope.of(cone, at, normal, inverse, proximal, smoothing))
+        return found
+
+
+@dataclass(frozen=True)
+class ConeSlope:
+    """The slope of a cone's projection, D = ratio (I - u u*) + stay u u*, and by its bound, the least or the radius.
+
+    A = (1 + proximal) I - D, with a row's compliance, has the inverse ``across`` I + (``along`` - ``across``) u u*.
+    """
+
+    ratio: Scalar
+    stay: Scalar
+    unit: tuple[Scalar, ...] | None
+    """The direction of slip u, zero where it sticks; None for cones of one row that have no such."""
+    bound: tuple[Scalar, ...]
+    """How each row follows the bound of the cone."""
+    follow: tuple[Scalar, ...]
+    """How each row follows the normal: μ times that."""
+    across: Scalar
+    along: Scalar
+    step: Scalar
+    """1/ℓ."""
+    proximal: float
+    give: Scalar = 0.0
+    """R/ℓ."""
+
+    @classmethod
+    def of(
+        cls,
+        cone: Cone,
+        at: Sequence[Scalar],
+        normal: Scalar,
+        step: Scalar,
+        proximal: float,
+        smoothing: float = 0.0,
+    ) -> ConeSlope:
+        """At an argument x = λ - w/ℓ of the projection.
+
+        With a ``smoothing`` σ, N s, the slopes on both sides of a bound are blended: with e the excess of x over the
+        bound, b = (1 + e/√(e² + σ²))/2 of the one and 1 - b of the other.
+        """
+        none = (0.0,) * len(at)
+        give = cone.compliance * step
+        if cone.kind != "disk":
+            held = True if cone.kind == "line" else at[0] > cone.least
+            if smoothing and cone.kind != "line":
+                ratio = _blend(at[0] - cone.least, smoothing)
+                across = 1.0 / (1.0 + proximal - ratio * (1.0 - give))
+            else:
+                ratio, across = where(held, 1.0, 0.0), where(held, 1.0 / (proximal + give), 1.0 / (1.0 + proximal))
+            return cls(ratio, ratio, None, (1.0 - ratio,), none, across, across, step, proximal, give)
+        reach = cone.radius * normal
+        length = sqrt(maximum(_square(at), _TINY))
+        if smoothing:
+            slip = _blend(length - reach, smoothing)
+            stay = 1.0 - slip
+            ratio = stay + slip * minimum(reach / length, 1.0) if len(at) > 1 else stay
+            unit, bound = tuple(x / length for x in at), tuple(slip * x / length for x in at)
+        else:
+            slips = length > reach
+            ratio, stay = (where(slips, reach / length, 1.0), 0.0) if len(at) > 1 else (where(slips, 0.0, 1.0),) * 2
+            unit = bound = tuple(where(slips, x / length, 0.0) for x in at)
+        follow = tuple(cone.radius * u for u in bound) if cone.follows is not None else none
+        if len(at) == 1 and not smoothing:
+            across = where(slips, 1.0 / (1.0 + proximal), 1.0 / proximal)
+            return cls(ratio, stay, None, bound, follow, across, across, step, proximal)
+        across, along = 1.0 / (1.0 + proximal - ratio), 1.0 / (1.0 + proximal - stay)
+        return cls(ratio, stay, unit if len(at) > 1 else None, bound, follow, across, along, step, proximal)
+
+    def _split(self, x: Sequence[Scalar], across: Scalar, along: Scalar) -> list[Scalar]:
+        """across x + (along - across) u (u*x)."""
+        if self.unit is None:
+            return [across * a for a in x]
+        part: Scalar = 0.0
+        for u, a in zip(self.unit, x, strict=True):
+            part = part + u * a
+        part = (along - across) * part
+        return [across * a + part * u for u, a in zip(self.unit, x, strict=True)]
+
+    def times_D(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """D x/ℓ."""
+        return self._split(x, self.ratio * self.step, 0.0 if is_zero(self.stay) else self.stay * self.step)
+
+    def times_A(self, x: Sequence[Scalar]) -> list[Scalar]:
+        """A x."""
+        across, along = (1.0 + self.proximal - part * (1.0 - self.give) for part in (self.ratio, self.stay))
+        return self._split(x, across, along)
+
+    def inverse(self, x: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
+        """A⁻¹ x, where the normal's part of the solution is known."""
+        moved = [a + b * normal for a, b in zip(x, self.follow, strict=True)]
+        return self._split(moved, self.across, self.along)
+
+    def times_C(self, cone: Cone, slopes: Sequence[ConeSlope], cones: Sequence[Cone]) -> list[dict[int, Scalar]]:
+        """The rows of A⁻¹D C/ℓ, by pull."""
+        places = sorted({i for row in cone.rows for i in row.pulls})
+        own = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
+        lines: list[dict[int, Scalar]] = [{} for _ in own]
+        normal = {} if cone.follows is None else slopes[cone.follows].times_C(cones[cone.follows], slopes, cones)[0]
+        for i in sorted({*places, *normal}):
+            moved = self.inverse(self.times_D([line.get(i, 0.0) for line in own]), normal.get(i, 0.0))
+            for line, x in zip(lines, moved, strict=True):
+                if not is_zero(x):
+                    line[i] = x
+        return lines
+
+    def solved(
+        self, F: Sequence[Scalar], starts: Sequence[int], slopes: Sequence[ConeSlope], cones: Sequence[Cone]
+    ) -> list[Scalar]:
+        """The part of A⁻¹F of this cone."""
+        k = next(k for k, slope in enumerate(slopes) if slope is self)
+        cone = cones[k]
+        normal = 0.0 if cone.follows is None else slopes[cone.follows].solved(F, starts, slopes, cones)[0]
+        return self.inverse(F[starts[k] : starts[k] + len(cone.rows)], normal)
+
+
+def changed(x: Scalar) -> Scalar:
+    """The change of a number: its value is zero, its derivative that of the number."""
+    return x - hold(x)
+
+
+def _blend(excess: Scalar, width: float) -> Scalar:
+    """From 0 below a bound to 1 above it, over a width."""
+    return 0.5 * (1.0 + excess / sqrt(excess * excess + width * width))
+
+
+def _dot_sparse(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        if not is_zero(x) and not is_zero(y):
+            total = total + x * y
+    return total
+
+
+def eliminated(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
+    """The solution of a system whose pivots stand on the diagonal."""
+    rows = [[*row, x] for row, x in zip(matrix, right, strict=True)]
+    n = len(rows)
+    inverses: list[Scalar] = []
+    for k in range(n):
+        inverses.append(1.0 / rows[k][k])
+        for i in range(k + 1, n):
+            if is_zero(rows[i][k]):
+                continue
+            factor = rows[i][k] * inverses[k]
+            for j in range(k + 1, n + 1):
+                rows[i][j] = rows[i][j] - factor * rows[k][j]
+    found: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        rest = rows[k][n]
+        for i in range(k + 1, n):
+            rest = rest - rows[k][i] * found[i]
+        found[k] = rest * inverses[k]
+    return found
+
+
+def _square(values: Sequence[Scalar]) -> Scalar:
+    total: Scalar = 0.0
+    for x in values:
+        total = total + x * x
+    return total

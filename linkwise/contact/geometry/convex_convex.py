@@ -1,0 +1,195 @@
+"""Any two convex shapes, by their support functions.
+
+The points b - a of two shapes make a convex set, and its support function h(n) = max n·(b - a) is minus their distance
+along n: the signed distance is the largest -h(n) over all unit vectors n. So n is the normal of the set where it is
+nearest to the origin, from outside or from inside. A pass takes a point over the set, straight out along the n at
+hand, and finds by one step of Gilbert, Johnson and Keerthi (1988) the nearest point of the set to it; the way from
+there is the next n. Since the point stays outside, at a distance, nothing is lost where the shapes touch, and depth is
+found as distance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from linkwise.algorithms.kinematics import Placed
+from linkwise.contact.geometry.manifold import margin_of, overlap
+from linkwise.contact.geometry.points import (
+    ContactPoint,
+    Contacts,
+    along_segment,
+    choose,
+    direction,
+    halfway,
+)
+from linkwise.contact.geometry.supports import facing, radius_about_origin, support
+from linkwise.mechanism.description import Geometry
+from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, where
+from linkwise.spatial.vectors import Vec
+
+_PASSES, _CURVED_PASSES = 24, 40
+_CURVED = ("cylinder", "ellipsoid")
+_ABOVE = 1e-3, 2e-2  # distance of the point from the set, in radii of the smaller shape: least and most
+_ROUND = ("sphere", "capsule")
+
+
+def convex_convex(a: Geometry, A: Placed, b: Geometry, B: Placed, *, slots: int = 4) -> Contacts:
+    """Contact points of two convex shapes: the nearest points, and the corners of where two flat faces overlap.
+
+    Args:
+        slots: number of contact points; one for spheres and ellipsoids. Points of the overlap within 2 % of the smaller
+            shape's size that find no slot are counted as overflow.
+    """
+    nearest = closest(a, A, b, B)
+    if slots == 1:
+        return Contacts((nearest,))
+    n = nearest.normal
+    return overlap(facing(a, A, -n), facing(b, B, n), nearest, slots, margin_of(a, b))
+
+
+def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None = None) -> ContactPoint:
+    """The nearest points of two convex shapes, where they overlap those that the least shift parts.
+
+    Deep inside each other, where several ways out are about as long, it may be another way than the shortest.
+
+    Args:
+        a: a convex shape: of spheres and capsules the axis is taken, and the radius added.
+        A: its placement in the common frame.
+        b: another.
+        B: likewise.
+        passes: number of passes; 24 if not given, 40 where a cylinder or an ellipsoid is among the two.
+    """
+    if passes is None:
+        passes = _CURVED_PASSES if a.kind in _CURVED or b.kind in _CURVED else _PASSES
+    (core_a, r_a), (core_b, r_b) = _core(a), _core(b)
+    size = max(1e-6, min(radius_about_origin(a), radius_about_origin(b)))
+
+    def over(n: Vec, h: Scalar) -> Vec:
+        """The point over the set along n: as high as the set is deep there, so that corners are left behind fast."""
+        above = clip(absolute(h), _ABOVE[0] * size, _ABOVE[1] * size)
+        point: Vec = n * maximum(h + above, 0.0)
+        return point
+
+    def farthest(n: Vec) -> tuple[Vec, Vec]:
+        return support(core_a, A, -n), support(core_b, B, n)
+
+    def height(n: Vec) -> Scalar:
+        on_a, on_b = farthest(n)
+        return n.dot(on_b - on_a)
+
+    n, least = _start(a, A, b, B, height)
+    on_a, on_b = farthest(n)
+
+    def step(state: list[Scalar]) -> list[Scalar]:
+        vectors = [Vec.of(state[3 * k : 3 * k + 3]) for k in range(8)]
+        kept_a, kept_b, n, best = vectors[0:3], vectors[3:6], vectors[6], vectors[7]
+        least = state[24]
+        new_a, new_b = farthest(n)
+        h = n.dot(new_b - new_a)
+        better = h < least
+        best, least = choose(better, n, best), where(better, h, least)
+        p = over(best, least)
+        corners_a, corners_b = [*kept_a, new_a], [*kept_b, new_b]
+        corners = [y - x - p for x, y in zip(corners_a, corners_b, strict=True)]
+        point, pick = _nearest_triangle(corners)
+        three_a, three_b = pick(corners_a), pick(corners_b)
+        n = direction(-point, n)
+        return [x for v in (*three_a, *three_b, n, best) for x in v] + [least]
+
+    begin = [x for v in (on_a, on_a, on_a, on_b, on_b, on_b, n, n) for x in v] + [least]
+    found = repeated(passes, step, begin)
+    vectors = [Vec.of(found[3 * k : 3 * k + 3]) for k in range(8)]
+    n = vectors[7]
+    h = height(n)
+    gap = -h - (r_a + r_b)
+    # Weights of the last triangle, seen from straight above, are those of the points on both shapes.
+    corners = [y - x - over(n, h) for x, y in zip(vectors[0:3], vectors[3:6], strict=True)]
+    weights = _weights(*corners)
+    x, y = (
+        sum((v * w for v, w in zip(three, weights, strict=True)), Vec.zero()) for three in (vectors[:3], vectors[3:6])
+    )
+    point = halfway(x - n * r_a, y + n * r_b)
+    if a.kind == b.kind == "ellipsoid":  # whose support points are the only ones
+        point = halfway(support(a, A, -n), support(b, B, n))
+    return ContactPoint(gap, n, point)
+
+
+def _core(shape: Geometry) -> tuple[Geometry, float]:
+    """A shape without its roundness, and the radius of that."""
+    if shape.kind not in _ROUND:
+        return shape, 0.0
+    return replace(shape, size=(0.0, *shape.size[1:])), shape.size[0]
+
+
+def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec], Scalar]) -> tuple[Vec, Scalar]:
+    """The best of the way between the origins of both shapes, their axes, and the normals of two axes."""
+    between = A.p - B.p
+    n = direction(between, Vec.unit(2))
+    least = height(n)
+    axes = [[X.R.column(i) for i in range(3)] for X in (A, B)]
+    for way in (*axes[0], *axes[1], *(direction(x.cross(y), n) for x in axes[0] for y in axes[1])):
+        out = way * where(way.dot(between) < 0.0, -1.0, 1.0)
+        h = height(out)
+        better = h < least
+        n, least = choose(better, out, n), where(better, h, least)
+    return n, least
+
+
+Weights = tuple[Scalar, Scalar, Scalar]
+
+
+def _weights(a: Vec, b: Vec, c: Vec) -> Weights:
+    """Weights of the corners of a triangle whose sum is its point nearest to the origin; corners may coincide."""
+    ab, bc, ca = b - a, c - b, a - c
+    area = ab.cross(bc)
+    square = area.dot(area)
+    flat = square > 1e-24 * ab.dot(ab) * bc.dot(bc)
+    inverse = 1.0 / where(flat, square, 1.0)
+    u, v, w = (area.dot(p.cross(q)) * inverse for p, q in ((b, c), (c, a), (a, b)))
+    inside = flat & (u >= 0.0) & (v >= 0.0) & (w >= 0.0)
+    origin = Vec.zero()
+    s, t, r = along_segment(origin, a, ab), along_segment(origin, b, bc), along_segment(origin, c, ca)
+    edges = ((1.0 - s, s, 0.0), (0.0, 1.0 - t, t), (r, 0.0, 1.0 - r))
+    found, least = edges[0], _square(a + ab * s)
+    for weights, point in ((edges[1], b + bc * t), (edges[2], c + ca * r)):
+        near = _square(point)
+        nearer = near < least
+        found = _picked(nearer, weights, found)
+        least = where(nearer, near, least)
+    return _picked(inside, (u, v, w), found)
+
+
+def _picked(condition: Any, a: Weights, b: Weights) -> Weights:
+    x, y, z = (where(condition, one, other) for one, other in zip(a, b, strict=True))
+    return x, y, z
+
+
+def _square(v: Vec) -> Scalar:
+    return v.dot(v)
+
+
+def _nearest_triangle(corners: Sequence[Vec]) -> tuple[Vec, Callable[[Sequence[Vec]], list[Vec]]]:
+    """The point of a tetrahedron's surface that is nearest to the origin, and a choice of its triangle's corners."""
+    triangles = ((0, 1, 3), (0, 2, 3), (1, 2, 3), (0, 1, 2))
+    choices = []
+    point, least = Vec.zero(), 0.0
+    for k, triangle in enumerate(triangles):
+        three = [corners[i] for i in triangle]
+        found = sum((v * w for v, w in zip(three, _weights(*three), strict=True)), Vec.zero())
+        near = _square(found)
+        if k == 0:
+            point, least = found, near
+            continue
+        nearer = near < least
+        choices.append((nearer, triangle))
+        point, least = choose(nearer, found, point), where(nearer, near, least)
+
+    def pick(points: Sequence[Vec]) -> list[Vec]:
+        kept = [points[i] for i in triangles[0]]
+        for nearer, triangle in choices:
+            kept = [choose(nearer, points[i], v) for i, v in zip(triangle, kept, strict=True)]
+        return kept
+
+    return point, pick

@@ -1,0 +1,136 @@
+"""Which shapes of a mechanism are tested against each other. Decided once, when a mechanism is laid out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from linkwise.contact.geometry.pairs import slots, touchable
+from linkwise.errors import ModelError, UnknownNameError
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.mechanism import Mechanism
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A shape for contact on a moving body, or on the world.
+
+    Args:
+        body: index of the body; -1 for the world.
+        shape: in the body's frame.
+    """
+
+    body: int
+    shape: Geometry
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two shapes that are tested against each other; normals point from the second to the first.
+
+    Args:
+        a: on a moving body.
+        b: on another, or on the world.
+        slots: number of their contact points.
+    """
+
+    a: Outline
+    b: Outline
+    slots: int
+
+    @property
+    def name(self) -> str:
+        """The links of both."""
+        return f"{self.a.shape.name} - {self.b.shape.name}"
+
+
+def meetings(
+    mechanism: Mechanism,
+    *,
+    ground: Sequence[Geometry] = (),
+    only: Iterable[str] | None = None,
+    excludes: Iterable[tuple[str, str]] = (),
+    adjacent: bool = False,
+    most: int | None = None,
+    asked: Callable[[str, str | None], bool] = lambda a, b: True,
+) -> tuple[Meeting, ...]:
+    """The shapes of a mechanism that are tested against each other.
+
+    Not tested are shapes of one body, shapes of a body and the one that its joint is on (but the world), shapes whose
+    bits do not fit (see :class:`~linkwise.mechanism.description.Geometry`), and shapes of links that the mechanism's
+    ``_contact_excludes`` name.
+
+    Args:
+        mechanism: its bodies' ``collisions`` and its ``_base_collisions`` are taken.
+        ground: more shapes that are fixed to the world.
+        only: names of links or of the bodies they are part of; of each two shapes one must belong to one of them. All,
+            if not given.
+        excludes: more pairs of links whose shapes are not tested.
+        adjacent: whether a body and the one that its joint is on are tested too.
+        asked: whether two bodies may touch, by their names; None for the world.
+        most: number of contact points for pairs with flat faces; see :func:`linkwise.contact.geometry.pairs.contacts`.
+    """
+    known = {"world", *mechanism.bodies.names, *(frame.name for frame in mechanism.frames)}
+    wanted = None if only is None else set(only)
+    apart = {frozenset(pair) for pair in (*mechanism._contact_excludes, *excludes)}
+    for name in (wanted or set()).union(*apart):
+        if name not in known:
+            raise UnknownNameError("link", name, sorted(known))
+    found = []
+    for a, b in combinations(_outlines(mechanism, ground), 2):
+        if a.body < 0:
+            a, b = b, a
+        if a.body == b.body or not _bits_fit(a.shape, b.shape):
+            continue
+        if not adjacent and b.body >= 0 and (_parent(mechanism, a) == b.body or _parent(mechanism, b) == a.body):
+            continue
+        if frozenset((a.shape.name, b.shape.name)) in apart:
+            continue
+        if wanted is not None and not wanted & {*_names(mechanism, a), *_names(mechanism, b)}:
+            continue
+        if not asked(mechanism.bodies[a.body].name, mechanism.bodies[b.body].name if b.body >= 0 else None):
+            continue
+        _check_touchable(a.shape, b.shape)
+        found.append(Meeting(a, b, slots(a.shape, b.shape, most)))
+    return tuple(found)
+
+
+def _outlines(mechanism: Mechanism, ground: Sequence[Geometry]) -> Iterator[Outline]:
+    for body in mechanism.bodies:
+        yield from (Outline(body.index, shape) for shape in body.collisions)
+    yield from (Outline(-1, shape) for shape in (*mechanism._base_collisions, *ground))
+
+
+def _names(mechanism: Mechanism, outline: Outline) -> set[str]:
+    """The link that a shape belongs to, and the body that the link is part of."""
+    return {outline.shape.name, "world" if outline.body < 0 else mechanism.bodies[outline.body].name}
+
+
+def _parent(mechanism: Mechanism, outline: Outline) -> int:
+    """The body that carries a body; one that is not there for the world and for what the world carries."""
+    parent = -1 if outline.body < 0 else mechanism.parents[outline.body]
+    return -2 if parent < 0 else parent
+
+
+def _bits_fit(a: Geometry, b: Geometry) -> bool:
+    return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
+
+
+def _check_touchable(a: Geometry, b: Geometry) -> None:
+    if touchable(a, b):
+        return
+    mesh = next((shape for shape in (a, b) if shape.kind == "mesh"), None)
+    if mesh is not None:
+        raise ModelError(
+            f"a mesh of {mesh.name!r} has no hull yet",
+            got=mesh.mesh,
+            allowed="convex shapes, for contact",
+            do="model.with_contacts(…) makes hulls of mesh files; of meshes without files, "
+            "linkwise.contact.geometry.hulls.with_hulls(mechanism, read)",
+        )
+    raise ModelError(
+        f"a {a.kind} of {a.name!r} and a {b.kind} of {b.name!r} cannot touch",
+        allowed="ground (plane, heightfield, terrain) is fixed to the world, and meets bodies",
+        do="exclude the two, or change their contype and conaffinity",
+    )

@@ -1,0 +1,156 @@
+"""From a mechanism to its touches: which shapes may meet, with how many points, of which material."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from linkwise.algorithms.kinematics import Place, Placed
+from linkwise.contact.geometry.pairs import contacts
+from linkwise.contact.geometry.points import Contacts
+from linkwise.contact.geometry.selection import meetings
+from linkwise.contact.joint_rows import joint_rows
+from linkwise.contact.touching import Touch, rows_of_material
+from linkwise.errors import InputError
+from linkwise.mechanism.bodies_and_joints import Body, Pose
+from linkwise.mechanism.contacts import ContactScene, Ground
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.materials import Material
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.transforms import Transform
+from linkwise.spatial.vectors import Vec
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.tree import Tree
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two shapes that may touch, with what is between them; the first is on a body, the second on a body or fixed.
+
+    Args:
+        body: of the first shape.
+        shape: in the body's frame.
+        other: body of the second shape; None where it is fixed to the world.
+        other_shape: in that body's frame, or the world's.
+        points: number of contact points.
+        material: of the pair.
+        ground: the ground that the second shape is, if it is one.
+    """
+
+    body: Body
+    shape: Geometry
+    other: Body | None
+    other_shape: Geometry
+    points: int
+    material: Material
+    ground: Ground | None = None
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        on = self.ground or self.other
+        return f"{self.body.name} on {self.other_shape.name if on is None else on.name}"
+
+
+def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
+    """All pairs of shapes that may touch, in the order in which their points stand in results."""
+    scene = mechanism._contact_scene
+    if scene is None:
+        return ()
+    found = tuple(_meetings(mechanism, scene))
+    if not found:
+        raise InputError(
+            f"nothing of {mechanism.name!r} can touch",
+            got="no pair of shapes for contact",
+            allowed="bodies with collisions=[…], and a ground or other bodies",
+            do="give bodies shapes for contact, or load a file that has them",
+        )
+    return found
+
+
+def _meetings(mechanism: Mechanism, scene: ContactScene) -> Iterator[Meeting]:
+    grounds = {_fixed(ground): ground for ground in scene.grounds}
+    for pair in meetings(mechanism, ground=list(grounds), excludes=scene.exclude, asked=scene.may_touch):
+        a, b = pair.a, pair.b
+        body, other = mechanism.bodies[a.body], mechanism.bodies[b.body] if b.body >= 0 else None
+        ground = grounds.get(b.shape) if other is None else None
+        material = scene.of_pair(body.name, a.shape, ground if other is None else other.name, b.shape)
+        yield Meeting(body, a.shape, other, b.shape, pair.slots, material, ground)
+
+
+def _fixed(ground: Ground) -> Geometry:
+    """The shape of a ground, in the world."""
+    X, Y = (np.array(pose) for pose in (ground.placement, ground.shape.placement))
+    return replace(ground.shape, placement=tuple(map(tuple, (X @ Y).tolist())), name=ground.name)
+
+
+def rigid_meeting(mechanism: Mechanism) -> Meeting | None:
+    """The first pair of shapes whose surfaces do not give way, if there is one."""
+    return next((meeting for meeting in meetings_of(mechanism) if meeting.material.is_rigid), None)
+
+
+def points_of(mechanism: Mechanism) -> int:
+    """Number of contact points."""
+    return sum(meeting.points for meeting in meetings_of(mechanism))
+
+
+def rows_of(mechanism: Mechanism) -> int:
+    """Number of impulses: those of all points, then those along joints."""
+    of_points = sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
+    scene = mechanism._contact_scene
+    return of_points + (0 if scene is None else len(joint_rows(mechanism, scene.rules)))
+
+
+def touches_of(mechanism: Mechanism, tree: Tree) -> list[Touch]:
+    """The touches of a mechanism on a tree of its links."""
+    return [_touch(meeting, tree) for meeting in meetings_of(mechanism)]
+
+
+def _touch(meeting: Meeting, tree: Tree) -> Touch:
+    def points(a: Placed, b: Placed) -> Contacts:
+        return contacts(meeting.shape, a, meeting.other_shape, b)
+
+    other, surface = meeting.other, (0.0,) * 6
+    if meeting.ground is not None:
+        surface = (*meeting.ground.spin, *meeting.ground.velocity)
+    b = (
+        Place(None, _transform(meeting.other_shape.placement))
+        if other is None
+        else _on_link(tree, other, meeting.other_shape)
+    )
+    a = _on_link(tree, meeting.body, meeting.shape)
+    rounding = _rounding(meeting.shape) if meeting.other_shape.kind in _FLAT else None
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, rounding)
+
+
+_FLAT = ("plane", "box", "convex", "heightfield", "terrain")
+
+
+def _rounding(shape: Geometry) -> float | None:
+    """The radius about corners or centres of a shape where it touches what is flat; None for other shapes."""
+    if shape.kind in ("sphere", "capsule"):
+        return shape.size[0]
+    return 0.0 if shape.kind in ("box", "convex") else None
+
+
+def _on_link(tree: Tree, body: Body, shape: Geometry) -> Place:
+    """Where a shape is on its link; on a flexible body it moves with the node nearest to its origin."""
+    link = tree.links[body.index]
+    if body.flexible is None:
+        return Place(link, link.to_body.then(_transform(shape.placement)))
+    origin = [row[3] for row in shape.placement[:3]]
+    away = [math.dist(node.position, origin) for node in body.flexible.nodes]
+    number = away.index(min(away))
+    off = (x - y for x, y in zip(origin, body.flexible.nodes[number].position.tolist(), strict=True))
+    turned = [row[:3] for row in shape.placement[:3]]
+    return Place(link, Transform.rigid(Mat3(turned), Vec(*off)), link.seat_at(number))
+
+
+def _transform(pose: Pose) -> Transform:
+    return Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))

@@ -1,0 +1,455 @@
+"""One step in time with contacts: Moreau's midpoint rule, with exact Coulomb friction.
+
+Everything is evaluated in the middle of the step, q_m = q ⊕ (h/2)v, and the velocity jumps there (Moreau 1988):
+
+    𝓜(q_m)(v⁺ - v) = h(τ - c(q_m, v̄)) + J*λ,    q⁺ = q_m ⊕ (h/2)v⁺,
+
+with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact
+whose gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more
+than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order, and so is
+pivoting: where a point stands still while its body turns, rows of the middle see it moving, by as much before the
+middle as after it, and that much is allowed for. Where surfaces *meet* within a step, the mean of v and v⁺ would carry
+them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1
+elsewhere, so that gaps stay closed and no energy comes from pushing surfaces apart.
+
+Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
+of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
+c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
+from linkwise.algorithms.configuration import carried, carry, carry_rates
+from linkwise.algorithms.equations import Constraint
+from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
+from linkwise.algorithms.kinematics import placed, velocities
+from linkwise.algorithms.mimics import of_freedoms, own_efforts
+from linkwise.algorithms.pulls import joined
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.sweeps import Field, each, outward
+from linkwise.contact.cones import Cone, Response, Row
+from linkwise.contact.holding import Holding
+from linkwise.contact.implicit import Solution
+from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
+from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
+from linkwise.mechanism.contacts import USUAL, ContactRules
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar, hold, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Vec
+
+Flat = Sequence[Scalar]
+
+CLOSE = 1e-9
+"""m, by which surfaces may overlap where they meet."""
+
+
+class ContactStep(NamedTuple):
+    """The end of a step.
+
+    Args:
+        q: configuration.
+        v: velocity.
+        impulses: N s (N m s), of every row.
+        gaps: of every point, m.
+        residuals: what the laws are missed by: Signorini's in m/s, the cone in N s, dissipation in J.
+        overflow: contact points for which there was no room.
+    """
+
+    q: list[Scalar]
+    v: list[Scalar]
+    impulses: list[Scalar]
+    gaps: list[Scalar]
+    residuals: list[Scalar]
+    overflow: Scalar
+
+
+class AccountedStep(NamedTuple):
+    """The end of a step, and where its energy came from and went.
+
+    Args:
+        step: its end.
+        work: J, of contact points, of the ends of ranges, and of dry friction at joints.
+        mean: the mean of the velocities before and after (nv), in the axes of the middle: an impulse along a freedom
+            does so much work on it.
+        change: of velocities (nv), likewise.
+        shift: how much farther than the mean the step went (nv), rad or m, where surfaces met within it.
+    """
+
+    step: ContactStep
+    work: list[Scalar]
+    mean: list[Scalar]
+    change: list[Scalar]
+    shift: list[Scalar]
+
+
+def contact_step(
+    tree: Tree,
+    touches: Sequence[Touch],
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    h: Scalar,
+    impulses: Flat,
+    f_ext: Forces = None,
+    implicit: Flat | None = None,
+    rules: ContactRules = USUAL,
+    joints: Sequence[JointRow] = (),
+    constraints: Sequence[Constraint] = (),
+    t: Scalar = 0.0,
+) -> ContactStep:
+    """The end of a step of size h.
+
+    Args:
+        tree: of links.
+        touches: what may touch.
+        q: configuration at the start.
+        v: velocity at the start.
+        tau: joint forces (nv) in the middle of the step, at v.
+        h: s.
+        impulses: of the step before, to begin with; zeros if there was none.
+        f_ext: forces on links.
+        implicit: what a freedom's velocity costs in impulse (nv), N m s²: h times a damper, h²/4 times a spring.
+        rules: how it is solved.
+        joints: rows along joints: ends of ranges, dry friction. Their impulses follow those of contacts.
+        constraints: what closes the mechanism.
+        t: time at the start, for closures that change with it.
+    """
+    return accounted_step(tree, touches, q, v, tau, h, impulses, f_ext, implicit, rules, joints, constraints, t).step
+
+
+def accounted_step(
+    tree: Tree,
+    touches: Sequence[Touch],
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    h: Scalar,
+    impulses: Flat,
+    f_ext: Forces = None,
+    implicit: Flat | None = None,
+    rules: ContactRules = USUAL,
+    joints: Sequence[JointRow] = (),
+    constraints: Sequence[Constraint] = (),
+    t: Scalar = 0.0,
+) -> AccountedStep:
+    """The same with an account of energy; what of it nobody asks for is not computed in compiled functions."""
+    middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
+    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
+        middle.solution = Solution(middle, tau, f_ext)
+    V0, nu, mean = middle.free_motion(tau, impulses, f_ext, rules.passes)
+    response = Response(middle.cones(rules.recovery), middle.Lambda)
+    end = middle.solved(response, response.pushed(V0, impulses), impulses, nu, mean, rules)
+    if middle.expanding:
+        response = Response(middle.expansion(end.impulses), middle.Lambda)
+        end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
+    q_new, v_new, gaps = middle.end(end)
+    residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
+    last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
+    return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())
+
+
+class Velocities(NamedTuple):
+    """Velocities in the axes of the middle, those along the pulls, and the impulses that lead to them."""
+
+    v: list[Scalar]
+    V: list[Scalar]
+    impulses: list[Scalar]
+
+
+class MiddleOfStep:
+    """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
+
+    solution: Solution | None = None
+    """How solutions depend on what they are solutions of; only where that is asked for."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        touches: Sequence[Touch],
+        q: Flat,
+        v: Flat,
+        h: Scalar,
+        implicit: Flat | None,
+        joints: Sequence[JointRow] = (),
+        constraints: Sequence[Constraint] = (),
+        t: Scalar = 0.0,
+    ) -> None:
+        self.h, self.touches = h, touches
+        self.tree = tree if implicit is None else _stiffened(tree, implicit)
+        half = [0.5 * h * x for x in v]
+        self.q = carry(tree, q, half)
+        self.v = carried(tree, v, half)
+        self.frames = placed(tree, self.q)
+        turning = carry_rates(tree, self.v)
+        self.motions = outward(
+            tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
+        )
+        """How links would move on."""
+        self.points, self.overflow = placed_points(touches, self.frames, self.q)
+        self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
+        self.pulled: Pulled = pulled(tree, touches, self.points, self.frames, self.q)
+        self.joints = JointCones(tree, joints, self.q, self.v, h)
+        self.holding = Holding(tree, constraints, (q, v), (self.q, self.v), t, h)
+        free = joined(self.pulled.pulls, self.joints.pulls)
+        self.pulls = joined(free, self.holding.pulls)
+        """Of contacts, then along joints, then those that hold."""
+        self.eps, Lambda = pull(self.tree, self.q, self.axes, self.pulls)
+        self.Lambda = self.holding.eliminate(Lambda)
+        self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
+        """J v at the start, along each pull of contacts and joints."""
+
+    def free_motion(
+        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
+    ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
+        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄."""
+        mean = self.v
+        for left in reversed(range(passes)):
+            b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
+            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+            if left:
+                pushed = self.pushed(nu, impulses)
+                found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
+                mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
+        gained, held = self._gained(nu)
+        felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
+        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu, mean
+
+    def solved(
+        self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
+    ) -> Velocities:
+        """The solution of all cones, found from some V and impulses."""
+        V, found = response.solved(V, impulses, rules)
+        pushed = self.pushed(nu, found)
+        v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
+        if self.solution is None:
+            return Velocities(v, V, found)
+        kept = self.pushed(nu, [hold(x) for x in found])
+        width = rules.smoothing if rules.backward == "smooth" else 0.0
+        return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
+
+    def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
+        """The hJ𝓜⁻¹(τ - c) = hε*ν along the pulls of contacts and joints, and along those that hold."""
+        total: list[Scalar] = [0.0] * self.pulls.count
+        for link in self.tree:
+            for own, x in zip(self.eps[link], nu[link], strict=True):
+                total = [a + e * x for a, e in zip(total, own, strict=True)]
+        gained = [self.h * x for x in total]
+        return gained[: len(self.before)], gained[len(self.before) :]
+
+    def pushed(self, nu: Field[Any], impulses: Flat) -> list[Scalar]:
+        """Impulses along all pulls: C*λ, and those that hold."""
+        pushed: list[Scalar] = [0.0] * self.pulled.pulls.count
+        of_contacts = len(self.pulled.rows)
+        for row, x in zip(self.pulled.rows, impulses[:of_contacts], strict=True):
+            for k, c in zip(row.pulls, row.factors, strict=True):
+                pushed[k] = pushed[k] + c * x
+        pushed = [*pushed, *impulses[of_contacts:]]
+        if self.holding.pulls.count:
+            pushed += [hold(x) for x in self.holding.impulses(self._gained(nu)[1], pushed)]
+        return pushed
+
+    def moved(self, nu: Field[Any], pushed: Flat, fraction: float = 1.0) -> list[Scalar]:
+        """The change of v for impulses P along all pulls, [I - HψK]*(hν + D⁻¹εP), or a fraction of it."""
+
+        def both(link: Link) -> list[Scalar]:
+            found = []
+            for axis, own, x in zip(self.axes[link], self.eps[link], nu[link], strict=True):
+                push: Scalar = 0.0
+                for e, y in zip(own, pushed, strict=True):
+                    push = push + e * y
+                found.append((self.h * x + axis.d_inverse * push) * fraction)
+            return found
+
+        return of_freedoms(self.tree, accelerate(self.tree, self.q, self.axes, each(self.tree, both)))
+
+    def cones(self, recovery: float) -> list[Cone]:
+        """The cones of all points, and of all rows along joints."""
+        found: list[Cone] = []
+        rows = iter(self.pulled.rows)
+        self.start_gaps: list[Scalar] = []
+        self.normals: list[int] = []
+        self.expanding: dict[int, Scalar] = {}
+        """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
+        for point in self.points:
+            m = point.touch.material
+            drifts = iter(point.drifts())
+            normal, drift = next(rows), next(drifts)
+            approach = normal.of(self.before) - drift
+            gap = point.gap - 0.5 * self.h * approach
+            turning = self._turning(point)
+            self.start_gaps.append(gap)
+            bias, R, meets = self._normal(point, approach, gap, turning, recovery)
+            if m.restitution > 0.0:
+                bounces = meets & (approach < -m.threshold)
+                if m.impact == "newton":
+                    bias = where(bounces, minimum(bias, m.restitution * approach), bias)
+                else:
+                    bias = where(bounces, minimum(bias, 0.0), bias)
+                    self.expanding[len(found)] = where(bounces, 1.0 + m.restitution, 0.0)
+            place = len(found)
+            self.normals.append(place)
+            found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
+            if max(m.coefficients) > 0.0:
+                pair = tuple(next(rows) for _ in range(2))
+                mu = m.coefficients[0] if m.is_isotropic else 1.0
+                bare = [-next(drifts) for _ in pair]
+                turned = self._turned(point, pair, bare, turning)
+                found.append(Cone(pair, tuple(a + b for a, b in zip(bare, turned, strict=True)), "disk", mu, place))
+            for radius, count in ((m.torsion, 1), (m.rolling, 2)):
+                if radius > 0.0:
+                    own = tuple(next(rows) for _ in range(count))
+                    found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
+        found += self.joints.cones(self.pulled.pulls.count, recovery)
+        self.all_cones = found
+        return found
+
+    def _normal(
+        self, point: PlacedPoint, approach: Scalar, gap: Scalar, turning: Vec, recovery: float
+    ) -> tuple[Scalar, Scalar, Any]:
+        """Of a point's normal the bias and the compliance, and whether its surfaces meet within the step."""
+        m, h = point.touch.material, self.h
+        meets = gap + h * approach < 0.0
+        if m.is_rigid:
+            pivots = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
+            return maximum(gap / h + 1.25 * pivots, -recovery), 0.0, meets
+        # Only what overlaps is damped: else surfaces would push before they touch.
+        deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
+        lasting = h + m.damping * deep
+        return gap / lasting, 1.0 / (h * m.stiffness * lasting), meets
+
+    def _turning(self, point: PlacedPoint) -> Vec:
+        """By how much the velocities of two surfaces at a point part in half a step because bodies turn.
+
+        A corner that stands still while its body turns about it: the rows of the middle do not see that it stands
+        still at the end, h/2 later, but with this velocity beside.
+        """
+        total, rounding = Vec.zero(), point.touch.rounding
+        if rounding is None:
+            return total
+        kept = point.point + point.normal * (rounding + 0.5 * point.gap)  # the corner, or the centre of what is round
+        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
+            if place.link is not None and not place.link.modes:
+                frame = self.frames[place.link]
+                motion = self.motions[place.link].shifted(frame.R.transpose_times(kept - frame.p))
+                total = total + frame.R @ motion.a * sign
+        total = total - point.drift.ang.cross(point.drift.lin)
+        half: Vec = total * (0.5 * self.h)
+        return half
+
+    def _turned(self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec) -> list[Scalar]:
+        """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
+        along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
+        slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
+        both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
+        part = minimum(maximum(both / maximum(square, 1e-300), 0.0), 1.0)
+        other = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
+        # All of the slip where turning accounts for nearly all of it: then friction does no work.
+        all_of_it = other < 0.0625 * square
+        return [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
+
+    def expansion(self, compression: Flat) -> list[Cone]:
+        """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
+
+        A normal gets at least e times the impulse of its compression once more, and more only where surfaces would
+        otherwise not part (Glocker and Pfeiffer 1995).
+        """
+        starts = []
+        start = 0
+        for cone in self.all_cones:
+            starts.append(start)
+            start += len(cone.rows)
+        self.all_cones = [
+            replace(cone, least=self.expanding[k] * compression[starts[k]]) if k in self.expanding else cone
+            for k, cone in enumerate(self.all_cones)
+        ]
+        return self.all_cones
+
+    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The q⁺, v⁺ and gaps that velocities lead to."""
+        h, (v_new, V, _) = self.h, end
+        s: Scalar = 1.0
+        closed = self.holding.closes
+        rates = []
+        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
+            (row,), drift = self.all_cones[place].rows, point.drifts()[0]
+            before, after = row.of(self.before) - drift, row.of(V) - drift
+            rates.append((before, after))
+            if point.touch.material.is_rigid:
+                s = minimum(s, _part_of_mean(gap, h, before, after, closed=closed))
+        first = self.pulled.pulls.count
+        ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
+        for gap, before, after in ends:
+            s = s if gap is None else minimum(s, _part_of_mean(gap, h, before, after, closed=closed))
+        gaps = [
+            gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
+            for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
+        ]
+        moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
+        self.v_new, self.moved_on = v_new, moved
+        return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
+
+    def work(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
+        """Of contact points, ends of ranges and dry friction of joints, Σ λ (w + w⁺)/2 each, J."""
+        total: list[Scalar] = [0.0, 0.0, 0.0]
+        first = len(response.cones) - len(self.joints.rows)
+        for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
+            kind = 0 if k < first else 2 if isinstance(self.joints.rows[k - first], FrictionOf) else 1
+            for row, x in zip(cone.rows, impulses[start:], strict=False):
+                total[kind] = total[kind] + 0.5 * x * (row.of(self.before) + row.of(V))
+        return total
+
+    def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The mean velocity, its change, and the shift beyond h times the mean."""
+        both = list(zip(self.v, self.v_new, strict=True))
+        shift = [x - 0.5 * self.h * b for x, (_, b) in zip(self.moved_on, both, strict=True)]
+        return [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift
+
+    def residuals(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
+        """What Signorini's condition (m/s), the cones (N s) and maximal dissipation (J) are missed by, at most."""
+        signorini: Scalar = 0.0
+        beyond: Scalar = 0.0
+        lost: Scalar = 0.0
+        for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
+            w = response.velocities(k, V, impulses)
+            own = impulses[start : start + len(w)]
+            if cone.kind == "half_line":
+                free = minimum((own[0] - cone.least) * response.slopes[k], w[0])
+                signorini = maximum(signorini, maximum(free, -free))
+            elif cone.kind == "disk":
+                reach = cone.radius * (impulses[response.starts[cone.follows]] if cone.follows is not None else 1.0)
+                length, speed = (sqrt(sum((x * x for x in xs), 0.0)) for xs in (own, w))
+                beyond = maximum(beyond, length - reach)
+                power: Scalar = 0.0
+                for x, y in zip(own, w, strict=True):
+                    power = power + x * y
+                lost = maximum(lost, abs(power + reach * speed))
+        return [signorini, beyond, lost]
+
+
+def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
+    """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero.
+
+    Less than that at points which press already: the step then loses a little energy rather than to gain some. But not
+    in a mechanism with closures, ``closed``: it is put back on these, and what touches it would not follow.
+    """
+    overshoot, room = maximum(0.5 * h * (after - before), 0.0), maximum(gap + h * after + CLOSE, 0.0)
+    if closed:
+        return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
+    return room / (overshoot + CLOSE)
+
+
+def _stiffened(tree: Tree, implicit: Flat) -> Tree:
+    """The tree with more inertia at its joints."""
+
+    def more(link: Link) -> Link:
+        if link.is_mimic:  # what damps it is counted where it follows
+            return link
+        own = (implicit[link.v_start + i] for i in range(len(link.armature)))
+        return replace(link, armature=tuple(a + b for a, b in zip(link.armature, own, strict=True)))
+
+    return replace(tree, links=tuple(more(link) for link in tree.links))

@@ -1,0 +1,214 @@
+"""Contacts of a mechanism at one configuration: points, directions, and the pulls that they amount to.
+
+A *touch* is a pair of shapes on two links (or on a link and the world) with a fixed number of points. Each point has a
+row along the normal, two along tangents, and one to three more where the material resists turning. Rows act on links:
+one after the other as pulls of their own, or, where a link has so many rows that this is cheaper, through the six
+components of the link's twist, which its rows then share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkwise.algorithms.kinematics import Place, Placed
+from linkwise.algorithms.pulls import Pulls
+from linkwise.algorithms.sweeps import Field, only_at
+from linkwise.contact.cones import Row
+from linkwise.contact.geometry.points import Contacts
+from linkwise.mechanism.materials import Material
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar, sqrt, where
+from linkwise.spatial.vectors import Force, Motion, Vec
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """Two shapes that may touch.
+
+    Args:
+        a: the place of the first shape, on a moving link.
+        b: that of the second, on a link or in the world.
+        points: the points for the frames of the two shapes in the world; always as many.
+        count: how many.
+        material: of the pair.
+        surface: how the second surface moves in its own frame, as on a belt or a turntable: [ω; v] at its origin.
+        name: of the pair, for people.
+        rounding: radius about a fixed place of the first shape that contact points keep to, m: of a corner zero, of a
+            sphere its own; None where there is no such place.
+    """
+
+    a: Place
+    b: Place
+    points: Callable[[Placed, Placed], Contacts]
+    count: int
+    material: Material
+    surface: tuple[float, ...] = (0.0,) * 6
+    name: str = ""
+    rounding: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of a point: normal, tangents, spin, rolling."""
+        return rows_of_material(self.material)
+
+    @property
+    def links(self) -> list[Link]:
+        """The links that move."""
+        return [place.link for place in (self.a, self.b) if place.link is not None]
+
+
+def rows_of_material(m: Material) -> int:
+    """Rows of a point between surfaces: normal, tangents, spin, rolling."""
+    return 1 + 2 * (max(m.coefficients) > 0.0) + (m.torsion > 0.0) + 2 * (m.rolling > 0.0)
+
+
+@dataclass(frozen=True)
+class PlacedPoint:
+    """A contact point with its axes and what its second surface does there."""
+
+    touch: Touch
+    gap: Scalar
+    point: Vec
+    normal: Vec
+    tangents: tuple[Vec, Vec]
+    drift: Motion
+    """Velocity of the second surface against its body, at the point, in the world's axes."""
+
+    def directions(self) -> Iterator[tuple[Vec, Vec]]:
+        """Of each row the moment and the force, unit vectors or zero, in the world's axes."""
+        m, none = self.touch.material, Vec.zero()
+        yield none, self.normal
+        if max(m.coefficients) > 0.0:
+            scales = (1.0, 1.0) if m.is_isotropic else m.coefficients
+            yield from ((none, t * s) for t, s in zip(self.tangents, scales, strict=True))
+        if m.torsion > 0.0:
+            yield self.normal, none
+        if m.rolling > 0.0:
+            yield from ((t, none) for t in self.tangents)
+
+    def drifts(self) -> list[Scalar]:
+        """How fast the second surface moves along each row."""
+        return [moment.dot(self.drift.ang) + force.dot(self.drift.lin) for moment, force in self.directions()]
+
+
+def placed_points(
+    touches: Sequence[Touch], frames: Field[Placed], q: Sequence[Scalar]
+) -> tuple[list[PlacedPoint], Scalar]:
+    """All points of all touches, and how many found no room."""
+    found = []
+    overflow: Scalar = 0.0
+    for touch in touches:
+        a, b = touch.a.within(frames, q), touch.b.within(frames, q)
+        spin, speed = b.R @ Vec.of(touch.surface[:3]), b.R @ Vec.of(touch.surface[3:])
+        along = None if touch.material.is_isotropic else b.R @ Vec.of(touch.material.direction)
+        contacts = touch.points(a, b)
+        overflow = overflow + contacts.overflow
+        for gap, normal, point in contacts.points:
+            drift = Motion(spin, speed + spin.cross(point - b.p))
+            found.append(PlacedPoint(touch, gap, point, normal, tangents(normal, along), drift))
+    return found, overflow
+
+
+def tangents(n: Vec, along: Vec | None = None) -> tuple[Vec, Vec]:
+    """Two unit vectors across a unit vector, the first of them nearest to a direction if one is given.
+
+    Without one they turn as little as can be from x and y where n is z (Duff et al. 2017).
+    """
+    if along is None:
+        s = where(n.z < 0.0, -1.0, 1.0)
+        a = -1.0 / (s + n.z)
+        b = n.x * n.y * a
+        return Vec(1.0 + s * n.x * n.x * a, s * b, -s * n.x), Vec(b, s + n.y * n.y * a, -n.y)
+    t = along - n * n.dot(along)
+    square = t.dot(t)
+    other, _ = tangents(n)
+    lost = square < 1e-12
+    scale = 1.0 / sqrt(where(lost, 1.0, square))
+    first = Vec.of([where(lost, x, y * scale) for x, y in zip(other, t, strict=True)])
+    return first, n.cross(first)
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """Rows of contacts as pulls on links."""
+
+    pulls: Pulls
+    rows: list[Row]
+    """Of each row of each point, in order."""
+    forces: list[list[tuple[Link, Force]]]
+    """Of each pull, on which links it acts and how."""
+
+    def velocities(self, twists: Field[Motion]) -> list[Scalar]:
+        """J v, the velocity along each pull, from the links' own."""
+        found = []
+        for on in self.forces:
+            total: Scalar = 0.0
+            for link, force in on:
+                total = total + twists[link].dot(force)
+            found.append(total)
+        return found
+
+
+def shared_links(touches: Sequence[Touch]) -> set[int]:
+    """The links whose rows go through their twists, so that there are fewest pulls in all."""
+    chosen: set[int] = set()
+
+    def count(shared: set[int]) -> int:
+        own = sum(t.count * t.rows for t in touches if not all(link.index in shared for link in t.links))
+        return own + 6 * len(shared)
+
+    rigid = [t for t in touches if not any(link.modes for link in t.links)]
+    while True:
+        options = [{*chosen, *(link.index for link in t.links)} for t in rigid]
+        best = min(options, key=count, default=chosen)
+        if count(best) >= count(chosen):
+            return chosen
+        chosen = best
+
+
+def pulled(
+    tree: Tree, touches: Sequence[Touch], points: Sequence[PlacedPoint], frames: Field[Placed], q: Sequence[Scalar]
+) -> Pulled:
+    """The pulls of all rows of some points."""
+    shared = shared_links(touches)
+    forces: list[list[tuple[Link, Force]]] = []
+    first: dict[int, int] = {}
+    for index in sorted(shared):
+        first[index] = len(forces)
+        forces += [[(tree.links[index], Force.of([1.0 if i == k else 0.0 for i in range(6)]))] for k in range(6)]
+    rows = []
+    for point in points:
+        both = ((point.touch.a, 1.0), (point.touch.b, -1.0))
+        sides = [(place, place.link, s) for place, s in both if place.link is not None]
+        through_twists = all(link.index in shared for _, link, _ in sides)
+        for moment, force in point.directions():
+            on = [(link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, link, s in sides]
+            if through_twists:
+                numbers = tuple(first[link.index] + k for link, _ in on for k in range(6))
+                rows.append(Row(numbers, tuple(x for _, f in on for x in f)))
+            else:
+                rows.append(Row((len(forces),), (1.0,)))
+                forces.append(on)
+    return Pulled(_as_pulls(tree, forces), rows, forces)
+
+
+def _on_link(place: Place, frames: Field[Placed], q: Sequence[Scalar], point: Vec, moment: Vec, force: Vec) -> Force:
+    """A moment and a force at a point of the world, on a link: in its axes and at its origin; on a node, with modes."""
+    assert place.link is not None
+    frame = frames[place.link] if place.seat is None else place.within(frames, q)
+    f = frame.R.transpose_times(force)
+    found = Force(frame.R.transpose_times(moment + (point - frame.p).cross(force)), f)
+    return found if place.seat is None else place.phi(q) @ found
+
+
+def _as_pulls(tree: Tree, forces: Sequence[Sequence[tuple[Link, Force]]]) -> Pulls:
+    count = len(forces)
+    still = Force.zero()
+    by_link: dict[int, list[Any]] = {}
+    for k, on in enumerate(forces):
+        for link, force in on:
+            by_link.setdefault(link.index, [still] * count)[k] = force
+    places = [(tree.links[index], tuple(row)) for index, row in by_link.items()]
+    return Pulls(count, [only_at(tree, places, (still,) * count)] if places else [])

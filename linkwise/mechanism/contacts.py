@@ -1,0 +1,211 @@
+"""What may touch: grounds, materials of surfaces, which bodies meet, and how steps with contact are solved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from linkwise.errors import InputError
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.materials import Material
+
+PLANE = Geometry("plane", (), None, (1.0, 1.0, 1.0), IDENTITY, "ground")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Something fixed in the world that bodies touch: a plane, a box, a heightfield, ….
+
+    Args:
+        placement: 4×4 pose in the world; a plane is z = 0 of it, with the ground below.
+        material: of its surface; that of the bodies if not given.
+        velocity: m/s, of the surface in its own frame, as of a belt (3).
+        spin: rad/s, of the surface about its origin (3), as of a turntable.
+        shape: what it is; a plane if not given.
+        name: to be told apart by.
+    """
+
+    placement: Pose = IDENTITY
+    material: Material | None = None
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    spin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    shape: Geometry = PLANE
+    name: str = "ground"
+
+    def __post_init__(self) -> None:
+        from linkwise.mechanism.checks import checked_pose, checked_vector
+
+        object.__setattr__(self, "placement", checked_pose(self.placement, f"the placement of {self.name!r}"))
+        for what in ("velocity", "spin"):
+            object.__setattr__(self, what, checked_vector(getattr(self, what), f"the {what} of {self.name!r}"))
+        if self.shape.kind == "plane" and (self.velocity[2], *self.spin[:2]) != (0.0, 0.0, 0.0):
+            raise InputError(
+                f"the plane {self.name!r} moves in itself alone, as a belt or a turntable does",
+                got=f"velocity {self.velocity}, spin {self.spin}",
+                allowed="velocity along x and y, spin about z",
+                do="for a ground that rises or tilts, add a body with a joint, and drive it",
+            )
+
+
+@dataclass(frozen=True)
+class ContactRules:
+    """How a step with contact is solved.
+
+    Args:
+        solver: ``"dual"`` (sweeps over impulses: best for few points), ``"primal"`` (Newton's method on velocities:
+            best for many), or ``"auto"``: that with fewer operations.
+        sweeps: passes over all contacts of the dual solver, in a round of it.
+        polish: Newton steps after them, each kept only where it brings all laws nearer.
+        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first. With 1, every step
+            takes the same work.
+        tolerance: of impulses, relative, by which laws may be missed.
+        newton: iterations of the primal solver.
+        passes: evaluations of the bias force in a step; two make it of second order.
+        recovery: m/s, with which surfaces that overlap part at most.
+        overlap: m; simulations whose rigid surfaces overlap by more at the start are refused.
+        friction_speed: m/s (rad/s): where compliant contacts are integrated as forces, friction has 71 % of its full
+            value at this speed of slip. Steps with ``method="moreau"`` need none.
+        joint_limits: whether joints stop at the ends of their ranges, as rigid as contacts: a row for each.
+        joint_friction: whether dry friction of joints is exact, so that they stand still: a row for each.
+            Simulations choose both by their :class:`JointRules`.
+        backward: derivatives of steps: ``"exact"``, those of the solution, at its kinks those of one side; or
+            ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
+            descent sees a contact before it is made. Steps themselves are the same.
+        smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
+    """
+
+    solver: Literal["auto", "dual", "primal"] = "auto"
+    sweeps: int = 6
+    polish: int = 2
+    rounds: int = 8
+    tolerance: float = 1e-9
+    newton: int = 8
+    passes: int = 2
+    recovery: float = 0.1
+    overlap: float = 0.01
+    friction_speed: float = 1e-3
+    joint_limits: bool = False
+    joint_friction: bool = False
+    backward: Literal["exact", "smooth"] = "exact"
+    smoothing: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if self.solver not in ("auto", "dual", "primal"):
+            raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
+        for name, least in (("sweeps", 1), ("polish", 0), ("rounds", 1), ("newton", 1), ("passes", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")
+        for name, unit in (("recovery", "m/s"), ("overlap", "m")):
+            if not getattr(self, name) >= 0.0:
+                raise InputError(f"{name} is negative", got=repr(getattr(self, name)), allowed=f"0 {unit} or more")
+        if self.backward not in ("exact", "smooth"):
+            raise InputError("no such derivatives of steps", got=repr(self.backward), allowed="exact, smooth")
+        if not self.smoothing > 0.0:
+            raise InputError("smoothing is no impulse", got=repr(self.smoothing), allowed="more than 0 N s")
+        if not self.friction_speed > 0.0:
+            raise InputError("friction_speed is no speed", got=repr(self.friction_speed), allowed="more than 0 m/s")
+
+
+USUAL = ContactRules()
+"""Those where nothing is said."""
+
+
+@dataclass(frozen=True)
+class ContactScene:
+    """What may touch what.
+
+    Args:
+        grounds: what is fixed in the world.
+        material: of all surfaces but those of the next; None: as shapes have it, else :class:`Material` as it is.
+        materials: of some bodies, by name.
+        only: names of the bodies that touch; all with shapes for contact if None.
+        between: pairs of bodies that may touch each other; None: all that can, none if ``only`` is given.
+        exclude: pairs of bodies that never do.
+        rules: how steps are solved.
+        softness: ``"file"`` where surfaces give way as their file says (:attr:`Geometry.compliance`).
+    """
+
+    grounds: tuple[Ground, ...] = ()
+    material: Material | None = None
+    materials: tuple[tuple[str, Material], ...] = ()
+    only: tuple[str, ...] | None = None
+    between: tuple[tuple[str, str], ...] | None = None
+    exclude: tuple[tuple[str, str], ...] = ()
+    rules: ContactRules = USUAL
+    softness: Literal["rigid", "file"] = "rigid"
+
+    def of_shape(self, body: str | None, shape: Geometry) -> Material | None:
+        """The material of a shape of a body, or of the world (None), if anything is said of it."""
+        found = dict(self.materials).get(body or "", self.material or shape.material)
+        if self.softness == "file" and shape.compliance is not None:
+            found = _softened(found or Material(), shape.compliance)
+        return found
+
+    def of_pair(self, body: str, shape: Geometry, other: str | Ground | None, other_shape: Geometry) -> Material:
+        """The material of two that touch; of a ground, or what a file fixes, without one, that of the body."""
+        own = self.of_shape(body, shape)
+        if isinstance(other, Ground):
+            second = other.material
+        else:
+            second = self.of_shape(other, other_shape)
+            second = Material() if second is None and other is not None else second
+        if own is None:
+            return second or Material()
+        return own if second is None else own.with_other(second)
+
+    def touches(self, body: str | None) -> bool:
+        """Whether a body touches anything at all, by its name; None for what is fixed to the world."""
+        return body is None or self.only is None or body in self.only or any(body in two for two in self.between or ())
+
+    def may_touch(self, a: str, b: str | None) -> bool:
+        """Whether two bodies may, by their names; None for what is fixed to the world."""
+        if b is None:
+            return self.only is None or a in self.only
+        return self.only is None if self.between is None else (a, b) in self.between or (b, a) in self.between
+
+
+def _softened(material: Material, compliance: tuple[float, float]) -> Material:
+    stiffness, damping = compliance
+    return replace(material, stiffness=stiffness if stiffness > 0.0 else math.inf, damping=damping, law="linear")
+
+
+def checked_scene(
+    names: Sequence[str],
+    grounds: Sequence[Ground],
+    only: Sequence[str] | None,
+    material: Material | Mapping[str, Material] | None,
+    between: Sequence[tuple[str, str]] | None,
+    exclude: Sequence[tuple[str, str]],
+    rules: ContactRules | None,
+    softness: Literal["rigid", "file"] = "rigid",
+) -> ContactScene:
+    """A scene for bodies of these names; raises InputError where something is not one."""
+    from linkwise.errors import UnknownNameError
+
+    for ground in grounds:
+        if not isinstance(ground, Ground):
+            raise InputError("this is not a ground", got=repr(ground), allowed="lw.Ground(...)")
+    if softness not in ("rigid", "file"):
+        raise InputError("no such softness", got=repr(softness), allowed='"rigid", or "file": as the file says')
+    given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
+    own = dict(material) if isinstance(material, Mapping) else {}
+    for name in (*given, *own):
+        if name not in names:
+            raise UnknownNameError("body", name, names)
+    for each in (*own.values(), *([material] if material is not None and not isinstance(material, Mapping) else [])):
+        if not isinstance(each, Material):
+            raise InputError("this is not a material", got=repr(each), allowed="lw.Material(...)")
+    return ContactScene(
+        tuple(grounds),
+        material if isinstance(material, Material) else None,
+        tuple(own.items()),
+        None if only is None else tuple(only),
+        None if between is None else tuple((a, b) for a, b in between),
+        tuple((a, b) for a, b in exclude),
+        ContactRules() if rules is None else rules,
+        softness,
+    )

@@ -1,0 +1,112 @@
+"""Materials of surfaces: how two that touch rub, bounce and give way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from linkwise.errors import InputError
+
+
+@dataclass(frozen=True)
+class Material:
+    """A surface. Where two touch, the values of both are combined, see :meth:`with_other`.
+
+    Args:
+        friction: Coulomb's μ, 0 or more; two numbers (μ₁, μ₂) for a surface that rubs differently along and across
+            ``direction``.
+        torsion: length in m; friction resists turning about the normal with moments up to torsion times the normal
+            force (0: a point).
+        rolling: length in m; likewise against rolling about axes in the plane.
+        restitution: the fraction of the approaching speed with which surfaces part, 0 to 1.
+        threshold: m/s; slower approaches do not bounce.
+        impact: the law of restitution: ``"newton"`` for speeds, ``"poisson"`` for impulses.
+        stiffness: N/m at each point; infinite for a rigid surface.
+        damping: s; the force of a compliant point is stiffness (depth + damping · rate of depth), never pulling.
+        law: ``"linear"``, or ``"hunt_crossley"``: the damping grows with the depth, stiffness · depth ·
+            (1 + damping · rate of depth) with damping in s/m.
+        direction: of an anisotropic surface, the direction of μ₁ in the frame of its shape.
+        name: to be told apart by.
+        combining: how frictions of two surfaces combine: ``"mean"``, the geometric one, or ``"larger"``, as MJCF has
+            it; the larger where one of both says so.
+        priority: of two surfaces with different ones, the material of the higher counts alone.
+    """
+
+    friction: float | tuple[float, float] = 0.8
+    torsion: float = 0.0
+    rolling: float = 0.0
+    restitution: float = 0.0
+    threshold: float = 0.01
+    impact: Literal["newton", "poisson"] = "newton"
+    stiffness: float = math.inf
+    damping: float = 0.0
+    law: Literal["linear", "hunt_crossley"] = "linear"
+    direction: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    name: str = ""
+    combining: Literal["mean", "larger"] = "mean"
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.friction, (tuple, list)):
+            object.__setattr__(self, "friction", tuple(float(mu) for mu in self.friction))
+        for mu in self.coefficients:
+            _check("friction", mu, mu >= 0.0 and math.isfinite(mu), "0 or more")
+        for name in ("torsion", "rolling", "threshold", "damping"):
+            value = getattr(self, name)
+            _check(name, value, 0.0 <= value < math.inf, "0 or more")
+        _check("restitution", self.restitution, 0.0 <= self.restitution <= 1.0, "0 to 1")
+        _check("stiffness", self.stiffness, self.stiffness > 0.0, "more than 0, or math.inf for a rigid surface")
+        choices = {"impact": ("newton", "poisson"), "law": ("linear", "hunt_crossley"), "combining": ("mean", "larger")}
+        for name, known in choices.items():
+            _check(name, getattr(self, name), getattr(self, name) in known, " or ".join(map(repr, known)))
+
+    @property
+    def coefficients(self) -> tuple[float, float]:
+        """μ along and across ``direction``."""
+        mu = self.friction
+        return (mu[0], mu[1]) if isinstance(mu, tuple) else (float(mu), float(mu))
+
+    @property
+    def is_rigid(self) -> bool:
+        """Whether surfaces of it do not give way."""
+        return math.isinf(self.stiffness)
+
+    @property
+    def is_isotropic(self) -> bool:
+        """Whether it rubs alike in all directions."""
+        a, b = self.coefficients
+        return a == b
+
+    def with_other(self, other: Material) -> Material:
+        """The material of a pair: geometric mean of frictions, the larger restitution, torsion and rolling.
+
+        ``combining`` and ``priority`` say other things of friction. Compliances add up, as springs in series do; the
+        damping is the larger. Of two impact laws or damping laws that differ, the first surface's counts.
+        """
+        if self.priority != other.priority:
+            return max(self, other, key=lambda material: material.priority)
+        pairs = tuple(zip(self.coefficients, other.coefficients, strict=True))
+        larger = "larger" in (self.combining, other.combining)
+        both = tuple(max(pair) if larger else math.sqrt(pair[0] * pair[1]) for pair in pairs)
+        give = 1.0 / self.stiffness + 1.0 / other.stiffness
+        first = self if self.is_isotropic <= other.is_isotropic else other
+        return Material(
+            both[0] if both[0] == both[1] else (both[0], both[1]),
+            max(self.torsion, other.torsion),
+            max(self.rolling, other.rolling),
+            max(self.restitution, other.restitution),
+            max(self.threshold, other.threshold),
+            self.impact,
+            1.0 / give if give > 0.0 else math.inf,
+            max(self.damping, other.damping),
+            self.law,
+            first.direction,
+            combining="larger" if larger else "mean",
+            priority=self.priority,
+        )
+
+
+def _check(name: str, value: object, right: bool, allowed: str) -> None:
+    if not right:
+        raise InputError(f"the {name} of a material is not possible", got=f"{name}={value!r}", allowed=allowed)

@@ -1,0 +1,179 @@
+"""Contacts of a model: steps in time with friction, distances, collisions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.array_types import Array
+from linkwise.errors import InputError
+from linkwise.model.base import ByName, Group, Methods
+
+if TYPE_CHECKING:
+    from linkwise.contact.catalogue import ContactPoints, ContactPush
+    from linkwise.contact.impact import Impact
+    from linkwise.contact.step import ContactStep
+    from linkwise.mechanism.contacts import ContactScene
+
+
+class Contacts(Group):
+    """Where the bodies of a model touch, and what comes of it: ``model.contacts.points(q)``."""
+
+    attribute = "contacts"
+
+    @property
+    def scene(self) -> ContactScene | None:
+        """What may touch what, as it was given to ``with_contacts``; None for nothing."""
+        return self.model._contact_scene
+
+    def points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
+        """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self.model._check_contacts("contact_points")
+        return cast("ContactPoints", self.model._run("contact_points", q, others=others))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of every contact point, what touches what."""
+        from linkwise.contact.scene import meetings_of
+
+        return tuple(meeting.name for meeting in meetings_of(self.model) for _ in range(meeting.points))
+
+    def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
+
+        Springs and dampers at the points (:class:`Material`), friction made smooth below
+        :attr:`ContactRules.friction_speed`.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self.model._check_contacts("contact_force")
+        return self.model._run("contact_force", q, v, others=others)
+
+    def energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """The energy (...) that compliant contacts store, J.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self.model._check_contacts("contact_energy")
+        return self.model._run("contact_energy", q, others=others)
+
+    def push(self, q: ArrayLike, impulses: ArrayLike, **others: Unpack[ByName]) -> ContactPush:
+        """Joint impulses J*λ that impulses of a step amount to, by what they come from.
+
+        Args:
+            q: configuration (..., nq).
+            impulses: of every row (..., n), as :meth:`Model.contact_step` has them, N s.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: contact, limits, friction (..., nv), N m s or N s.
+        """
+        self.model._check_contacts("contact_push")
+        return cast("ContactPush", self.model._run("contact_push", q, impulses, others=others))
+
+    def impact(self, q: ArrayLike, v: ArrayLike, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impact:
+        """Velocities after an impact of all rigid surfaces that touch, by the laws of their materials.
+
+        Args:
+            q: configuration (..., nq); surfaces nearer than 1e-7 m touch.
+            v: velocity before (..., nv).
+            t: time (...), s, for closures that change with it.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: v (..., nv) after the impact, impulses (..., n) of all rows of all points, N s.
+        """
+        self.model._check_contacts("impact")
+        found: Any = self.model._run("impact", q, v, t=t, others=others)
+        given: Impact = found
+        return given
+
+
+class Touching(Methods):
+    """Functions of a model whose bodies touch."""
+
+    def _with_hulls(self) -> Self:
+        """A copy in which the meshes of all that touches are their convex hulls, read from their files."""
+        from linkwise.contact.geometry.hulls import with_hulls
+        from linkwise.files.mesh_points import points_of_mesh
+
+        scene = self._contact_scene
+        return self if scene is None else with_hulls(self, points_of_mesh, wanted=scene.touches)
+
+    def contact_step(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        impulses: ArrayLike | None = None,
+        dt: ArrayLike = 0.002,
+        f_ext: ArrayLike | None = None,
+        *,
+        implicit: ArrayLike | None = None,
+        **others: Unpack[ByName],
+    ) -> ContactStep:
+        """The end of one step in time with contacts and exact Coulomb friction, by Moreau's midpoint rule.
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            tau: joint forces (..., nv), all of them: damping and springs of the model are not added.
+            impulses: those of the step before (..., n), to begin with; zeros if not given.
+            dt: the step, s (...).
+            f_ext: external forces (..., n_bodies, 6), as for :meth:`forward_dynamics`.
+            implicit: (..., nv): dt times what damps a freedom, and dt²/4 times its stiffness, where ``tau`` holds such
+                forces and the step is to be stable however stiff they are.
+            others: ``p``, ``out``, ``threads``.
+
+        Returns:
+            A named tuple: q, v, impulses (..., n) in N s, gaps (..., points) in m, residuals (..., 3): what Signorini's
+            condition (m/s), the friction cones (N s) and maximal dissipation (J) are missed by; overflow (...): points
+            that found no room.
+        """
+        self._check_contacts("contact_step")
+        if impulses is None:
+            impulses = np.zeros(self.function("contact_step").inputs[3][1])
+        return cast(
+            "ContactStep",
+            self._run("contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others),
+        )
+
+    def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap.
+
+        Args:
+            q: configuration (..., nq).
+            others: ``p``, ``out``, ``threads``.
+        """
+        self._check_contacts("distances")
+        return self._run("distances", q, others=others)
+
+    def collides(self, q: ArrayLike, margin: float = 0.0, **others: Unpack[ByName]) -> Array:
+        """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
+
+        Args:
+            q: configuration (..., nq).
+            margin: m.
+            others: ``p``, ``out``, ``threads``.
+        """
+        return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
+
+    def _check_contacts(self, what: str) -> None:
+        if self._contact_scene is None:
+            raise InputError(
+                f"{what} is for models whose bodies touch",
+                got=f"{self.name!r} without contacts",
+                do="model.with_contacts(lw.Ground(), …)",
+            )

@@ -1,0 +1,177 @@
+"""Simulation with contacts: Moreau's midpoint rule, the same work at every step.
+
+One step is :func:`linkwise.contact.step.contact_step` with all that acts: joint forces and forces on bodies are taken
+in the middle of the step at the velocity of its start; what damps, and the gains of
+:class:`~linkwise.sim.actuators.PD`, act implicitly, so that stiff joints are stable. The impulses of a step, the gaps,
+and what the laws were missed by stand behind the state: the next step begins with them, and records hold them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linkwise.array_types import Array
+from linkwise.contact.scene import meetings_of, points_of, rows_of
+from linkwise.errors import InputError
+from linkwise.memoized import once
+from linkwise.model.memory import Memory
+from linkwise.model.model import Model
+from linkwise.sim.motion import CAUSES, ContactNumbers, Flat, JointRules, Motion, objects
+from linkwise.sim.work import Step, Work, program
+from linkwise.spatial.scalar import Scalar, where
+
+
+def touching(model: Model) -> Model:
+    """The model with contacts: its own, or those of its file where that has something fixed to be touched."""
+    if model._contact_scene is not None or not model._base_collisions:
+        return model
+    return once(Memory.of(model).table("models in steps"), "file", model.with_contacts)
+
+
+def check_overlap(model: Model, q: Array, p: Array, most: float, shape: tuple[int, ...]) -> None:
+    """Raise InputError where rigid surfaces overlap by more than so many metres at a start q (n, nq), p (n, np)."""
+    own = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
+    points: Any = model._run("contact_points", np.asarray(q, float), p=np.asarray(p[:, :own], float) if own else None)
+    rigid = np.array([meeting.material.is_rigid for meeting in meetings_of(model) for _ in range(meeting.points)])
+    depth = np.where(rigid, -np.nan_to_num(np.asarray(points.gap), nan=0.0), 0.0)
+    if not depth.max(initial=0.0) > most:
+        return
+    state, point = (int(k) for k in np.unravel_index(int(depth.argmax()), depth.shape))
+    who = f" of state {np.unravel_index(state, shape) if len(shape) > 1 else state}" if shape else ""
+    raise InputError(
+        f"{model.contacts.names[point]!r}: surfaces overlap at the start{who}",
+        got=f"{depth[state, point]:.3g} m",
+        allowed=f"at most {most:g} m, which steps part at ContactRules.recovery",
+        do="move the bodies apart (model.distances(q) has all distances); or exclude=[…] the pair; or "
+        "rules=lw.ContactRules(overlap=…) of with_contacts",
+    )
+
+
+def stepping(model: Model, rules: JointRules) -> Model:
+    """The model with rows along its joints where the rules ask for them: rigid limits, dry friction."""
+    scene = model._contact_scene
+    if scene is None:
+        raise InputError(
+            'method="moreau" is for models whose bodies touch',
+            got=f"{model.name!r} without contacts",
+            do='model.with_contacts(lw.Ground(), …), or another method, "dop853" say',
+        )
+    if rules.friction:
+        _refuse_friction(model)
+    own = scene.rules
+    limits, friction = own.joint_limits or rules.limits == "rigid", own.joint_friction or rules.friction
+    chosen = replace(scene, rules=replace(own, joint_limits=limits, joint_friction=friction))
+
+    def made() -> Model:
+        return model if chosen == scene else replace(model, _contact_scene=chosen)
+
+    return once(Memory.of(model).table("models in steps"), (limits, friction), made)
+
+
+def _refuse_friction(model: Model) -> None:
+    """Raise InputError where dry friction acts along what has no rows of its own: closures and tendons."""
+    rough = [f"closure {each.name!r}" for each in model._closure_freedoms if any(each.closure.friction)]
+    rough += [f"spring {spring.name!r}" for spring in model.springs if spring.friction]
+    if rough:
+        raise InputError(
+            "steps with contact know dry friction of the joints of the tree alone",
+            got=f"friction of {', '.join(rough)}",
+            do="cut the loop at another joint, give damping instead, or leave all friction out: "
+            "rules=lw.JointRules(friction=False)",
+        )
+
+
+def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
+    """How many numbers contacts leave from step to step."""
+    own = stepping(model, rules)
+    return ContactNumbers(rows_of(own), points_of(own))
+
+
+def moreau(work: Work) -> Step:
+    """One step of Moreau's midpoint rule."""
+    m = work.motion
+    numbers, model = m.contacts, stepping(m.model, m.rules)
+    assert numbers is not None
+
+    def text(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        q, v, x = m.parts(y)
+        start = m.nx - m.switches - m.touching
+        before = numbers.parts(x[start : start + m.touching])
+        middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
+        active, passive = m.joint_forces(time, middle, v, x, p)
+        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, x, p), strict=True)]
+        given = m.closure_inputs(t[0], x, p)
+        implicit = _implicit(m, active, h[0])
+        done: Any = model._run(
+            "step_account" if m.works else "contact_step",
+            objects(q),
+            objects(v),
+            objects(tau),
+            objects(before["contact_impulses"]),
+            objects(h).reshape(()),
+            f_ext=m.body_forces(time, middle, v, x, p),
+            implicit=objects(implicit.both),
+            **given,
+        )
+        flowing = m.element_rates(time, middle, v, x, p, accounted=False)
+        x_new = [a + h[0] * b for a, b in zip(x[m.works : m.flowing], flowing, strict=True)]
+        if m.works:
+            done_work = _works(m, done, implicit, middle, v, x, p, time, h[0])
+            x_new = [*(a + b for a, b in zip(x[: m.works], done_work, strict=True)), *x_new]
+        after = [*done.impulses, *done.gaps, *done.residuals, done.overflow, h[0]]
+        return {"y_new": [*done.q, *done.v, *x_new, *x[m.flowing : start], *after, *x[start + m.touching :]]}
+
+    sizes = {"y": m.ny, "t": 1, "h": 1, "p": m.np}
+    return Step((), work.call(program("step", text, sizes)))
+
+
+class Implicit(NamedTuple):
+    """The h·(dampers) + h²/4·(springs) of all freedoms (nv), N m s²: of joints, and of actuators."""
+
+    joints: list[Scalar]
+    actuators: list[Scalar]
+
+    @property
+    def both(self) -> list[Scalar]:
+        """Their sum."""
+        return [a + b for a, b in zip(self.joints, self.actuators, strict=True)]
+
+
+def _works(
+    m: Motion, done: Any, implicit: Implicit, q: Flat, v: Flat, x: Flat, p: Flat, t: Scalar, h: Scalar
+) -> list[Scalar]:
+    """The works of all causes in a step, J: an impulse does its mean velocity's worth on a mechanism.
+
+    So kinetic energy in the middle of the step is explained to rounding. What acts implicitly is less by its share of
+    the change of velocity. Where surfaces meet within a step it goes farther than its mean velocity, and what that
+    costs against gravity is work of contact.
+    """
+    forces = m.forces_by_cause(t, q, v, x, p)
+    for cause, share in (("damping", implicit.joints), ("control", implicit.actuators)):
+        less = (s * dv / h for s, dv in zip(share, done.change, strict=True))
+        forces[cause] = [a - b for a, b in zip(forces[cause], less, strict=True)]
+    total = dict(zip(CAUSES, (h * power for power in m.powers(q, done.mean, p, forces)), strict=True))
+    for cause, work in zip(("contact", "limits", "friction"), done.work, strict=True):
+        total[cause] = total[cause] + work
+    own, none = m.model_parameters(p), objects([0.0] * m.nv)
+    held = m.model._run("inverse_dynamics", objects(q), none, none, p=own)
+    for g, dx in zip(held, done.shift, strict=True):
+        total["contact"] = total["contact"] + g * dx
+    return [total[cause] for cause in CAUSES]
+
+
+def _implicit(m: Motion, active: Flat, h: Scalar) -> Implicit:
+    """Gains of actuators act only where these are not at their limits."""
+    total: list[Scalar] = [0.0] * m.nv
+    limits = [float(limit) for limit in m.model.limits.effort]
+    for element in m.elements:
+        gains = element.implicit_gains()
+        if gains is not None:
+            for i, (kp, kd) in enumerate(zip(*gains, strict=True)):
+                more = h * float(kd) + 0.25 * h * h * float(kp)
+                free = abs(active[i]) < limits[i] if m.rules.effort and limits[i] < float("inf") else True
+                total[i] = total[i] + where(free, more, 0.0)
+    return Implicit([h * d for d in m.damping()], total)

@@ -1,0 +1,88 @@
+"""Heightfields against SciPy's interpolation and MuJoCo's, terrains against planes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import RegularGridInterpolator
+
+from linkwise.contact.geometry.ground import ground_under
+from linkwise.contact.geometry.pairs import contacts
+from linkwise.contact.geometry.points import UNUSED_GAP
+from linkwise.errors import InputError
+from tests.contact.geometry.reference import numbers, placed, rotation, shape
+from tests.contact.geometry.test_pairs import SHAPES
+
+ROWS, COLUMNS = 7, 9
+HEIGHTS = 0.1 * np.random.default_rng(2).normal(size=(ROWS, COLUMNS))
+FIELD = shape("heightfield", 4, 6, heights=tuple(map(tuple, HEIGHTS.tolist())))
+SLOPE = (0.2, -0.1)
+BODIES = [kind for kind in SHAPES if kind != "plane"]
+
+
+def _even(kind):
+    """Ground that is the plane z = 0.2 x - 0.1 y."""
+    corners = [(x, y) for y in (-3.0, 3.0) for x in (-2.0, 2.0)]
+    if kind == "heightfield":
+        ys, xs = np.linspace(-3, 3, 4), np.linspace(-2, 2, 5)
+        return shape(kind, 4, 6, heights=tuple(tuple(float(SLOPE[0] * x + SLOPE[1] * y) for x in xs) for y in ys))
+    vertices = tuple((x, y, SLOPE[0] * x + SLOPE[1] * y) for x, y in corners)
+    return shape(kind, vertices=vertices, faces=((0, 1, 3), (0, 3, 2)))
+
+
+def test_heights_and_slopes_are_those_of_scipy():
+    exact = RegularGridInterpolator((np.linspace(-3, 3, ROWS), np.linspace(-2, 2, COLUMNS)), HEIGHTS)
+    rng = np.random.default_rng(0)
+    for x, y in rng.uniform((-1.99, -2.99), (1.99, 2.99), size=(60, 2)):
+        under = ground_under(FIELD, float(x), float(y))
+        assert under.height == pytest.approx(float(exact((y, x))), abs=1e-14)
+        h = 1e-7
+        rates = [(exact((y, x + h)) - exact((y, x - h))) / (2 * h), (exact((y + h, x)) - exact((y - h, x))) / (2 * h)]
+        np.testing.assert_allclose((under.along_x, under.along_y), rates, atol=1e-6)
+    for x, y in ((-2.0, -3.0), (2.0, 3.0), (0.0, 0.0)):
+        assert ground_under(FIELD, x, y).height == pytest.approx(float(exact((y, x))), abs=1e-14)
+    assert ground_under(FIELD, 9.0, 0.5).height == ground_under(FIELD, 2.0, 0.5).height
+
+
+@pytest.mark.parametrize("ground", ["heightfield", "terrain"])
+@pytest.mark.parametrize("kind", BODIES)
+def test_even_ground_is_a_plane(kind, ground):
+    """To 1e-12, the lowest of the points; a box stands on the corners of the face that looks down."""
+    a, b = SHAPES[kind], _even(ground)
+    z = np.array([-SLOPE[0], -SLOPE[1], 1.0]) / np.linalg.norm([*SLOPE, 1.0])
+    x = np.cross((0, 1, 0), z)
+    x /= np.linalg.norm(x)
+    tilted = np.stack([x, np.cross(z, x), z], axis=1)
+    rng = np.random.default_rng(4)
+    for _ in range(5):
+        upright = np.linalg.qr(np.eye(3) + 0.1 * rng.normal(size=(3, 3)))[0]
+        A = placed(upright * np.sign(np.diag(upright)), (*rng.uniform(-0.5, 0.5, 2), 0.3))
+        Q, p = rotation(rng), rng.normal(size=3)  # the ground itself anywhere
+        moved = placed(Q @ np.array(A.R.m), Q @ numbers(A.p) + p)
+        ours = min(contacts(a, moved, b, placed(Q, p)).points, key=lambda one: one.gap)
+        flat = min(contacts(a, moved, shape("plane"), placed(Q @ tilted, p)).points, key=lambda one: one.gap)
+        if kind == "convex":  # its corners along four directions nearby; the ground's own up chooses
+            assert ours.gap >= flat.gap - 1e-12
+            continue
+        if kind in ("ellipsoid", "cylinder"):
+            assert ours.gap == pytest.approx(flat.gap, abs=0.02)
+            assert ours.gap >= flat.gap - 1e-12
+            continue
+        assert ours.gap == pytest.approx(flat.gap, abs=1e-12)
+        np.testing.assert_allclose(numbers(ours.normal), numbers(flat.normal), atol=1e-12)
+        np.testing.assert_allclose(numbers(ours.point), numbers(flat.point), atol=1e-12)
+
+
+def test_no_terrain_beyond_its_triangles():
+    one = contacts(SHAPES["sphere"], placed(np.eye(3), (5, 0, 0.1)), _even("terrain"), placed(np.eye(3), (0, 0, 0)))
+    assert one.points[0].gap == UNUSED_GAP
+
+
+def test_grounds_that_cannot_be_looked_up():
+    ball, A = SHAPES["sphere"], placed(np.eye(3), (0, 0, 1))
+    with pytest.raises(InputError, match="is no grid"):
+        contacts(ball, A, replace(FIELD, heights=((0.0, 1.0), (0.0,))), A)
+    with pytest.raises(InputError, match="too many nodes"):
+        contacts(ball, A, replace(FIELD, heights=((0.0,) * 100,) * 100), A)

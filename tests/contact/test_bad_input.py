@@ -1,0 +1,87 @@
+"""Starts that overlap, steps that are too long, states that are not numbers: said, and harmless to others."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.contact.scenes import ball, block, one_body, placed, shape
+
+
+def on_ground(model: lw.Model, **given: object) -> lw.Model:
+    return model.with_contacts(lw.Ground(), **given)
+
+
+def test_small_overlaps_are_resolved_gently() -> None:
+    """5 mm deep: surfaces part at the speed of recovery, and the block lies still afterwards."""
+    run = lw.simulate(on_ground(block()), placed(0.045), duration=1.0, dt=0.002, method="moreau")
+    assert np.abs(run.v).max() < 0.11
+    assert abs(run.q[-1, 6] - 0.05) < 1e-8
+    assert np.abs(run.v[-1]).max() < 1e-9
+
+
+def test_deep_overlaps_are_refused_by_name() -> None:
+    model = on_ground(block())
+    with pytest.raises(lw.InputError, match=r"(?s)'thing on ground'.*0\.03 m.*recovery"):
+        lw.simulate(model, placed(0.02), duration=0.1, method="moreau")
+    with pytest.raises(lw.InputError, match=r"of state 1"):
+        lw.simulate(model, [placed(0.05), placed(0.02)], duration=0.1, method="moreau")
+    with pytest.raises(lw.InputError, match="overlap at the start"):
+        lw.Simulation(model, placed(0.02), method="moreau")
+    allowed = on_ground(block(), rules=lw.ContactRules(overlap=0.1))
+    run = lw.simulate(allowed, placed(0.02), duration=1.0, dt=0.002, method="moreau")
+    assert np.abs(run.v).max() < 0.11
+    assert abs(run.q[-1, 6] - 0.05) < 1e-8
+
+
+def plate_and_bullet(thickness: float) -> lw.Model:
+    b = lw.ModelBuilder("bullet", gravity=(0, 0, 0))
+    b.add_body("bullet", joint=lw.Free(), mass=0.01, inertia=np.eye(3) * 1e-6, collisions=[shape("sphere", (0.005,))])
+    plate = lw.Ground(shape=shape("box", (1.0, 1.0, thickness)), name="plate")
+    return b.build().with_contacts(plate)
+
+
+def test_steps_too_long_for_the_speed_are_said() -> None:
+    model = plate_and_bullet(0.002)
+    start, speed = [1, 0, 0, 0, 0, 0, 0.3], [0, 0, 0, 0, 0, -50.0]
+    with pytest.warns(lw.errors.IntegrationWarning, match=r"(?s)'bullet on plate': the step is too long.*shorter dt"):
+        fast = lw.simulate(model, start, speed, duration=0.02, dt=0.002, method="moreau")
+    assert "pass through" in fast.note
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        slow = lw.simulate(model, start, speed, duration=0.02, dt=5e-5, method="moreau")  # the plate stops it
+        aside = lw.simulate(model, [1, 0, 0, 0, 5, 0, 0.3], speed, duration=0.02, dt=0.002, method="moreau")
+        lw.simulate(on_ground(ball()), placed(1.0), [0, 0, 0, 0, 0, -500.0], duration=0.02, dt=0.002, method="moreau")
+    assert slow.q[-1, 6] > 0.0
+    assert "pass through" not in aside.note
+
+
+def test_full_slots_are_said_once() -> None:
+    """A cylinder's flat end has eight corners' worth of points on a box, and four slots."""
+    b = lw.ModelBuilder("prism")
+    angles = np.arange(12) * np.pi / 6
+    rim = [(0.1 * np.cos(a), 0.1 * np.sin(a), z) for a in angles for z in (-0.05, 0.05)]
+    prism = lw.Geometry("convex", (), None, (1, 1, 1), lw.transform(), "prism", vertices=tuple(rim))
+    b.add_body("prism", joint=lw.Free(), mass=1.0, inertia=np.eye(3) * 0.01, collisions=[prism])
+    model = b.build().with_contacts(lw.Ground())
+    with pytest.warns(lw.errors.IntegrationWarning, match="found no room") as caught:
+        run = lw.simulate(model, placed(0.05), duration=0.05, dt=0.002, method="moreau")
+    assert len(caught) == 1
+    assert run.contacts.overflow.max() > 0
+
+
+@pytest.mark.filterwarnings("ignore::linkwise.errors.IntegrationWarning")
+def test_states_that_are_not_numbers_harm_only_themselves() -> None:
+    model = on_ground(one_body("box", (0.2, 0.2, 0.1), 1.0, [0.004, 0.004, 0.006]))
+    q = np.array([placed(0.3), placed(0.2), placed(0.1)])
+    v = np.zeros((3, 6))
+    v[1, 3] = np.inf
+    alone = lw.simulate(model, q[[0, 2]], v[[0, 2]], duration=0.5, dt=0.002, method="moreau")
+    sim = lw.Simulation(model, q, np.zeros((3, 6)), dt=0.002, method="moreau")
+    sim.set(v=np.where(np.isfinite(v), v, 1e300))  # it overflows on its way
+    sim.advance(0.5)
+    assert list(sim.status) == ["running", "failed", "running"]
+    np.testing.assert_array_equal(sim.q[[0, 2]], alone.q[:, -1])

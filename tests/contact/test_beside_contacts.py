@@ -1,0 +1,182 @@
+"""What is solved beside contacts: joint limits and dry friction, closures, joints that follow, flexible bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.samples import four_bar, stewart_platform
+from tests.contact.scenes import G, contact, shape
+
+BALL = shape("sphere", (0.05,))
+FAR = lw.Ground(tuple(map(tuple, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -100.0], [0, 0, 0, 1]])))
+"""A ground that nothing reaches."""
+
+
+def pendulum(**joint: object) -> lw.Model:
+    """Of 2 kg at 0.5 m, horizontal at zero, falling for positive angles."""
+    b = lw.ModelBuilder("pendulum")
+    b.add_body("bob", joint=lw.Revolute(axis=(0, 1, 0)), mass=2.0, com=(0.5, 0, 0), collisions=[BALL], **joint)  # type: ignore[arg-type]
+    return b.build().with_contacts(FAR)
+
+
+def test_an_arm_held_by_friction_does_not_creep() -> None:
+    held = pendulum(friction=2.0 * G * 0.5 * 1.001)
+    run = lw.simulate(held, [0.0], duration=5.0, dt=0.002, method="moreau")
+    assert np.abs(run.q).max() < 1e-15
+
+
+def test_a_slider_with_dry_friction_slides_as_coulomb_says() -> None:
+    b = lw.ModelBuilder("slider")
+    b.add_body("block", joint=lw.Prismatic(axis=(1, 0, 0)), mass=2.0, friction=3.0, collisions=[BALL])
+    model = b.build().with_contacts(FAR)
+    run = lw.simulate(model, [0.0], [3.0], duration=3.0, dt=0.001, method="moreau")
+    assert run.q[-1, 0] == pytest.approx(2.0 * 9.0 / (2 * 3.0), abs=1e-6)
+    assert np.ptp(run.q[run.t > 2.1]) == 0.0
+    pushed = lw.simulate(model, [0.0], duration=1.0, dt=0.001, method="moreau", control=lambda t, q, v, p: [4.0])
+    assert pushed.q[-1, 0] == pytest.approx(0.5 * (4.0 - 3.0) / 2.0, rel=1e-9)
+
+
+def test_friction_is_left_out_where_rules_say_so() -> None:
+    model = pendulum(friction=100.0)
+    run = lw.simulate(model, [0.0], duration=0.1, dt=0.001, method="moreau", rules=lw.JointRules(friction=False))
+    assert run.q[-1, 0] > 0.05
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_rigid_limit_stops_a_joint(side: float) -> None:
+    limits = lw.JointLimits(-0.3, 0.3)
+    model = pendulum(limits=limits).with_gravity((0.0, 0.0, -side * G))
+    run = lw.simulate(model, [0.0], duration=2.0, dt=0.002, method="moreau", limits="rigid")
+    assert np.abs(run.q).max() <= 0.3 + 1e-8
+    assert run.q[-1, 0] == pytest.approx(0.3 * side, abs=1e-8)
+    torque = 2.0 * G * 0.5 * np.cos(0.3)
+    assert contact(run, "impulses")[-1, -1] / 0.002 == pytest.approx(torque, rel=1e-9)
+
+
+def test_rigid_limits_are_for_steps_with_contact() -> None:
+    with pytest.raises(lw.InputError, match="rigid"):
+        lw.simulate(pendulum(limits=lw.JointLimits(-0.3, 0.3)), [0.0], limits="rigid")
+
+
+def followers(**options: object) -> lw.Model:
+    """A slide, and another that falls twice as far: as if one mass of m₁ + 4 m₂ felt the weight of m₁ + 2 m₂."""
+    b = lw.ModelBuilder("followers")
+    down = {"joint": lw.Prismatic(axis=(0, 0, -1)), "collisions": [BALL]}
+    b.add_body("first", mass=1.0, joint_name="lead", **down)  # type: ignore[arg-type]
+    high = np.eye(4)
+    high[0, 3] = 1.0
+    mimic = lw.Mimic("lead", multiplier=2.0)
+    b.add_body("second", mass=3.0, mimic=mimic, placement=high, **down, **options)  # type: ignore[arg-type]
+    return b.build()
+
+
+def test_joints_that_follow_others_fall_and_touch() -> None:
+    ground = np.eye(4)
+    ground[2, 3] = -0.55
+    model = followers().with_contacts(lw.Ground(ground), only=["second"])
+    dt = 0.001
+    run = lw.simulate(model, [0.0], duration=1.0, dt=dt, method="moreau")
+    a = (1.0 + 2 * 3.0) * G / (1.0 + 4 * 3.0)
+    early = run.t < 0.2
+    assert run.v[early, 0] == pytest.approx(a * run.t[early], abs=1e-12)
+    assert run.q[-1, 0] == pytest.approx(0.25, abs=1e-8)
+    assert contact(run, "impulses")[-1, 0] / dt == pytest.approx((1.0 + 2 * 3.0) * G / 2.0, rel=1e-9)
+
+
+def test_friction_of_a_joint_that_follows_counts_at_its_own_rate() -> None:
+    held = followers(friction=(1.0 + 2 * 3.0) * G / 2.0 * 1.001).with_contacts(FAR)
+    run = lw.simulate(held, [0.0], duration=0.5, dt=0.001, method="moreau")
+    assert np.abs(run.q).max() < 1e-14
+
+
+def ball_on(model: lw.Model, name: str, at: tuple[float, float, float]) -> lw.Model:
+    """The model with a ball for contact on one of its bodies."""
+    from dataclasses import replace
+
+    placement = np.eye(4)
+    placement[:3, 3] = at
+    given = shape("sphere", (0.01,), placement)
+    bodies = tuple(replace(b, collisions=(given,)) if b.name == name else b for b in model.bodies)
+    return replace(model, bodies=bodies)
+
+
+def test_a_closed_mechanism_swings_as_without_contacts() -> None:
+    bare = four_bar(1)
+    q0 = bare.assemble(bare.neutral())
+    v0 = bare.constraints.project_velocity(q0, np.ones(bare.nv))
+    model = ball_on(bare, bare.bodies[-1].name, (0, 0, 0)).with_contacts(FAR)
+    exact = lw.simulate(bare, q0, v0, duration=1.0, output_times=[0.0, 1.0])
+    off = []
+    for dt in (0.002, 0.001):
+        run = lw.simulate(model, q0, v0, duration=1.0, dt=dt, method="moreau")
+        assert np.abs(model.closure_error(run.q)).max() < 1e-13
+        off.append(np.abs(run.q[-1] - exact.q[-1]).max())
+    assert off[1] < 1e-4
+    assert off[0] / off[1] == pytest.approx(4.0, abs=0.5)
+
+
+def test_a_closed_mechanism_falls_on_the_ground_and_stands() -> None:
+    """By virtual work a parallelogram of three rods presses with twice a rod's weight where its corner stands."""
+    model = ball_on(four_bar(1), "rod1", (0.0, 0.0, 1.0))
+    ground = np.eye(4)
+    ground[2, 3] = 0.4
+    model = model.with_contacts(lw.Ground(ground), only=["rod1"], material=lw.Material(friction=0.0))
+    q0 = model.assemble([0.1, -0.1, 0.1])
+    run = lw.simulate(model, q0, duration=3.0, dt=0.001, method="moreau")
+    assert np.abs(model.closure_error(run.q)).max() < 1e-13
+    assert np.diff(run.energy).max() < 1e-5
+    assert contact(run, "gaps").min() > -1e-6
+    assert np.abs(run.v[-1]).max() < 1e-12
+    assert run.q[-1, 0] == pytest.approx(np.arccos(0.41), abs=1e-7)
+    assert contact(run, "impulses")[-1, 0] / 0.001 == pytest.approx(2 * G, rel=1e-9)
+
+
+def test_a_stewart_platform_comes_down_on_a_foot() -> None:
+    """Six legs, closed by 18 equations, that carry nothing: the foot under the plate takes what they leave to it."""
+    bare = stewart_platform()
+    ground = np.eye(4)
+    ground[2, 3] = 1.2 - 0.02 - 0.1
+    model = ball_on(bare, "plate", (0.0, 0.0, -0.01)).with_contacts(lw.Ground(ground), only=["plate"])
+    q0 = model.assemble(model.neutral())
+    run = lw.simulate(model, q0, duration=0.5, dt=0.001, method="moreau")
+    assert np.abs(model.closure_error(run.q)).max() < 1e-13
+    assert np.abs(model.constraints.rate(run.q, run.v)).max() < 1e-12
+    assert abs(contact(run, "gaps")[-1, 0]) < 1e-9
+    assert np.abs(run.v[-1]).max() < 1e-5
+    q, dt = run.q[-1], 0.001
+    normal = contact(run, "impulses")[-1, 0] / dt
+    # What gravity does along the plate's way down is what the foot does against it, whatever the legs carry.
+    down = model.constraints.project_velocity(q, -model.jacobian(q, "plate")[5])
+    rate = (model.jacobian(q, "plate", point=[0.0, 0.0, -0.02]) @ down)[5]
+    assert model.gravity_force(q) @ down == pytest.approx(normal * rate, rel=1e-4)
+
+
+def test_a_flexible_beam_rests_on_its_tip() -> None:
+    beam = lw.FlexibleBody.beam(
+        length=1.0, EA=4e6, EI=(300.0, 300.0), GJ=230.0, mass_per_length=0.5, modes=(2, 2), axial_modes=0, damping=0.1
+    )
+    b = lw.ModelBuilder("cantilever")
+    b.add_body("arm", joint=lw.Revolute(axis=(0, 1, 0)), flexible=beam)
+    b.add_body("foot", parent="arm", at="tip", mass=0.2, collisions=[shape("sphere", (0.02,))])
+    ground = np.eye(4)
+    ground[2, 3] = -0.3
+    bare = b.build()
+    model = bare.with_contacts(lw.Ground(ground), material=lw.Material(friction=0.0))
+    q0 = np.zeros(model.nq)
+    run = lw.simulate(model, q0, duration=4.0, dt=0.0005, method="moreau")
+    q = run.q[-1]
+    assert np.abs(run.v[-1]).max() < 1e-6
+    at = model.pose(q, "arm", node="tip")
+    assert at[2, 3] - 0.02 == pytest.approx(-0.3, abs=1e-7)
+    normal = contact(run, "impulses")[-1, 0] / 0.0005
+    assert normal > 1.0
+    J = model.jacobian(q, "arm", node="tip")
+    assert model.gravity_force(q) == pytest.approx(J[5] * normal, abs=1e-4)
+    soft = bare.with_contacts(lw.Ground(ground), material=lw.Material(friction=0.0, stiffness=1e4))
+    q[-1] += 1e-3
+    depth = -0.3 - (model.pose(q, "arm", node="tip")[2, 3] - 0.02)
+    assert depth > 5e-4
+    push = 1e4 * depth * model.jacobian(q, "arm", node="tip")[5]
+    assert soft.contacts.force(q, np.zeros(model.nv)) == pytest.approx(push, rel=1e-9)

@@ -1,0 +1,96 @@
+"""Compliant contacts as forces: in adaptive methods, in linearisations, in the account of energy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.contact.scenes import G, ball, block, contact, placed, tilted
+
+STIFF = 2e4
+
+
+def soft(model: lw.Model, **material: object) -> lw.Model:
+    given = {"stiffness": STIFF, "friction": 0.5, **material}
+    return model.with_contacts(lw.Ground(), material=lw.Material(**given))  # type: ignore[arg-type]
+
+
+def test_a_ball_on_a_spring_bounces_as_a_spring_does() -> None:
+    """Without damping: in contact for half a period of a spring under a weight, energy kept."""
+    model = soft(ball(), friction=0.0)
+    omega, drop = np.sqrt(STIFF), 0.1
+    run = lw.simulate(model, placed(0.1 + drop), account=True, output_times=np.linspace(0.0, 0.6, 6001))
+    deepest = G / omega**2 + np.sqrt((G / omega**2) ** 2 + 2 * G * drop / omega**2)
+    assert (0.1 - run.q[:, 6]).max() == pytest.approx(deepest, rel=1e-4)
+    assert np.ptp(run.energy) < 1e-6
+    touching = run.q[:, 6] < 0.1
+    assert np.array_equal(run.forces().contact[:, 5] > 0.0, touching)
+
+
+def test_a_damped_ball_comes_to_rest_at_its_depth() -> None:
+    model = soft(ball(), damping=0.01)
+    run = lw.simulate(model, placed(0.1), duration=3.0, method="rodas4", rtol=1e-8)
+    assert 0.1 - run.q[-1, 6] == pytest.approx(G / STIFF, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["dop853", "moreau"])
+def test_hunt_and_crossley_lose_what_their_damping_says(method: str) -> None:
+    """For small losses e = 1 - (2/3) d v (Hunt and Crossley 1975, with a linear spring)."""
+    d, speed = 0.05, 1.0
+    model = soft(ball(), friction=0.0, law="hunt_crossley", damping=d).with_gravity((0, 0, 0))
+    steps = {"dt": 2e-6, "save_every": 50} if method == "moreau" else {}
+    run = lw.simulate(model, placed(0.101), [0, 0, 0, 0, 0, -speed], duration=0.05, method=method, **steps)  # type: ignore[arg-type]
+    assert run.v[-1, 5] / speed == pytest.approx(1 - 2.0 / 3.0 * d * speed, abs=1.5e-3)
+
+
+def test_linear_damping_agrees_between_steps_and_forces() -> None:
+    given = lw.Material(friction=0.3, stiffness=STIFF, damping=0.002)
+    model = ball().with_contacts(lw.Ground(), material=given, rules=lw.ContactRules(friction_speed=1e-4))
+    q0, v0 = placed(0.101), [0, 0, 0, 1.0, 0.0, -1.0]
+    exact = lw.simulate(model, q0, v0, duration=0.06, rtol=1e-10)
+    run = lw.simulate(model, q0, v0, duration=0.06, dt=2e-6, save_every=1000, method="moreau")
+    assert run.q[-1] == pytest.approx(exact.q[-1], abs=2e-5)
+    assert run.v[-1] == pytest.approx(exact.v[-1], abs=2e-2)
+
+
+def test_regularised_friction_creeps_no_faster_than_it_says() -> None:
+    theta, mu = np.radians(20.0), 0.5
+    rules = lw.ContactRules(friction_speed=1e-3)
+    given = lw.Material(friction=mu, stiffness=STIFF, damping=0.02)
+    model = block().with_contacts(lw.Ground(tilted(theta)), material=given, rules=rules)
+    run = lw.simulate(model, placed(0.05, tilted(theta)), duration=1.0, method="rodas4", rtol=1e-6)
+    share = np.tan(theta) / mu
+    creep = 1e-3 * share / np.sqrt(1 - share**2)
+    assert np.linalg.norm(run.v[-1, 3:]) == pytest.approx(creep, rel=1e-3)
+
+
+def test_forces_follow_from_the_energy_and_linearise() -> None:
+    model = soft(ball(), friction=0.0)
+    q, v = placed(0.098), np.zeros(6)
+    force = model.contacts.force(q, v)
+    assert force == pytest.approx([0, 0, 0, 0, 0, STIFF * 0.002], abs=1e-9)
+    assert model.passive_force(q, v) == pytest.approx(force)
+    h = 1e-7
+    slope = (model.contacts.energy(placed(0.098 + h)) - model.contacts.energy(placed(0.098 - h))) / (2 * h)
+    assert force[5] == pytest.approx(-slope, rel=1e-6)
+    A = model.state_space(q, v, model.gravity_force(q) - force).A
+    assert A[11, 5] == pytest.approx(-STIFF, rel=1e-9)
+
+
+def test_work_of_contacts_is_in_the_account() -> None:
+    model = soft(ball(), damping=0.005)
+    run = lw.simulate(model, placed(0.15), [0, 0, 0, 1.0, 0, 0], duration=0.5, account=True, rtol=1e-10)
+    account = run.energy_account()
+    assert np.abs(account.unexplained).max() < 1e-7
+    assert account.work["contact"][-1] < -0.1
+
+
+def test_rigid_surfaces_are_refused_by_methods_that_integrate_forces() -> None:
+    model = ball().with_contacts(lw.Ground())
+    with pytest.raises(lw.InputError, match='method="moreau"'):
+        lw.simulate(model, placed(0.1), duration=0.1)
+    with pytest.raises(lw.InputError, match="friction_speed"):
+        lw.ContactRules(friction_speed=0.0)
+    assert model.contacts.force(placed(0.05), np.zeros(6)) == pytest.approx(np.zeros(6))
+    assert contact(lw.simulate(model, placed(0.1), duration=0.1, method="moreau"), "gaps").max() < 1e-12

@@ -1,0 +1,133 @@
+"""Cases whose answer is known exactly: slopes, balls, bounces, rods, cradles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from tests.contact.scenes import G, ball, block, contact, placed, shape, tilted
+
+MU = 0.5
+
+
+def on_slope(model: lw.Model, degrees: float, friction: float) -> tuple[lw.Model, np.ndarray]:
+    pose = tilted(np.radians(degrees))
+    # From no impulse on, a hair's breadth from slipping: a few Newton steps more than usual.
+    rules = lw.ContactRules(polish=12)
+    return model.with_contacts(lw.Ground(pose), material=lw.Material(friction=friction), rules=rules), pose
+
+
+@pytest.mark.parametrize(("degrees", "sticks"), [(26.55, True), (26.58, False)])
+def test_a_block_on_a_slope_sticks_or_slips_at_the_friction_angle(degrees: float, sticks: bool) -> None:
+    model, pose = on_slope(block(), degrees, MU)
+    dt = 0.002
+    run = lw.simulate(model, placed(0.05, pose), duration=1.0, dt=dt, method="moreau")
+    theta = np.radians(degrees)
+    normal = contact(run, "impulses")[-1].reshape(-1, 3)[:, 0].sum() / dt
+    assert normal / (G * np.cos(theta)) == pytest.approx(1.0, abs=1e-10)
+    if sticks:
+        assert np.abs(run.v).max() < 1e-8
+    else:
+        assert run.v[-1, 3] == pytest.approx(G * (np.sin(theta) - MU * np.cos(theta)), rel=1e-6)
+
+
+def test_a_thrown_block_stops_where_it_should_and_never_creeps() -> None:
+    model = block().with_contacts(lw.Ground(), material=lw.Material(friction=MU))
+    run = lw.simulate(model, placed(0.05), [0, 0, 0, 2.0, 0, 0], duration=100.0, dt=0.004, method="moreau")
+    assert run.q[-1, 4] == pytest.approx(4.0 / (2 * MU * G), abs=1e-5)
+    stopped = run.q[run.t > 0.5]
+    assert np.ptp(stopped, axis=0).max() < 1e-15
+
+
+@pytest.mark.parametrize(("friction", "acceleration"), [(0.16, 3.545687), (0.17, 3.503571)])
+def test_a_ball_on_a_slope_slides_or_rolls(friction: float, acceleration: float) -> None:
+    model, pose = on_slope(ball(), 30.0, friction)
+    run = lw.simulate(model, placed(0.1, pose), duration=1.0, dt=0.001, method="moreau")
+    rolls = friction >= 2.0 / 7.0 * np.tan(np.pi / 6)
+    exact = 5.0 / 7.0 * G / 2 if rolls else G * (0.5 - friction * np.cos(np.pi / 6))
+    assert exact == pytest.approx(acceleration, abs=1e-6)
+    speed = np.linalg.norm(run.v[:, 3:], axis=1)
+    assert np.diff(speed) / np.diff(run.t) == pytest.approx(exact, rel=1e-9)
+    if not rolls:
+        assert run.v[-1, 1] == pytest.approx(5 * friction * G * np.cos(np.pi / 6) / (2 * 0.1), rel=1e-9)
+
+
+def test_a_ball_thrown_without_spin_rolls_in_the_end() -> None:
+    model = ball().with_contacts(lw.Ground(), material=lw.Material(friction=0.3))
+    run = lw.simulate(model, placed(0.1), [0, 0, 0, 2.0, 0, 0], duration=1.0, dt=0.001, method="moreau")
+    assert np.linalg.norm(run.v[-1, 3:]) == pytest.approx(5.0 / 7.0 * 2.0, abs=1e-12)
+
+
+def test_a_ball_on_a_turntable_runs_on_a_circle() -> None:
+    spin = 3.0
+    table = lw.Ground(spin=(0.0, 0.0, spin))
+    model = ball().with_contacts(table, material=lw.Material(friction=1.0))
+    v0 = np.array([0.5, 0.0])
+    # Rolling: the contact point moves as the table's surface there; at the origin, that stands still.
+    start = [0.0, v0[0] / 0.1, 0.0, v0[0], v0[1], 0.0]
+    rate = 2.0 / 7.0 * spin
+    run = lw.simulate(model, placed(0.1), start, duration=2 * np.pi / rate, dt=0.001, method="moreau")
+    x, y = run.q[:, 4], run.q[:, 5]
+    speed = np.stack([np.gradient(x, run.t), np.gradient(y, run.t)], axis=1)[5:-5]
+    turned = np.unwrap(np.arctan2(speed[:, 1], speed[:, 0]))
+    found = (turned[-1] - turned[0]) / (run.t[-6] - run.t[5])
+    assert found == pytest.approx(rate, rel=1e-5)
+
+
+def test_a_ball_bounces_by_steps() -> None:
+    model = ball().with_contacts(lw.Ground(), material=lw.Material(restitution=0.8, threshold=0.02))
+    run = lw.simulate(model, placed(1.1), duration=4.5, dt=0.0005, method="moreau")
+    height = run.q[:, 6] - 0.1
+    bounced = (run.t > np.sqrt(2 / G)) & (run.t < 1.1)
+    assert height[bounced].max() == pytest.approx(0.64, rel=3e-3)
+    moving = run.t[np.abs(run.v[:, 5]) > 1e-6]
+    assert moving[-1] == pytest.approx(np.sqrt(2 / G) * 9.0, rel=3e-3)
+
+
+def test_a_cube_thrown_flat_never_lifts() -> None:
+    model = block(0.1, 0.1, 0.1).with_contacts(lw.Ground(), material=lw.Material(friction=MU))
+    run = lw.simulate(model, placed(0.05), [0, 0, 0, 6.0, 0, 0], duration=2.0, dt=0.002, method="moreau")
+    assert np.abs(run.q[:, 6] - 0.05).max() < 1e-9
+    assert np.abs(contact(run, "gaps")).max() < 1e-9
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_a_painleve_rod_goes_through(direction: float) -> None:
+    """Friction 1.6 is more than 4/3: where the tip is dragged, no acceleration is consistent."""
+    length, mass = 1.0, 1.0
+    b = lw.ModelBuilder("rod")
+    tip = np.eye(4)
+    tip[:3, 3] = (-length / 2, 0.0, 0.0)
+    ends = [shape("sphere", (1e-3,), tip)]
+    inertia = np.diag([1e-4, mass * length**2 / 12, mass * length**2 / 12])
+    b.add_body("rod", joint=lw.Free(), mass=mass, inertia=inertia, collisions=ends)
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=1.6))
+    theta = np.radians(45.0)
+    q0 = [np.cos(-theta / 2), 0, np.sin(-theta / 2), 0, 0.0, 0.0, length / 2 * np.sin(theta) + 1e-3]
+    world = np.array([direction * 3.0, 0.0, 0.0])
+    R = np.array([[np.cos(theta), 0, -np.sin(theta)], [0, 1, 0], [np.sin(theta), 0, np.cos(theta)]])
+    v0 = [0, 0, 0, *(R.T @ world)]
+    run = lw.simulate(model, q0, v0, duration=1.0, dt=0.0005, method="moreau", account=False)
+    energy = run.energy
+    assert np.isfinite(run.q).all()
+    assert contact(run, "gaps").min() > -1e-5  # what the tip's arc is off from its chord within a step
+    assert np.diff(energy).max() < 1e-12
+
+
+def test_a_cradle_with_gaps_hands_the_speed_on() -> None:
+    b = lw.ModelBuilder("cradle")
+    radius, gap, n = 0.05, 0.01, 5
+    for k in range(n):
+        b.add_body(
+            f"ball{k}",
+            joint=lw.Prismatic(axis=(1, 0, 0)),
+            parent="world",
+            placement=tilted(0.0) + np.array([[0, 0, 0, k * (2 * radius + gap)]] + [[0] * 4] * 3),
+            mass=0.3,
+            collisions=[shape("sphere", (radius,))],
+        )
+    pairs = [(f"ball{k}", f"ball{k + 1}") for k in range(n - 1)]
+    model = b.build().with_contacts(between=pairs, material=lw.Material(friction=0.0, restitution=1.0))
+    run = lw.simulate(model, np.zeros(n), [1.0, 0, 0, 0, 0], duration=0.2, dt=0.001, method="moreau")
+    assert run.v[-1] == pytest.approx([0, 0, 0, 0, 1.0], abs=1e-12)

@@ -1,0 +1,156 @@
+"""Files with a floor: they simulate as they are, with their friction; MuJoCo says what should come out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+
+mujoco = pytest.importorskip("mujoco")
+
+SCENE = """
+<mujoco model="scene">
+  <option timestep="0.001" cone="elliptic" impratio="10"/>
+  <default><geom solref="0.002 1" solimp="0.999 0.9999 0.0001"/></default>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 .1" friction="0.3 0.005 0.0001"/>
+    <body name="box" pos="0 0 0.05"><freejoint/><geom type="box" size=".1 .1 .05" mass="2" friction="0.4 0.005 0.0001"/>
+    </body>
+    <body name="ball" pos="0 1 0.1"><freejoint/><geom type="sphere" size=".1" mass="1" friction="0.1 0.005 0.0001"/>
+    </body>
+  </worldbody>
+</mujoco>
+"""
+
+
+def mujoco_end(text: str, qvel: list[float], duration: float) -> np.ndarray:
+    """The qpos that MuJoCo gets to."""
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    d.qvel[:] = qvel
+    for _ in range(round(duration / m.opt.timestep)):
+        mujoco.mj_step(m, d)
+    return np.array(d.qpos)
+
+
+def test_a_file_with_a_floor_simulates_as_it_is() -> None:
+    """A box that slides and a ball that slips and rolls, beside MuJoCo with stiff settings and beside closed forms."""
+    model = lw.loads(SCENE)
+    v0 = [0, 0, 0, 1.5, 0, 0, 0, 0, 0, 1.0, 0, 0]
+    run = lw.simulate(model, v0=v0, duration=1.0, dt=0.001, method="moreau")
+    theirs = mujoco_end(SCENE, [1.5, 0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0], 1.0)
+    assert abs(run.q[-1, 4] - theirs[0]) < 2e-3
+    assert abs(run.q[-1, 11] - theirs[7]) < 2e-3
+    assert abs(run.q[-1, 4] - 1.5**2 / (2 * 0.4 * 9.81)) < 1e-5  # the larger of both frictions, as in MuJoCo
+    assert abs(run.v[-1, 9:] @ run.v[-1, 9:] - (5 / 7) ** 2) < 1e-9  # the ball rolls
+    assert "rigid" in run.note
+    rigid = [meeting.material.is_rigid for meeting in _meetings(run.model)]
+    assert all(rigid)
+
+
+def _meetings(model: lw.Model) -> tuple[Any, ...]:
+    from linkwise.contact.scene import meetings_of
+
+    return meetings_of(model)
+
+
+@pytest.mark.parametrize(("solref", "solimp"), [("0.02 1", "0.9 0.95 0.001"), ("-2000 -100", "0.8 0.9 0.002")])
+def test_softness_of_the_file(solref: str, solimp: str) -> None:
+    """A ball that lies on one point sinks as deep as MuJoCo has it."""
+    text = f"""
+    <mujoco><option cone="elliptic"/><default><geom solref="{solref}" solimp="{solimp}"/></default><worldbody>
+    <geom type="plane" size="5 5 .1"/>
+    <body name="ball" pos="0 0 0.1"><freejoint/><geom type="sphere" size=".1" mass="3"/></body></worldbody></mujoco>"""
+    theirs = mujoco_end(text, [0.0] * 6, 3.0)[2] - 0.1
+    model = lw.loads(text).with_contacts(softness="file")
+    run = lw.simulate(model, duration=3.0, dt=0.001, method="moreau")
+    assert theirs < -1e-5
+    assert abs((run.q[-1, 6] - 0.1) / theirs - 1.0) < 0.01
+    assert run.note == ""
+
+
+def test_priority_condim_and_excludes() -> None:
+    text = """
+    <mujoco><worldbody><geom name="floor" type="plane" size="5 5 .1" friction="1 .1 .1"/>
+    <body name="a" pos="0 0 1"><freejoint/>
+    <geom type="sphere" size=".1" condim="6" priority="1" friction="0.2 0.02 0.003"/></body>
+    <body name="b" pos="0 0 2"><freejoint/><geom type="sphere" size=".1" condim="1"/></body>
+    </worldbody><contact><exclude body1="a" body2="b"/></contact></mujoco>"""
+    found = {meeting.body.name: meeting.material for meeting in _meetings(lw.loads(text).with_contacts())}
+    assert list(found) == ["a", "b"]
+    assert (found["a"].friction, found["a"].torsion, found["a"].rolling) == (0.2, 0.02, 0.003)
+    assert found["b"].friction == 1.0
+    other = lw.loads(text).with_contacts(material=lw.Material(friction=0.7))
+    assert {meeting.material.friction for meeting in _meetings(other)} == {0.7}
+
+
+def test_surfaces_of_sdf() -> None:
+    text = """
+    <sdf version="1.9"><world name="w">
+    <model name="ground"><static>true</static><link name="l"><collision name="c">
+    <geometry><plane><normal>0 0 1</normal></plane></geometry>
+    <surface><friction><ode><mu>0.9</mu><mu2>0.9</mu2></ode></friction></surface></collision></link></model>
+    <model name="box"><pose>0 0 0.05 0 0 0</pose><link name="box"><inertial><mass>1</mass>
+    <inertia><ixx>0.004</ixx><iyy>0.004</iyy><izz>0.006</izz></inertia></inertial><collision name="c">
+    <geometry><box><size>0.2 0.2 0.1</size></box></geometry>
+    <surface><bounce><restitution_coefficient>0.25</restitution_coefficient></bounce>
+    <contact><ode><kp>1e4</kp><kd>100</kd></ode></contact>
+    <friction><ode><mu>0.4</mu></ode></friction></surface></collision></link></model></world></sdf>"""
+    model = lw.loads(text, floating=True)
+    (meeting,) = _meetings(model.with_contacts())
+    assert np.isclose(meeting.material.coefficients[0], 0.6)  # √(0.9 · 0.4)
+    assert meeting.material.restitution == 0.25
+    assert meeting.material.is_rigid
+    (soft,) = _meetings(model.with_contacts(softness="file"))
+    assert (soft.material.stiffness, soft.material.damping) == (1e4, 0.01)
+
+
+def _written_tetrahedron(folder: Path) -> None:
+    corners = ((0, 0, 0), (0.2, 0, 0), (0, 0.2, 0), (0, 0, 0.2))
+    faces = ((1, 3, 2), (1, 2, 4), (1, 4, 3), (2, 3, 4))
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {a} {b} {c}" for a, b, c in faces]
+    (folder / "corner.obj").write_text("\n".join(lines) + "\n")
+
+
+URDF = """<robot name="r"><link name="corner"><inertial><mass value="1"/><origin xyz="0.05 0.05 0.05"/>
+<inertia ixx="0.003" iyy="0.003" izz="0.003" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><mesh filename="{}"/></geometry></collision></link></robot>"""
+
+
+def test_meshes_become_hulls(tmp_path: Path) -> None:
+    _written_tetrahedron(tmp_path)
+    (tmp_path / "r.urdf").write_text(URDF.format("corner.obj"))
+    model = lw.load(tmp_path / "r.urdf", floating=True).with_contacts(lw.Ground())
+    (shape,) = model.bodies["corner"].collisions
+    assert shape.kind == "convex"
+    assert len(shape.vertices) == 4
+    run = lw.simulate(model, [1, 0, 0, 0, 0, 0, 0.01], duration=0.5, dt=0.002, method="moreau")
+    assert abs(run.q[-1, 6]) < 1e-9  # it lies on its face
+
+
+def test_meshes_that_are_not_there_are_named(tmp_path: Path) -> None:
+    (tmp_path / "r.urdf").write_text(URDF.format("lost.obj"))
+    model = lw.load(tmp_path / "r.urdf", floating=True)
+    with pytest.raises(lw.errors.ModelFileError, match=r"(?s)'corner'.*only="):
+        model.with_contacts(lw.Ground())
+    (tmp_path / "lost.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    with pytest.raises(lw.InputError, match=r"(?s)no hull with an inside.*thickness"):
+        model.with_contacts(lw.Ground())
+
+
+def test_files_without_a_floor_say_so() -> None:
+    with pytest.raises(lw.InputError, match=r"lw\.Ground"):
+        lw.simulate(lw.loads("<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"),
+                    method="moreau")  # fmt: skip
+
+
+def test_materials_in_native_files(tmp_path: Path) -> None:
+    model = lw.loads(SCENE).with_contacts(softness="file")
+    model.save(tmp_path / "scene.lw.json")
+    again = lw.load(tmp_path / "scene.lw.json")
+    assert again._contact_scene == model._contact_scene
+    assert again.bodies["box"].collisions == model.bodies["box"].collisions
