@@ -373,12 +373,16 @@ def _view(commands: Any) -> None:
 view panda.urdf
 view panda.urdf --q random:1 --port 8090
 view panda.urdf motion.npz
-view panda.urdf motion.npz --html motion.html""",
+view panda.urdf motion.npz --html motion.html
+view panda.urdf motion.npz --follow panda_link7""",
     )  # fmt: skip
     parser.add_argument(
         "motions", nargs="*", metavar="MOTION", help="what `simulate -o` wrote: .npz or .csv; several beside each other"
     )
     parser.add_argument("--q", default=None, metavar="Q", help=f"configuration to start with: {_STATE}")
+    parser.add_argument(
+        "--follow", metavar="BODY", help='what the camera follows: a body, "mass centre" (floating bases), or "nothing"'
+    )
     parser.add_argument("--port", type=int, metavar="N", help="where to begin to look for a free port (8080)")
     parser.add_argument("--no-open", action="store_true", help="do not open the browser; the address is printed")
     parser.add_argument("--html", metavar="FILE", help="write one file that plays anywhere, and serve nothing")

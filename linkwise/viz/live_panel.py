@@ -31,6 +31,11 @@ _NONE = "…"
 """Choice that is none."""
 
 
+def _scales(span: tuple[float, float]) -> dict[str, Any]:
+    """Scales of a plot whose values have this range."""
+    return {"x": {"time": False, "auto": True}, "y": {"range": span}}
+
+
 class LivePanel:
     """Start, pause, single steps, speed, reset, gravity, integrator; levers; signals over time; recordings."""
 
@@ -83,51 +88,56 @@ class LivePanel:
 
     def _plots(self) -> None:
         """One plot, and what to choose for it."""
-        self.folder = self.page.server.gui.add_folder("Plot")
+        gui = self.page.server.gui
         self.plotted = ["energy"]
-        self.plot: Any = None
-        with self.folder:
-            gui = self.page.server.gui
-            more = gui.add_dropdown("add", (_NONE, *self.run.signal_names), hint="A signal to be plotted.")
-            clear = gui.add_button("Clear the plot", icon="eraser")
-        self._connect(more.on_update, "add signal", lambda: self.add_signal(str(more.value)))
-        self._connect(clear.on_click, "clear signals", self.clear_signals)
-        self._draw_plot()
-
-    def add_signal(self, name: str) -> None:
-        """Plot a signal too, instead of the oldest where there are many."""
-        if name in self.run.signal_names and name not in self.plotted:
-            self.plotted = [*self.plotted, name][-len(_LINES) :]
-            self._draw_plot()
-
-    def clear_signals(self) -> None:
-        """Plot nothing."""
-        self.plotted = []
-        self._draw_plot()
-
-    def _draw_plot(self) -> None:
-        """A new plot: lines of one that is there cannot be added or taken away."""
-        if self.plot is not None:
-            self.plot.remove()
-            self.plot = None
-        if not self.plotted:
-            return
-        data, span = self._lines()
-        with self.folder:
-            self.plot = self.page.server.gui.add_uplot(
+        with gui.add_folder("Plot"):
+            more = gui.add_dropdown(
+                "signal", (_NONE, *self.run.signal_names), hint="Adds it to the plot, or takes it away."
+            )
+            clear = gui.add_button("Energy only", icon="eraser")
+            data, span = self._lines()
+            self.plot = gui.add_uplot(
                 data,
-                (
-                    {"label": "t"},
-                    *(
-                        {"label": name, "stroke": colour, "width": 1.5, "scale": "y"}
-                        for name, colour in zip(self.plotted, _LINES, strict=False)
-                    ),
-                ),
-                scales={"x": {"time": False, "auto": True}, "y": {"range": span}},
+                ({"label": "t"}, {"label": "energy", "stroke": _LINES[0], "width": 1.5, "scale": "y"}),
+                scales=_scales(span),
                 axes=({}, {"size": 62}),
                 padding=(10, 8, 0, 0),
                 aspect=1.8,
             )
+
+        def chosen() -> None:
+            name, more.value = str(more.value), _NONE
+            self.toggle_signal(name)
+
+        self._connect(more.on_update, "signal", chosen)
+        self._connect(clear.on_click, "energy only", self.plot_energy)
+
+    def toggle_signal(self, name: str) -> None:
+        """Plot a signal too, instead of the oldest where there are many; or no longer, if it is not the only one."""
+        if name not in self.run.signal_names:
+            return
+        if name not in self.plotted:
+            self.plotted = [*self.plotted, name][-len(_LINES) :]
+        elif len(self.plotted) > 1:
+            self.plotted.remove(name)
+        self._draw_plot()
+
+    def plot_energy(self) -> None:
+        """Plot the energy only."""
+        self.plotted = ["energy"]
+        self._draw_plot()
+
+    def _draw_plot(self) -> None:
+        """The plot with the signals that are chosen, as they are now."""
+        data, span = self._lines()
+        lines = tuple(
+            {"label": name, "stroke": colour, "width": 1.5, "scale": "y"}
+            for name, colour in zip(self.plotted, _LINES, strict=False)
+        )
+        with self.page.server.atomic():
+            self.plot.series = ({"label": "t"}, *lines)
+            self.plot.scales = _scales(span)
+            self.plot.data = data
 
     def _lines(self) -> tuple[tuple[Array, ...], tuple[float, float]]:
         """Data of the plot, and the range of its values."""
@@ -136,7 +146,7 @@ class LivePanel:
         t, table = self.run.signals(self.plotted)
         table = np.nan_to_num(table)
         low, high = float(table.min()), float(table.max())
-        margin = max(0.05 * (high - low), 1e-3 * max(abs(low), abs(high)), 1e-9)
+        margin = max(0.05 * (high - low), 1e-3 * max(abs(low), abs(high)), 1e-3)
         return (t, *table.T), (low - margin, high + margin)
 
     def record(self) -> None:
@@ -233,7 +243,5 @@ class LivePanel:
         factor = f", {run.real_time_factor:.2f} × real time" if self.running else ""
         energy = "" if run.energy is None else f", {run.energy:.5g} J"
         self.status.content = f"{'Running' if self.running else 'Paused'} at {run.t:.2f} s{factor}{energy}."
-        if self.plot is not None:
-            data, span = self._lines()
-            self.plot.scales = {"x": {"time": False, "auto": True}, "y": {"range": span}}
-            self.plot.data = data
+        data, span = self._lines()
+        self.plot.scales, self.plot.data = _scales(span), data

@@ -16,6 +16,7 @@ from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.resources import mesh_file
 from linkwise.joints import Prismatic
 from linkwise.mechanism.bodies_and_joints import Body
+from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending, bending
@@ -157,7 +158,7 @@ def _radius(body: Body) -> float:
 
 
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
-    """Drawing of a body without shapes: rods from its joint to those that hang on it, and a small ellipsoid.
+    """Drawing of a body without shapes: rods from its joint to the next ones and to closures, and a small ellipsoid.
 
     The ellipsoid lies where the mass centre is and has the axes of the inertia; its own size only for a body that flies
     alone, without rods.
@@ -165,6 +166,10 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
     radius = 0.012 * size
     start = np.array(body.joint_frame)[:3, 3]
     ends = [np.array(child.placement)[:3, 3] for child in model.bodies if child.parent == body.index]
+    for closure in model.closures:
+        if isinstance(closure, ClosureInstance):
+            sides = ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b))
+            ends += [np.array(placement)[:3, 3] for tied, placement in sides if tied == body.index]
     mass, com, _ = inertia_of(body)
     if mass > 0.0 and all(_distance(com, start, end) > 2.0 * radius for end in ends):
         ends.append(com)  # or nothing would hold the ellipsoid
@@ -193,7 +198,8 @@ def _rails(model: Model, body: Body, size: float) -> list[Solid]:
     low, high = (float(bounds[joint.q_slice][0]) for bounds in (model.limits.lower, model.limits.upper))
     X = np.array(body.placement)
     ends = [X[:3, :3] @ (np.clip(end, -size, size) * np.asarray(joint.type.axis)) + X[:3, 3] for end in (low, high)]
-    return [stick(*ends, 0.005 * size).painted(BONE)] if np.linalg.norm(ends[1] - ends[0]) > 1e-9 else []
+    way = np.linalg.norm(ends[1] - ends[0])
+    return [stick(ends[0], ends[1], 0.005 * size).painted(BONE)] if way > 1e-9 else []
 
 
 def _distance(point: Array, start: Array, end: Array) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ class Player(Page):
         with tabs.add_tab("Show"):
             self.shown = ShowPanel(self, self.figures, self.moments)
             for marks in self.markers:
-                self.shown.add_switch(marks.markers.name, lambda on, m=marks: m.switch(on, self.index(self.motions[0])))
+                self.shown.add_switch(marks.markers.name, partial(self._switch, marks))
         with tabs.add_tab("Save"):
             SavePanel(self, models[0].name, self._document)
 
@@ -277,6 +278,9 @@ class Player(Page):
                     self.toggle()
         self.draw()
 
+    def _switch(self, marks: MarkerNodes, visible: bool) -> None:
+        marks.switch(visible, self.index(self.motions[0]))
+
     def draw(self) -> None:
         """Draw the time shown, everywhere."""
         with self.server.atomic():  # what is seen together is of one instant
@@ -298,7 +302,7 @@ class Player(Page):
         several = len(self.motions) > 1
         motions = self.leaders if not self.motions[0].batch_shape else [self.leaders[0]]
         times = motions[0].t
-        units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "tau": "τ [N m, N]"}
+        units = {"q": "q [rad, m]", "v": "v [rad/s, m/s]", "tau": "τ [N m, N]", "x": "states of elements"}
         for name, title in units.items():
             names: list[str] = []
             columns: list[Array] = []

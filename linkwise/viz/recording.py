@@ -83,7 +83,8 @@ def motion_html(
                 _say_fewer(count, most)
             ghosts = Ghosts(server.scene, model, shown, min(count, most))
         poses = model.poses(leader[:: max(1, len(leader) // 20)], p=None if own is None else own[0])
-        furnish(stage, [figure], shown.corners(poses), target and target.place(poses), closer)  # it sees all of the way
+        middle = None if target is None else target.place(poses)
+        furnish(stage, [figure], shown.corners(poses), middle, closer)  # the camera sees all of the way
         marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
         samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
         contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
@@ -95,7 +96,7 @@ def motion_html(
         for k in range(len(pictures.t)):
             if k < len(leader):
                 figure.show(leader[k], None if own is None else own[0])
-                stage.follow(target and target.place(figure.poses))
+                stage.follow(None if target is None else target.place(figure.poses))
                 if overlays:
                     moment = Moment(float(pictures.t[k]), leader[k], p=first.p)
                     if contacts is not None:

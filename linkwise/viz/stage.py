@@ -78,22 +78,25 @@ def followed(model: Model, follow: bool | str | None = None) -> Followed | None:
 
 
 def floats(model: Model) -> bool:
-    """Whether nothing holds a model where it is: its first body with mass can slide along two or more axes for ever."""
-    free: dict[int, int] = {-1: 0}
+    """Whether nothing holds a model where it is: what stands on the world can slide along two or more axes for ever.
+
+    A platform on legs is held, by its legs; so is an arm beside a crate.
+    """
+    free: dict[int, int] = {-1: 0}  # of bodies, through which nothing with mass is passed: unlimited slides up to there
     for body in model.bodies:
         before = free.get(body.parent)
-        if before is None:
+        if before is None or before >= 2:
             continue
         joint = model.joints[body.index]
         lower, upper = model.limits.lower[joint.q_slice], model.limits.upper[joint.q_slice]
         unlimited = not np.isfinite([*lower, *upper]).any()
         slides = sum(not any(float(a) for a in column.ang) for column in joint.type.subspace(joint.type.neutral()))
         here = before + (slides if unlimited else 0)
-        if here >= 2:
-            return True
-        if inertia_of(body)[0] == 0.0:
+        if here >= 2 or inertia_of(body)[0] == 0.0:
             free[body.index] = here
-    return False
+        else:
+            return False  # a body with mass that is held
+    return any(slides >= 2 for slides in free.values())
 
 
 def floor_height(model: Model, looks: Looks, start: float, lowest: float) -> float | None:

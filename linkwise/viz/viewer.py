@@ -125,7 +125,7 @@ class Viewer(Page):
         self.figure.show(start)
         self.target = target
         poses = self.figure.poses[None]
-        furnish(self.stage, [self.figure], looks.corners(poses), target and target.place(poses))
+        furnish(self.stage, [self.figure], looks.corners(poses), None if target is None else target.place(poses))
         self.freedoms = freedoms_of(model, looks.size)
         tabs = gui.add_tab_group()
         with tabs.add_tab("Pose"):

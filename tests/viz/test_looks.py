@@ -87,6 +87,18 @@ def test_a_body_without_shapes_is_rods_and_a_small_ellipsoid():
     assert np.ptp(looks.ellipsoids[0].vertices, axis=0).min() > 3.0  # the true one is still to be had
 
 
+def test_rods_go_to_closures_too():
+    model = samples.four_bar()
+    (closure,) = model.closures
+    tied = [(closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b)]
+    looks = looks_of(model)
+    for body, placement in tied:
+        if body >= 0:
+            vertices = np.concatenate([solid.vertices for solid in looks.bodies[body]])
+            nearest = np.linalg.norm(vertices - np.array(placement)[:3, 3], axis=1).min()
+            assert nearest < 0.02 * looks.size
+
+
 def test_a_body_that_flies_alone_is_its_ellipsoid():
     b = lw.ModelBuilder("rock")
     b.add_body("rock", joint=lw.Free(), mass=2.0, inertia=np.diag([1.0, 2.0, 2.5]))

@@ -51,6 +51,7 @@ def test_what_floats():
     assert not floats(sliders(lw.JointLimits(-1.0, 1.0), None))  # a cart on its rail
     assert not floats(sliders(None, None, mass=1.0))  # a gantry: each slide is a part of it
     assert not floats(samples.stanford_arm()) and not floats(samples.four_bar())
+    assert not floats(samples.stewart_platform())  # a free body, on legs that stand on the world
 
 
 def test_the_mass_centre_is_the_models():

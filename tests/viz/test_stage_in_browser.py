@@ -73,7 +73,7 @@ def test_levers_plots_recordings_and_files(tab, tmp_path):
         tab.press("Pause")
         tab.press("Stop recording")
         tab.while_not(lambda: not page.run.recording)
-        page.worker.call(lambda: page.live.add_signal("q pin"))
+        page.worker.call(lambda: page.live.toggle_signal("q pin"))
         tab.page.get_by_text("q pin").first.wait_for()
         motion = page.recording
         np.testing.assert_allclose(motion._values["tau"][1:], 3.0)

@@ -39,19 +39,19 @@ def run(options: Namespace) -> None:
     if options.html is not None:
         _write_html(model, motions, options)
     if options.video is not None:
-        print(motions[0].save_video(options.video))
+        print(motions[0].save_video(options.video, follow=options.follow))
 
 
 def _serve(model: Model, motions: list[Trajectory], options: Namespace) -> None:
     """A page, as long as someone wants it."""
     opened = False if options.no_open else None
     if motions:
-        page = motions[0].view(*motions[1:], port=options.port, open=opened)
+        page = motions[0].view(*motions[1:], follow=options.follow, port=options.port, open=opened)
     else:
         from linkwise.viz.viewer import view
 
         q = None if options.q is None else configuration(model, options.q, "--q")
-        page = view(model, q, port=options.port, open=opened)
+        page = view(model, q, follow=options.follow, port=options.port, open=opened)
     page.wait()
 
 
@@ -59,10 +59,10 @@ def _write_html(model: Model, motions: list[Trajectory], options: Namespace) -> 
     from linkwise.viz.recording import model_html
 
     if motions:
-        motions[0].save_html(options.html)
+        motions[0].save_html(options.html, follow=options.follow)
     else:
         q = None if options.q is None else configuration(model, options.q, "--q")
-        Path(options.html).write_text(model_html(model, q), encoding="utf-8")
+        Path(options.html).write_text(model_html(model, q, follow=options.follow), encoding="utf-8")
     print(options.html)
 
 
