@@ -6,7 +6,7 @@ Featherstone 2000 eq. 28: T*I⁻¹T β = T*a₀ - T*I⁻¹(f_a - v ×* Iv). For 
 
 and odd-even reduction halves the chain in each round: O(log n) rounds on O(n) processors, O(n) operations in all.
 On a tree the joints on one body feel each other, too: A(i, j) = T_i*φ_i* I_p⁻¹ φ_jT_j for i and j on p. The equations
-of closed loops stand beside those of the joints, and are eliminated last: then those that say the same do no harm.
+of closed loops stand beside those of the joints and are eliminated last: then those that say the same twice do no harm.
 I⁻¹ is constant in a link's own coordinates. Bodies with mass, no rotors; joints as in sparse_kkt.
 """
 

@@ -1,4 +1,4 @@
-"""Divide and conquer (Featherstone 1999): bodies with several handles, joined in pairs. O(log n) in parallel.
+"""Divide and conquer (Featherstone 1999): articulated bodies with handles, joined in pairs. O(log n) in parallel.
 
 Named in Featherstone 2000 §3.5 and its conclusion ([12] there). A piece of the mechanism answers the forces x on its
 handles, the joints and loops that lead out of it, by

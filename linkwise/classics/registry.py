@@ -21,6 +21,7 @@ from linkwise.classics import (
     divide_and_conquer,
     featherstone,
     hollerbach,
+    lilly_orin,
     luh_walker_paul,
     mass_matrices,
     newton_euler,
@@ -120,6 +121,10 @@ ALGORITHMS = Algorithms(
         Algorithm("symmetry", "mass matrix", "Jain 1991", "23", "n²", mass_matrices.by_symmetry, needs=_TREE),
         Algorithm(
             "composite", "mass matrix", "Jain 1991", "24-28", "n²", mass_matrices.by_composite_bodies, needs=_TREE
+        ),
+        Algorithm(
+            "structurally_recursive", "mass matrix", "Featherstone 2000", "§2", "n³", lilly_orin.structurally_recursive,
+            needs=_TREE,
         ),
         Algorithm("noc", "mass matrix", "Saha 1999", "16-20", "n³", noc.mass_matrix, needs=_MASS),
         Algorithm("denoc", "mass matrix", "Saha 1999", "21-24", "n²", denoc.generalized_inertia, needs=_MASS),

@@ -20,6 +20,7 @@ from linkwise.classics import (
     denoc,
     divide_and_conquer,
     global_bases,
+    lilly_orin,
     noc,
     rodriguez,
     run,
@@ -408,6 +409,18 @@ def test_divide_and_conquer_is_log_deep() -> None:
         whole = divide_and_conquer.assembled(s.tree, s.q, s.v, s.x)
         assert depth(whole) == math.ceil(math.log2(n + 1))
         assert not whole.b
+
+
+def test_force_propagation_gives_the_operational_space_inertia() -> None:
+    """Lilly and Orin's Λ⁻¹(k) = J_k 𝓜⁻¹ J_k*, with J and 𝓜 written out."""
+    s = State(23, 7, branching=0.4, armature=0.3)
+    ops = s.model.operators(s.arrays[0])
+    J = (ops.phi.T @ ops.H.T).dense()
+    found = lilly_orin.force_propagation(s.tree, s.q)
+    for link in s.tree:
+        own = J[6 * link.index : 6 * link.index + 6]
+        expected = own @ np.linalg.solve(s.M, own.T)
+        np.testing.assert_allclose(found[link], expected, rtol=0, atol=1e-11 * np.abs(expected).max())
 
 
 def test_featherstone_as_printed_is_wrong() -> None:

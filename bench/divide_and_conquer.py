@@ -1,0 +1,141 @@
+"""Divide and conquer on threads beside the serial kernels: ``python -m bench.divide_and_conquer [n ...]``.
+
+One chain of hinges, one state, at rest. The text of ``linkwise.classics.divide_and_conquer`` is compiled for one body
+and for one joining of two pieces; all joinings of a round are one call on a batch, which the threads share. (Moving, it
+would need the links' velocities first, which are one more round of sums; they are left out here.)
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import linkwise as lw
+from bench.scale import mechanism
+from bench.timing import Call, best_ns
+from linkwise.classics.dense import as_rows, identity
+from linkwise.classics.divide_and_conquer import Handle, Joint, Piece, eliminated, merged
+from linkwise.mechanism.layout import lay_out
+
+Array = Any
+INNER, MIDDLE, OUTER = (("joint", k) for k in range(3))
+PIECE = 3 * 36 + 2 * 6
+
+
+def unpacked(numbers: Array, first: Handle, second: Handle) -> Piece:
+    """A piece of a chain from its 120 numbers."""
+    blocks = [[list(row) for row in block] for block in numbers[:108].reshape(3, 6, 6)]
+    turned = [list(row) for row in zip(*blocks[1], strict=True)]
+    Phi = {(first, first): blocks[0], (first, second): blocks[1], (second, second): blocks[2], (second, first): turned}
+    return Piece(Phi, {first: list(numbers[108:114]), second: list(numbers[114:])})
+
+
+def packed(piece: Piece) -> Array:
+    """The 120 numbers of a piece."""
+    pairs = ((INNER, INNER), (INNER, OUTER), (OUTER, OUTER))
+    parts = [x for pair in pairs for row in piece.Phi[pair] for x in row]
+    return np.array([*parts, *piece.b[INNER], *piece.b[OUTER]], object)
+
+
+def body(_: lw.Model, q: Any, R_0: Array, p: Array, Phi: Array) -> Array:
+    """A link that carries the next joint: Φ of the link, and that joint's placement R₀, p and angle about its z."""
+    c, s = lw.math.cos(q), lw.math.sin(q)
+    R = R_0 @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], object)
+    cross = np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]], object)
+    down = -np.block([[R, cross @ R], [np.zeros((3, 3), object), R]])
+    coupled = Phi @ down
+    return np.concatenate([Phi.reshape(-1), coupled.reshape(-1), (down.T @ coupled).reshape(-1), np.zeros(12, object)])
+
+
+def join(_: lw.Model, A: Array, B: Array, tau: Any) -> tuple[Array, Array]:
+    """Two pieces as one, and what coming down will need."""
+    whole = merged(unpacked(A, INNER, MIDDLE), unpacked(B, MIDDLE, OUTER))
+    answer = Joint([[float(i == 2)] for i in range(6)], [0.0] * 6, [tau], (0.0,)).eliminate(whole.Phi[MIDDLE, MIDDLE])
+    result = eliminated(whole, MIDDLE, answer)
+    (at_rest,) = answer.accelerate([0.0] * 6)
+    slopes = [answer.accelerate(unit)[0] - at_rest for unit in identity(6)]
+    blocks = (answer.weigh(identity(6)), whole.Phi[MIDDLE, INNER], whole.Phi[MIDDLE, OUTER])
+    kept = [x for block in blocks for row in block for x in row]
+    kept += [*whole.b[MIDDLE], *answer.force([0.0] * 6), *slopes, at_rest]
+    return packed(result), np.array(kept, object)
+
+
+def come_down(_: lw.Model, kept: Array, x_inner: Array, x_outer: Array) -> tuple[Array, Any]:
+    """The force in the middle and the acceleration of its joint, from the forces at the two ends."""
+    W, inner, outer = kept[:108].reshape(3, 6, 6)
+    b, driven, slopes, at_rest = kept[108:114], kept[114:120], kept[120:126], kept[126]
+    e = b + inner @ x_inner + outer @ x_outer
+    return driven - W @ e, at_rest + slopes @ e
+
+
+class Chain:
+    """The constants of a chain, and the three kernels."""
+
+    def __init__(self, model: lw.Model) -> None:
+        self.n = model.nv
+        tree = lay_out(model, regroup=False)
+        frames = [link.phi([0.0] * self.n).matrix() for link in tree]
+        self.R_0 = np.array([*(R.m for R, _ in frames), np.eye(3)], float)  # nothing hangs on the tip
+        self.p = np.array([*(list(p) for _, p in frames), np.zeros(3)], float)
+        Phi = [np.linalg.inv(np.array(as_rows(link.inertia.articulated()), float)) for link in tree]
+        self.Phi = np.concatenate([np.zeros((1, 6, 6)), Phi])  # the base does not give way
+        self.gravity = np.array(list(tree.gravity), float)
+        self.body = lw.compile(body, model, {"q": "scalar", "R_0": (3, 3), "p": 3, "Phi": (6, 6)})
+        self.join = lw.compile(join, model, {"A": PIECE, "B": PIECE, "tau": "scalar"})
+        self.come_down = lw.compile(come_down, model, {"kept": 127, "x_inner": 6, "x_outer": 6})
+
+    def forward_dynamics(self, q: Array, tau: Array, threads: int) -> Array:
+        """v̇ at rest."""
+        pieces = self.body(np.append(q, 0.0), self.R_0, self.p, self.Phi, threads=threads)
+        pieces[0, 114:] = self.base_seen(q[0])
+        rounds = []
+        joints = np.arange(self.n)  # between the pieces
+        while len(pieces) > 1:
+            pairs = len(pieces) // 2
+            A, B, at = pieces[: 2 * pairs : 2], pieces[1 : 2 * pairs : 2], joints[: 2 * pairs - 1 : 2]
+            made, kept = self.join(A, B, tau[at], threads=threads)
+            rounds.append((at, kept, len(pieces) % 2))
+            pieces = np.concatenate([made, pieces[2 * pairs :]])
+            joints = joints[1::2]
+        vdot = np.empty(self.n)
+        inner = outer = np.zeros((1, 6))
+        for at, kept, odd in reversed(rounds):
+            pairs = len(kept)
+            middle, vdot[at] = self.come_down(kept, inner[:pairs], outer[:pairs], threads=threads)
+            ends_in, ends_out = np.empty((2 * pairs + odd, 6)), np.empty((2 * pairs + odd, 6))
+            ends_in[: 2 * pairs : 2], ends_in[1 : 2 * pairs : 2] = inner[:pairs], middle
+            ends_out[: 2 * pairs : 2], ends_out[1 : 2 * pairs : 2] = middle, outer[:pairs]
+            ends_in[2 * pairs :], ends_out[2 * pairs :] = inner[pairs:], outer[pairs:]
+            inner, outer = ends_in, ends_out
+        return vdot
+
+    def base_seen(self, q: float) -> Array:
+        """Minus the base's acceleration -g, in the frame of the first link."""
+        c, s = np.cos(q), np.sin(q)
+        R = self.R_0[0] @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        return np.r_[0.0, 0.0, 0.0, R.T @ self.gravity]
+
+
+def main() -> None:
+    """A table."""
+    print("| links | serial kernel, µs | divide and conquer, 1 thread | 2 threads | difference, relative |")
+    print("|---|---|---|---|---|")
+    for n in [int(x) for x in sys.argv[1:]] or [1000, 10_000]:
+        model = mechanism(n, False)
+        rng = np.random.default_rng(0)
+        q, v, tau = rng.uniform(-1, 1, n), np.zeros(n), rng.normal(size=n)
+        chain = Chain(model)
+        expected = model.forward_dynamics(q, v, tau)
+        found = chain.forward_dynamics(q, tau, 1)
+        error = np.abs(found - expected).max() / np.abs(expected).max()
+        calls = [Call(partial(model.forward_dynamics, q, v, tau))]
+        calls += [Call(partial(chain.forward_dynamics, q, tau, threads)) for threads in (1, 2)]
+        serial, one, two = (ns / 1000 for ns in best_ns(calls, rounds=20, seconds_each=0.05))
+        print(f"| {n} | {serial:.0f} | {one:.0f} | {two:.0f} | {error:.0e} |")
+
+
+if __name__ == "__main__":
+    main()
