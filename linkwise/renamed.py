@@ -87,13 +87,17 @@ MODEL = {
 BUILDER = {"add_constraint": "add_coupling(name, function)"}
 """Methods of a builder."""
 
+SOUGHT = {"Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())"}
+"""Names of ``lw`` that never were, but that people ask for."""
+
 _OTHERS = {"lw.ensemble.grid, lw.ensemble.Study, …": "lw.studies.grid, lw.studies.Study, …"}
 """Names that no attribute can be asked for."""
 
 
 def missing(of: str, shown: str, name: str, renamed: dict[str, str]) -> AttributeError:
     """The error for a name that something does not have, with the new one where the name is an old one."""
-    hint = f"; instead: {shown}.{renamed[name]}" if name in renamed else ""
+    known = {**SOUGHT, **renamed} if shown == "lw" else renamed
+    hint = f"; instead: {shown}.{known[name]}" if name in known else ""
     return AttributeError(f"{of} has no attribute {name!r}{hint}", name=name)
 
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 import pytest
 
 import linkwise as lw
+from docs.building.examples import ONE_PAGE
 from docs.building.model_topics import grouped
 from docs.building.pages import DOCS, PAGES, blocks, missing, run
 from linkwise import targets
@@ -56,6 +57,17 @@ def test_every_page_is_reached():
             reached |= {(path.parent / name).relative_to(DOCS).as_posix() for name in names}
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in PAGES} - {"operation_counts_why"}
     assert pages == reached
+
+
+def test_what_people_look_for_leads_somewhere():
+    rows = [line for line in (DOCS / "finding.md").read_text(encoding="utf-8").splitlines() if "](" in line]
+    words = [word.strip() for row in rows for word in row.split("|")[1].split(",")]
+    assert {"gravity compensation", "LQR", "URDF", "contact", "damping"} <= set(words)
+    assert len(words) == len(set(words))
+    for row in rows:
+        for page, anchor in re.findall(r"\]\(([\w/]+\.md)(?:#example-([\w-]+))?\)", row):
+            assert (DOCS / page).exists()
+            assert not anchor or anchor.replace("-", "_") in ONE_PAGE
 
 
 def test_every_method_of_a_model_has_a_topic():
