@@ -24,7 +24,9 @@ def main(quick: bool = False) -> dict[str, float]:
     carried = [motion.contacts.pressing(f"box {k}")[-1] for k in range(COUNT)]  # from below and from above
     expected = [MASS * 9.81 * (2 * (COUNT - k) - 1) for k in range(COUNT)]
     creep = float(np.abs(motion.v[-1]).max())
-    print(f"normal forces {np.round(carried, 6)} N, expected {np.round(expected, 6)} N; speed at the end {creep:.0e} m/s")
+    print(
+        f"normal forces {np.round(carried, 6)} N, expected {np.round(expected, 6)} N; speed at the end {creep:.0e} m/s"
+    )
     return {"force": float(np.abs(np.subtract(carried, expected)).max()), "creep": creep}
 
 

@@ -11,7 +11,9 @@ def make() -> lw.Model:
     b = lw.ModelBuilder("dominoes")
     stone = lw.Geometry("box", SIZE, None, (1, 1, 1), lw.transform(), "")
     for k in range(COUNT):
-        inertia = np.diag([SIZE[1] ** 2 + SIZE[2] ** 2, SIZE[0] ** 2 + SIZE[2] ** 2, SIZE[0] ** 2 + SIZE[1] ** 2]) / 1200
+        inertia = (
+            np.diag([SIZE[1] ** 2 + SIZE[2] ** 2, SIZE[0] ** 2 + SIZE[2] ** 2, SIZE[0] ** 2 + SIZE[1] ** 2]) / 1200
+        )
         b.add_body(f"{k}", joint=lw.Free(), mass=0.01, inertia=inertia, collisions=[stone])
     return b.build().with_contacts(
         lw.Ground(), only=[f"{k}" for k in range(COUNT)], between=[(f"{k}", f"{k + 1}") for k in range(COUNT - 1)],

@@ -23,7 +23,7 @@ def roll(rolling: float, duration: float) -> tuple[lw.Trajectory, np.ndarray]:
     height = RADIUS * np.sin(TILT) + 0.5 * HEIGHT * np.cos(TILT)
     q0 = [np.cos(TILT / 2), np.sin(TILT / 2), 0, 0, 0, 0, height]
     motion = lw.simulate(make(rolling), q0, [*omega, 0, 0, 0], duration=duration, dt=0.0005, method="moreau")
-    w, x, y, z = motion.q[:, :4].T
+    _, x, y, _ = motion.q[:, :4].T
     return motion, np.arccos(np.clip(1 - 2 * (x * x + y * y), -1, 1))
 
 

@@ -34,7 +34,11 @@ def main(quick: bool = False) -> dict[str, float]:
     creep = float(np.abs(motion.contacts.points[-1] - motion.contacts.points[half])[:, :2].max())
     press = lw.Touch().read(motion)
     print(f"feet bear {press[-1].sum():.6f} N of {weight:.6f} N, and creep by {creep:.0e} m")
-    return {"creep": creep, "missing": float(abs(press[-1].sum() / weight - 1)), "deep": -float(motion.contacts.gap.min())}
+    return {
+        "creep": creep,
+        "missing": float(abs(press[-1].sum() / weight - 1)),
+        "deep": -float(motion.contacts.gap[half:].min()),
+    }
 
 
 def draw(axes) -> None:
