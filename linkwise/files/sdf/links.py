@@ -124,7 +124,7 @@ def _surface(element: Element, place: Place, tag: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if mu is not None or bounce is not None:
         across = number("friction/ode/mu2")
-        first = Material().friction if mu is None else mu
+        first = Material().coefficients[0] if mu is None else mu
         friction = first if across is None or across == mu else (first, across)
         threshold = number("bounce/threshold")
         found["material"] = Material(
