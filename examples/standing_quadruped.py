@@ -37,11 +37,7 @@ def main(quick: bool = False) -> dict[str, float]:
     return {
         "creep": creep,
         "missing": float(abs(press[-1].sum() / weight - 1)),
-<<<<<<< HEAD
-        "deep": -float(motion.contacts.gap.min()),
-=======
         "deep": -float(motion.contacts.gap[half:].min()),
->>>>>>> touch
     }
 
 

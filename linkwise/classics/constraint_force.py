@@ -109,8 +109,8 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Seque
         for k in beta:
             for answer, x in zip(answers, nu, strict=True):
                 beta[k] = minus(beta[k], [x * y for y in answer[k]])
-        for k, own in loop.forces.items():
-            on_body[k] = _sum(own, nu)
+        for k, pulls in loop.forces.items():
+            on_body[k] = _sum(pulls, nu)
 
     through = [_sum(columns, beta[k]) for k, columns in enumerate(T)]
     on_body = [a + b for a, b in zip(on_body, through, strict=True)]
@@ -121,9 +121,9 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Seque
     accelerations: list[Motion] = []
     for link in tree:
         before = base if link.parent < 0 else accelerations[link.parent]
-        a = free[link.index] + Motion.of(bodies[link].solve(list(on_body[link.index])))
-        qddot.append(coordinates(link.S(q), a - link.phi(q).T @ before - terms[link].c))
-        accelerations.append(a)
+        alpha = free[link.index] + Motion.of(bodies[link].solve(list(on_body[link.index])))
+        qddot.append(coordinates(link.S(q), alpha - link.phi(q).T @ before - terms[link].c))
+        accelerations.append(alpha)
     return tree.generalized(Field(qddot))
 
 
