@@ -3,6 +3,7 @@
 import numpy as np
 
 import linkwise as lw
+from linkwise.sim.sensors import Touch
 
 LEG, FOOT = 0.2, 0.02  # m
 
@@ -32,7 +33,7 @@ def main(quick: bool = False) -> dict[str, float]:
     motion = drop(model, 4.0 if quick else 60.0)
     half, weight = len(motion.t) // 2, model.mass * 9.81
     creep = float(np.abs(motion.contacts.points[-1] - motion.contacts.points[half])[:, :2].max())
-    press = lw.Touch().read(motion)
+    press = Touch().read(motion)
     print(f"feet bear {press[-1].sum():.6f} N of {weight:.6f} N, and creep by {creep:.0e} m")
     return {
         "creep": creep,
@@ -43,7 +44,7 @@ def main(quick: bool = False) -> dict[str, float]:
 
 def draw(axes) -> None:
     motion = drop(make(), 0.6)
-    axes.plot(motion.t, lw.Touch().read(motion))
+    axes.plot(motion.t, Touch().read(motion))
     axes.set(xlabel="t [s]", ylabel="normal forces on the feet [N]")
 
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from linkwise.sim.instruments import Instruments
     from linkwise.sim.motion import JointRules
     from linkwise.sim.paths.path import Path, path
-    from linkwise.sim.sensors import IMU, Encoder, FootForce, ForceTorque, Touch
+    from linkwise.sim.sensors import IMU, Encoder, ForceTorque
     from linkwise.sim.simulate import simulate
     from linkwise.sim.simulation import Simulation
     from linkwise.sim.tableaux import GeneralizedAlpha
@@ -90,8 +90,8 @@ __all__ = [  # noqa: RUF022  # in groups
     # simulation: what acts, what measures, what comes out
     "simulate", "Simulation", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element",
     "ComputedTorque", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing",
-    "Encoder", "ForceTorque", "IMU", "Touch", "FootForce", "Table", "Controller", "Sampled", "PID", "Disturbance",
-    "BodyForce", "Drives", "Instruments",
+    "Encoder", "ForceTorque", "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "Drives",
+    "Instruments",
     # ways between configurations
     "path", "Path",
     # many runs
@@ -154,7 +154,7 @@ _MODULES = {
     "linkwise.sim.instruments": ("Instruments",),
     "linkwise.sim.motion": ("JointRules",),
     "linkwise.sim.paths.path": ("Path", "path"),
-    "linkwise.sim.sensors": ("IMU", "Encoder", "FootForce", "ForceTorque", "Touch"),
+    "linkwise.sim.sensors": ("IMU", "Encoder", "ForceTorque"),
     "linkwise.sim.simulate": ("simulate",),
     "linkwise.sim.simulation": ("Simulation",),
     "linkwise.sim.tableaux": ("GeneralizedAlpha",),

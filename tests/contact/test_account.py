@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.sim.sensors import FootForce, Touch
 from tests.contact.scenes import G, ball, block, placed, shape
 
 
@@ -78,17 +79,17 @@ def test_forces_add_up_to_what_the_motion_needs(runs: list[lw.Trajectory]) -> No
 def test_sensors_at_rest() -> None:
     model = ball(mass=2.0).with_contacts(lw.Ground())
     run = lw.simulate(model, [np.cos(0.3), np.sin(0.3), 0, 0, 0, 0, 0.2], duration=1.0, dt=0.002, method="moreau")
-    press = lw.Touch(["thing"]).read(run)
+    press = Touch(["thing"]).read(run)
     assert press.shape == (len(run.t), 1)
     assert press[1, 0] == 0.0
     assert np.isclose(press[-1, 0], 2.0 * G)
-    feel = lw.FootForce("thing").read(run)[-1]
+    feel = FootForce("thing").read(run)[-1]
     R = model.pose(run.q[-1], "thing")[:3, :3]
     np.testing.assert_allclose(R @ feel[3:], [0, 0, 2.0 * G], atol=1e-9)
     np.testing.assert_allclose(feel[:3], 0.0, atol=1e-9)
     np.testing.assert_allclose(lw.IMU("thing").read(run)[-1, 3:], R.T @ [0, 0, G], atol=1e-8)
     np.testing.assert_allclose(lw.ForceTorque(model.joints[0].name).read(run)[-1], 0.0, atol=1e-8)  # nothing holds it
-    noise = lw.Touch(noise=0.5).read(run, rng=1) - press
+    noise = Touch(noise=0.5).read(run, rng=1) - press
     assert 0.4 < noise.std() < 0.6
 
 
