@@ -2,9 +2,9 @@
 
 Of redundant contacts (the corners of flat feet) Newton's method on the laws themselves, λ = proj(λ - w/ℓ), has a small
 basin. Here corners of proj are rounded off over a ``width`` σ, N s: a half line becomes a branch of a hyperbola,
-λ w/ℓ = σ², and the bound of a disk likewise. Such equations are smooth, far from the solution their Newton steps are short, and
-with σ → 0 their solutions lead to that of the laws: the way of interior-point methods (Chen and Harker 1993; Acary,
-Armand, Nguyen and Shpakovych 2023), which may begin anywhere.
+λ w/ℓ = σ², and the bound of a disk likewise. Such equations are smooth, far from the solution their Newton steps are
+short, and with σ → 0 their solutions lead to that of the laws: the way of interior-point methods (Chen and Harker 1993;
+Acary, Armand, Nguyen and Shpakovych 2023), which may begin anywhere.
 """
 
 from __future__ import annotations
