@@ -190,11 +190,7 @@ class Response:
     def solved(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
     ) -> tuple[list[Scalar], list[Scalar]]:
-<<<<<<< HEAD
         """Impulses that obey all laws, and V with them: sweeps and Newton steps; where that is not enough, more.
-=======
-        """Impulses that obey all laws, and V with them: sweeps and Newton steps, and more where that is not enough.
->>>>>>> solver
 
         The first round finds nearly all; for what it misses, laws are smoothed (:mod:`linkwise.contact.smoothed`).
         """

@@ -1,17 +1,10 @@
 """Newton steps on smoothed laws, for impulses that sweeps do not find.
 
 Of redundant contacts (the corners of flat feet) Newton's method on the laws themselves, λ = proj(λ - w/ℓ), has a small
-<<<<<<< HEAD
 basin. Here corners of proj are rounded over a ``width`` σ (N s): a half line becomes a branch of a hyperbola, λ w/ℓ =
 σ², and the bound of a disk likewise. Such equations are smooth, far from the solution their Newton steps are short, and
 with σ → 0 their solutions lead to that of the laws: the way of interior-point methods (Chen and Harker 1993; Acary,
 Armand, Nguyen and Shpakovych 2023), which may begin anywhere.
-=======
-basin. Here corners of proj are rounded off over a ``width`` σ, N s: a half line becomes a branch of a hyperbola,
-λ w/ℓ = σ², and the bound of a disk likewise. Such equations are smooth, far from the solution their Newton steps are
-short, and with σ → 0 their solutions lead to that of the laws: the way of interior-point methods (Chen and Harker 1993;
-Acary, Armand, Nguyen and Shpakovych 2023), which may begin anywhere.
->>>>>>> solver
 """
 
 from __future__ import annotations
@@ -167,14 +160,9 @@ class SmoothedLaws:
     def newton_step(self, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ.
 
-                As in :meth:`~linkwise.contact.cones.Response.newton_step`, A δ + D C δV/ℓ = -F is solved along the pulls, δV =
-        <<<<<<< HEAD
+        As in :meth:`~linkwise.contact.cones.Response.newton_step`, A δ + D C δV/ℓ = -F is solved along the pulls, δV =
                 ΛC*δ; the bound of a disk moves with o_n of its normal, by (1 + proximal) δ_n + F_n. The change of V that
-                is returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
-        =======
-                ΛC*δ; the bound of a disk moves with o_n of its normal, that is by (1 + proximal) δ_n + F_n. The change of V
-                that is returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
-        >>>>>>> solver
+        is returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
         """
         from linkwise.contact.cones import _dot_sparse, eliminated
 
