@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     )
     from linkwise.joints.check import check_joint
     from linkwise.kinematics.goals import Aim, Balance, Reach
-    from linkwise.kinematics.problem_solver import Reached
     from linkwise.mechanism import actuation as equipment
     from linkwise.mechanism import closures, shapes
     from linkwise.mechanism.contacts import ContactRules, Ground
@@ -82,7 +81,7 @@ __all__ = [  # noqa: RUF022  # in groups
     # contact
     "Ground", "Material", "ContactRules", "impacts",
     # goals of inverse kinematics
-    "Reach", "Aim", "Balance", "Reached",
+    "Reach", "Aim", "Balance",
     # deformable bodies
     "FlexibleBody",
     # compiled functions
@@ -134,7 +133,6 @@ _MODULES = {
     ),
     "linkwise.joints.check": ("check_joint",),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
-    "linkwise.kinematics.problem_solver": ("Reached",),
     "linkwise.mechanism.contacts": ("ContactRules", "Ground"),
     "linkwise.mechanism.materials": ("Material",),
     "linkwise.mechanism.description": ("Geometry", "JointLimits", "Mimic"),

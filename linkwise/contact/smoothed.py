@@ -161,8 +161,8 @@ class SmoothedLaws:
         """The changes of V and of λ.
 
         As in :meth:`~linkwise.contact.cones.Response.newton_step`, A δ + D C δV/ℓ = -F is solved along the pulls, δV =
-                ΛC*δ; the bound of a disk moves with o_n of its normal, by (1 + proximal) δ_n + F_n. The change of V that
-        is returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
+        ΛC*δ; the bound of a disk moves with o_n of its normal, by (1 + proximal) δ_n + F_n. The change of V that is
+        returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
         """
         from linkwise.contact.cones import _dot_sparse, eliminated
 
