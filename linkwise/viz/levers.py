@@ -12,7 +12,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.mechanism.actuation import Actuator
 from linkwise.model.model import Model
-from linkwise.model.transmissions import length
+from linkwise.model.transmissions import MovingFrames, length
 from linkwise.sim.drives import Drives
 from linkwise.sim.elements import Element, Function, Scalar, Vector
 
@@ -65,7 +65,8 @@ def levers_of(model: Model, q: Array, place: int) -> tuple[tuple[Lever, ...], El
 
 def _of_actuator(model: Model, actuator: Actuator, q: Array) -> Lever:
     """Lever of an actuator; a servo begins by holding what it moves where it is."""
-    at = float(length(model, actuator.transmission, q)) if actuator.gain[1] or actuator.bias[1] else 0.0
+    moving = actuator.muscle is None and (actuator.gain[1] or actuator.bias[1])
+    at = float(length(MovingFrames(model, q), actuator.transmission)) if moving else 0.0
     gain, bias = (float(numbers[0] + numbers[1] * at) for numbers in (actuator.gain, actuator.bias))
     still = -bias / gain if gain else 0.0
     low, high = actuator.control_range
