@@ -101,8 +101,12 @@ class Drives(Element):
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """Names of the actuators that have an activation, which is their state."""
-        return tuple(actuator.name for actuator in self.actuators if actuator.activation is not None)
+        """Of each actuator its name for the state of its activation, and "fibre" beside it for that of its muscle."""
+        found: list[str] = []
+        for actuator in self.actuators:
+            found += [actuator.name] if actuator.activation is not None else []
+            found += [f"{actuator.name} fibre"] * (0 if actuator.muscle is None else actuator.muscle.states)
+        return tuple(found)
 
     def controls(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """U, within the ranges of the actuators; one number for each."""

@@ -65,11 +65,8 @@ def levers_of(model: Model, q: Array, place: int) -> tuple[tuple[Lever, ...], El
 
 def _of_actuator(model: Model, actuator: Actuator, q: Array) -> Lever:
     """Lever of an actuator; a servo begins by holding what it moves where it is."""
-    at = (
-        float(length(MovingFrames(model, q, None), actuator.transmission))
-        if actuator.gain[1] or actuator.bias[1]
-        else 0.0
-    )
+    moving = actuator.muscle is None and (actuator.gain[1] or actuator.bias[1])
+    at = float(length(MovingFrames(model, q), actuator.transmission)) if moving else 0.0
     gain, bias = (float(numbers[0] + numbers[1] * at) for numbers in (actuator.gain, actuator.bias))
     still = -bias / gain if gain else 0.0
     low, high = actuator.control_range

@@ -216,3 +216,18 @@ def test_a_recording_is_a_motion():
     np.testing.assert_allclose(motion.q, whole.q, atol=1e-12)
     np.testing.assert_allclose(motion.energy[1:], whole.energy[1:], atol=1e-9)
     assert len(motion.poses) == 6  # it knows its model
+
+
+def test_states_of_muscles_have_names():
+    b = lw.ModelBuilder("limb")
+    b.add_body("limb", joint=lw.Revolute(axis=(0, 1, 0)), mass=1.0, com=(0, 0, -0.5), joint_name="elbow")
+    b.add_actuator(
+        lw.equipment.Actuator(
+            "biceps",
+            lw.equipment.JointTransmission({"elbow": 1.0}),
+            activation=lw.equipment.Activation("muscle", 0.01),
+            muscle=lw.equipment.HillMuscle(100.0, 0.1, 0.1, tendon_stiffness=35.0),
+        )
+    )
+    drives = lw.Drives(b.build(), u=0.0)
+    assert drives.state_names == ("biceps", "biceps fibre") and len(drives.state_names) == drives.nx
