@@ -359,7 +359,8 @@ def test_what_has_no_counterpart_is_said_once_and_listed(tmp_path: Path) -> None
     <geom size="1"/><site name="s"/></body><body name="m" mocap="true"/></worldbody>
     <actuator><muscle name="biceps" joint="j" lengthrange="0 1"/><adhesion name="gecko" body="b" ctrlrange="0 1"/>
     </actuator>
-    <sensor><rangefinder name="ray" site="s"/><touch name="skin" site="s"/></sensor><contact><pair geom1="g" geom2="h"/></contact></mujoco>"""
+    <sensor><rangefinder name="ray" site="s"/><touch name="skin" site="s"/></sensor>
+    <contact><pair geom1="g" geom2="h"/></contact></mujoco>"""
     with pytest.warns(lw.errors.ModelWarning) as caught:
         model = lw.loads(text)
     (warning,) = caught
