@@ -1,7 +1,8 @@
 """Run the tests of papers.md and write the errors they saw to papers_measured.json: `python docs/measure_papers.py`.
 
-Takes some minutes; words after it choose some of the tests, and the others' errors stay. Every comparison of a number with a bound that a test makes is recorded as it passes, in the unit of
-the bound: `error < 1e-10 * scale` is recorded as error / scale. Each test keeps the one that comes nearest its bound.
+Takes some minutes; words after it choose some of the tests, and the others' errors stay. Every comparison of a number
+with a bound that a test makes is recorded as it passes, in the unit of the bound: `error < 1e-10 * scale` is recorded
+as error / scale. Each test keeps the one that comes nearest its bound.
 """
 
 from __future__ import annotations
