@@ -1,7 +1,8 @@
 """Run the tests of papers.md and write the errors they saw to papers_measured.json: `python docs/measure_papers.py`.
 
-Takes some minutes. Every comparison of a number with a bound that a test makes is recorded as it passes, in the unit of
-the bound: `error < 1e-10 * scale` is recorded as error / scale. Each test keeps the one that comes nearest its bound.
+Takes some minutes; words after it choose some of the tests, and the others' errors stay. Every comparison of a number
+with a bound that a test makes is recorded as it passes, in the unit of the bound: `error < 1e-10 * scale` is recorded
+as error / scale. Each test keeps the one that comes nearest its bound.
 """
 
 from __future__ import annotations
@@ -83,6 +84,9 @@ class Recorder:
             if units and bound > 0:
                 self.keep(abs(error) / bound * min(units), min(units))
 
+    def pytest_configure(self) -> None:
+        pytest.register_assert_rewrite("tests.operators.checks", "tests.identities.relations")
+
     def pytest_sessionstart(self) -> None:
         def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 0, **more: Any) -> None:
             self.close(actual, desired, rtol=rtol, atol=atol, **more)
@@ -98,20 +102,20 @@ class Recorder:
 
 
 def main() -> None:
-    """All rows once."""
-    tests = sorted({row.test for paper in PAPERS_IN_ORDER for row in paper.rows if row.test})
+    """All rows once, or those that are named on the command line."""
+    listed = {row.test for paper in PAPERS_IN_ORDER for row in paper.rows if row.test}
+    tests = sorted(test for test in listed if not sys.argv[1:] or any(word in test for word in sys.argv[1:]))
     recorder = Recorder()
     with tempfile.TemporaryDirectory() as folder:
         sys.pycache_prefix = folder  # modules whose assertions were rewritten without the hook must not be found
-        pytest.register_assert_rewrite("tests.operators.checks", "tests.identities.models")
         options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-o", "enable_assertion_pass_hook=true"]
         code = pytest.main([*options, *tests], plugins=[recorder])
     missing = set(tests) - recorder.ran
     if code or missing:
         sys.exit(f"tests failed or did not run: {sorted(missing)}")
-    table = {
-        test: [float(f"{x:.1e}") for x in recorder.seen[test]] if test in recorder.seen else None for test in tests
-    }
+    known: dict[str, float | None] = json.loads(PAGE.read_text(encoding="utf-8")) if PAGE.is_file() else {}
+    found = {test: float(f"{recorder.seen[test][0]:.0e}") if test in recorder.seen else None for test in tests}
+    table = {test: found.get(test, known.get(test)) for test in sorted(listed)}
     PAGE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
 
 

@@ -84,17 +84,16 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Seque
     beta = joint_forces(right)
     on_body = [Force.zero() for _ in tree]
     for loop in _together(loops(tree, q, v, terms, constraints)):
-        felt = {k: [Motion.of(bodies.values[k].solve(list(f))) for f in own] for k, own in loop.forces.items()}
-        still = [Motion.zero() for _ in loop.u]
-        columns = []  # what a unit of each loop force asks of the joints
+        pushed = {k: [Motion.of(bodies.values[k].solve(list(f))) for f in own] for k, own in loop.forces.items()}
+        asked = []  # of the joints, by a unit of each loop force
         for i in range(len(loop.u)):
-            a = {k: moved[i] for k, moved in felt.items()}
-            columns.append([[_across(link, q, a).dot(t) for t in T[link.index]] for link in tree])
-        answers = [joint_forces(column) for column in columns]
+            moved = {k: motions[i] for k, motions in pushed.items()}
+            asked.append([[_across(link, q, moved).dot(t) for t in T[link.index]] for link in tree])
+        answers = [joint_forces(column) for column in asked]
         Lambda = [
             [
-                sum((felt.get(k, still)[j].dot(own[i]) for k, own in loop.forces.items()), 0.0)
-                - sum((dot(columns[i][k], answers[j][k]) for k in beta), 0.0)
+                sum((pushed[k][j].dot(own[i]) for k, own in loop.forces.items()), 0.0)
+                - sum((dot(asked[i][k], answers[j][k]) for k in beta), 0.0)
                 for j in range(len(loop.u))
             ]
             for i in range(len(loop.u))
@@ -102,7 +101,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Seque
         left = [
             loop.u[i]
             - sum((free[k].dot(own[i]) for k, own in loop.forces.items()), 0.0)
-            - sum((dot(columns[i][k], beta[k]) for k in beta), 0.0)
+            - sum((dot(asked[i][k], beta[k]) for k in beta), 0.0)
             for i in range(len(loop.u))
         ]
         nu = Multipliers(Lambda).solve(left)

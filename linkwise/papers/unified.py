@@ -63,7 +63,7 @@ def identity_table(page: ReportPage, paper: str, models: list[Model], caption: s
 
 def _order(source: str) -> tuple[int, float, str]:
     word, number = source.split(",")[0].split(" ")
-    digits = number.removeprefix("A.")
+    digits = number.removeprefix("A.").split("-")[0]
     return (word != "eq.", float(digits) + 100.0 * number.startswith("A."), source)
 
 
