@@ -99,13 +99,13 @@ def shoot_live(tab: Tab) -> None:
     with lw.view(model, q, port=0, open=False) as page:
         tab.open(page.url, page.figure.name_of(3))
         tab.choose("Live")
-        tab.page.wait_for_timeout(2500)  # plots have their width a while after the tab is opened
+        tab.page.wait_for_timeout(6000)  # plots have their width a while after the tab is opened
         for name in ("q right_knee", "q left_knee", "u right_knee", "energy"):
             page.worker.call(lambda name=name: page.live.toggle_signal(name))
         page.worker.call(lambda: (page.run.u.__setitem__(6, 0.3), page.live.levers[6].__setattr__("value", 0.3)))
         for _ in range(20):
             page.worker.call(lambda: page.live._advance(0.02))
-        tab.page.wait_for_timeout(3000)
+        tab.page.wait_for_timeout(12000)
         save(tab.page.screenshot(), "live", (720, 512))
 
 
