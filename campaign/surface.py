@@ -31,6 +31,9 @@ LEFT_OUT = {
     "sensitivity": "its forces have an axis of time: tested with the linearised dynamics",
     "with_configuration": "returns a model: tested with the equipment of models",
     "mirrored_state": "signs of coordinates, in NumPy: tested with the editing of models",
+    "contact_step": "of models whose bodies touch: tested with contact",
+    "distances": "of models whose bodies touch: tested with contact",
+    "collides": "of models whose bodies touch: tested with contact",
     "operators": "returns expressions, not arrays: tested with the operators",
 }
 """Methods of a state that the random calls leave out, and why."""

@@ -47,9 +47,6 @@ Flat = Sequence[Scalar]
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
-FIRST_SWEEPS = 1
-"""Passes over all contacts before each further evaluation of the bias force."""
-
 
 class ContactStep(NamedTuple):
     """The end of a step.
@@ -145,7 +142,7 @@ def accounted_step(
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
-    V0, nu, mean, impulses = middle.free_motion(tau, impulses, f_ext, rules.passes, response)
+    V0, nu, mean = middle.free_motion(tau, impulses, f_ext, rules.passes)
     end = middle.solved(response, response.pushed(V0, impulses), impulses, nu, mean, rules)
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
@@ -207,13 +204,9 @@ class MiddleOfStep:
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
-        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int, response: Response
-    ) -> tuple[list[Scalar], Field[Any], list[Scalar], Flat]:
-        """Velocities along the pulls without impulses, the innovations ν that they come from, v̄, and the last impulses.
-
-        For the mean velocity v̄ impulses of this step are needed, roughly: those of the step before, swept. As they
-        were they would not do, since an impact's are of one step only.
-        """
+        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
+    ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
+        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄."""
         mean = self.v
         for left in reversed(range(passes)):
             b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
@@ -222,11 +215,10 @@ class MiddleOfStep:
             felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
             V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
             if left:
-                _, impulses = response.swept(response.pushed(V0, impulses), impulses, FIRST_SWEEPS)
                 pushed = self.pushed(nu, impulses)
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
-        return V0, nu, mean, impulses
+        return V0, nu, mean
 
     def solved(
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules

@@ -176,6 +176,11 @@ class Joint(ABC):
         """
         return M, RigidInertia.zero()
 
+    @property
+    def turns(self) -> bool:
+        """Whether it is a turn about one axis, and nothing else: its coordinate is an angle."""
+        return [(part.kind, part.ratio) for part in self.series() or ()] == [("turn", None)]
+
     def carried(self, v: Sequence[Scalar], turn: Sequence[Scalar]) -> Sequence[Scalar]:
         """The same velocity v (nv) after a motion ``turn`` (nv), written in the axes that are reached with it.
 

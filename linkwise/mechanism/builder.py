@@ -148,7 +148,7 @@ class Builder:
             collisions = [*shape.named(name).collisions, *collisions]
         follows = checked_mimic(mimic, joint, joint_name)
         each = checked_limits(limits, joint, joint_name)
-        if isinstance(joint, Revolute):
+        if joint.turns:
             ends = (end for limit in each for end in (limit.lower, limit.upper))
             warn_of_degrees(f"the range of joint {joint_name!r}", ends, callers=2)
         springs, relaxed = checked_springs(stiffness, rest, joint, joint_name)

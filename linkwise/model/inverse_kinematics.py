@@ -56,7 +56,7 @@ class InverseKinematics(Methods):
             threads: how many to split a batch over.
 
         Returns:
-            q, converged, position_error, angle_error, iterations, start; see :class:`linkwise.Reached`. Where nothing
+            q, converged, position_error, angle_error, iterations, start; see :class:`Reached`. Where nothing
             converged, q is the best that was found.
 
         Closures of the model are kept closed, at time 0 if they depend on it. Run-time parameters are at their nominal

@@ -10,7 +10,6 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.joints import Revolute
 from linkwise.mechanism.checks import warn_of_degrees
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def warn_of_start(model: Model, q: Array) -> None:
     """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
     for joint in model._independent:
         own = q[..., joint.q_slice]
-        if isinstance(joint.type, Revolute):
+        if joint.type.turns:
             warn_of_degrees(f"q0 of joint {joint.name!r}", own.reshape(-1)[:_LOOKED_AT].tolist(), callers=3)
         elif joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
             off = np.abs(np.linalg.norm(own[..., :4], axis=-1) - 1.0)

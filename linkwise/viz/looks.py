@@ -14,7 +14,6 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.resources import mesh_file
-from linkwise.joints import Prismatic
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry
@@ -193,7 +192,7 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
 def _rails(model: Model, body: Body, size: float) -> list[Solid]:
     """A thin rod along which a body slides, in the frame of the body that it slides on; as long as its way."""
     joint = model.joints[body.index]
-    if not isinstance(joint.type, Prismatic):
+    if [part.kind for part in joint.type.series() or ()] != ["slide"]:
         return []
     low, high = (float(bounds[joint.q_slice][0]) for bounds in (model.limits.lower, model.limits.upper))
     X = np.array(body.placement)

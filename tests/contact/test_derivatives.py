@@ -123,7 +123,7 @@ def test_a_quadruped_that_stands_with_feet_that_lift_and_slide() -> None:
     tau[1:, 6:] = rng.normal(size=(3, 8)) * 4.0
     v = rng.normal(size=(4, model.nv)) * 0.3
     v[0] *= 0.1
-    v[0, 5], v[2, 3] = -0.3, 1.5
+    v[0, 5], v[1, 5], v[2, 3] = -0.3, 0.6, 1.5
     f = check(model, q, v, tau)
     after = f(q, v, tau, np.zeros(12), 0.002)
     normal, friction = after.impulses[:, ::3], np.hypot(after.impulses[:, 1::3], after.impulses[:, 2::3])

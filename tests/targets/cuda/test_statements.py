@@ -244,20 +244,26 @@ def test_arrays_of_the_caller(fakes: Fakes, is_open: bool) -> None:  # noqa: F81
 
 def test_called_as_a_function(fakes: Fakes) -> None:  # noqa: F811
     """Rows, columns, and one row for all states; an output in place of an input."""
+    from linkwise.targets.cuda import exchange
     from linkwise.targets.cuda.target import TARGET
 
     code = iterated()
+
+    def called(*arrays: Any) -> Any:
+        kernel = TARGET.device(arrays).kernel(code, exchange.dtype_of(arrays))
+        return exchange.call(kernel, "iterated", arrays, None, None)
+
     rng = np.random.default_rng(0)
     x, s = rng.uniform(0.2, 1.0, (COUNT, 6)), rng.uniform(0.2, 1.0, (COUNT, 1))
     expected = {"x": x, "s": s.copy(), "n": np.empty((COUNT, 1)), "seen": np.empty((COUNT, 2))}
     Interpreter(code).run(expected, {}, {}, COUNT)
     for order in ("C", "F"):
-        got = TARGET.call(code, {}, "iterated", [fakes.array(x, order=order), fakes.array(s, order=order)])
+        got = called(fakes.array(x, order=order), fakes.array(s, order=order))
         for array, name in zip(got, ("s", "n", "seen"), strict=True):
             np.testing.assert_allclose(np.asarray(array), expected[name], rtol=1e-13)
     expected = {"x": np.tile(x[0], (COUNT, 1)), "s": s.copy(), "n": np.empty((COUNT, 1)), "seen": np.empty((COUNT, 2))}
     Interpreter(code).run(expected, {}, {}, COUNT)
-    (first, *_) = TARGET.call(code, {}, "iterated", [x[0], fakes.array(s)])
+    (first, *_) = called(x[0], fakes.array(s))
     np.testing.assert_allclose(np.asarray(first), expected["s"], rtol=1e-13)
 
 
