@@ -26,5 +26,5 @@ def in_c(t, q, v, p):
 q, v = np.random.default_rng(0).uniform(-1, 1, (2, 7))
 error = np.abs(in_c(0, q, v, None) - function(q, v, goal)).max()
 print(f"{len(source.read_text().splitlines())} lines of C, whose torques differ from Python's by {error:.0e} N m")
-motion = lw.simulate(arm, 0.8 * q, duration=3.0, control=lw.Sampled(arm, in_c, rate=500.0, python=True))
+motion = lw.simulate(arm, 0.3 * q, duration=3.0, control=lw.Sampled(arm, in_c, rate=500.0, python=True))
 motion.save_video("c_code.gif", size=(320, 240), fps=12)
