@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.contact.smoothed import followed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, sqrt, where
@@ -211,7 +212,7 @@ class Response:
         best = [*V, *impulses]
         if not count:
             return list(V), list(impulses)
-        n, least = len(V), _square(self.missing(V, impulses))
+        n, least = len(V), squared(self.missing(V, impulses))
         now = best
         for _ in range(count):
             change, _ = self.newton_step(now[:n], now[n:])
@@ -225,9 +226,9 @@ class Response:
     def _nearest(self, trials: Sequence[list[Scalar]], n: int) -> tuple[list[Scalar], Scalar]:
         """Of several [V, λ] the one that misses the laws least, and by how much, squared."""
         found = trials[0]
-        least = _square(self.missing(found[:n], found[n:]))
+        least = squared(self.missing(found[:n], found[n:]))
         for trial in trials[1:]:
-            there = _square(self.missing(trial[:n], trial[n:]))
+            there = squared(self.missing(trial[:n], trial[n:]))
             nearer = there < least
             found = [where(nearer, a, b) for a, b in zip(trial, found, strict=True)]
             least = where(nearer, there, least)
@@ -245,7 +246,7 @@ class Response:
         """
         slopes = self._cone_slopes(V, impulses, proximal)
         change, y = self._answered(slopes, self.missing(V, impulses))
-        return change, [_dot_sparse(line, y) for line in self.Lambda]
+        return change, [sparse_product(line, y) for line in self.Lambda]
 
     def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """The δ of a Newton step for what is missing, and y = C*δ, what it is along the pulls."""
@@ -273,9 +274,9 @@ class Response:
                     right[i] = right[i] - c * x
                     for m, f in line.items():
                         G[i][m] = G[i][m] + c * f
-        matrix = [[_dot_sparse(G[i], column) + left[i][j] for j, column in enumerate(self.Lambda)] for i in range(n)]
+        matrix = [[sparse_product(G[i], column) + left[i][j] for j, column in enumerate(self.Lambda)] for i in range(n)]
         y = eliminated(matrix, right)
-        V_change = [_dot_sparse(line, y) for line in self.Lambda]
+        V_change = [sparse_product(line, y) for line in self.Lambda]
         change: list[Scalar] = []
         for k, cone in enumerate(self.cones):
             if all(row.is_pull for row in cone.rows):
@@ -320,7 +321,7 @@ class Response:
         if not own_pulls:  # without what is on the diagonal: once more
             left = [a - PROXIMAL * x for a, x in zip(missing, change, strict=True)]
             change, y = fixed._answered(slopes, left)
-        V_all = [a + _dot_sparse(line, y) for a, line in zip(V_changes, fixed.Lambda, strict=True)]
+        V_all = [a + sparse_product(line, y) for a, line in zip(V_changes, fixed.Lambda, strict=True)]
         return change, V_all, y
 
     def _cone_slopes(
@@ -386,7 +387,7 @@ class ConeSlope:
                 ratio, across = where(held, 1.0, 0.0), where(held, 1.0 / (proximal + give), 1.0 / (1.0 + proximal))
             return cls(ratio, ratio, None, (1.0 - ratio,), none, across, across, step, proximal, give)
         reach = cone.radius * normal
-        length = sqrt(maximum(_square(at), _TINY))
+        length = sqrt(maximum(squared(at), _TINY))
         if smoothing:
             slip = _blend(length - reach, smoothing)
             stay = 1.0 - slip
@@ -458,40 +459,3 @@ def changed(x: Scalar) -> Scalar:
 def _blend(excess: Scalar, width: float) -> Scalar:
     """From 0 below a bound to 1 above it, over a width."""
     return 0.5 * (1.0 + excess / sqrt(excess * excess + width * width))
-
-
-def _dot_sparse(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        if not is_zero(x) and not is_zero(y):
-            total = total + x * y
-    return total
-
-
-def eliminated(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
-    """The solution of a system whose pivots stand on the diagonal."""
-    rows = [[*row, x] for row, x in zip(matrix, right, strict=True)]
-    n = len(rows)
-    inverses: list[Scalar] = []
-    for k in range(n):
-        inverses.append(1.0 / rows[k][k])
-        for i in range(k + 1, n):
-            if is_zero(rows[i][k]):
-                continue
-            factor = rows[i][k] * inverses[k]
-            for j in range(k + 1, n + 1):
-                rows[i][j] = rows[i][j] - factor * rows[k][j]
-    found: list[Scalar] = [0.0] * n
-    for k in reversed(range(n)):
-        rest = rows[k][n]
-        for i in range(k + 1, n):
-            rest = rest - rows[k][i] * found[i]
-        found[k] = rest * inverses[k]
-    return found
-
-
-def _square(values: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x in values:
-        total = total + x * x
-    return total

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance:
     """V and impulses, once the laws hold or after some steps; as given, where that did not bring the laws nearer."""
     n, first = len(V), [*V, *impulses]
     points = sum(cone.kind == "half_line" for cone in response.cones) or 1
-    size = sqrt(maximum(_square(impulses), _TINY))
-    missed = _square(response.missing(V, impulses))
+    size = sqrt(maximum(squared(impulses), _TINY))
+    missed = squared(response.missing(V, impulses))
     scale = size / points**0.5
     # Half of the digits that are missing: a start near the solution keeps what it has.
     width = scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
@@ -47,7 +48,7 @@ def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance:
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
 
     def goes_on(state: Flat) -> Scalar:
-        return is_missed(_square(response.missing(state[:n], state[n:-2])), state[n:-2], tolerance) & (
+        return is_missed(squared(response.missing(state[:n], state[n:-2])), state[n:-2], tolerance) & (
             state[-1] < float(steps)
         )
 
@@ -58,7 +59,7 @@ def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance:
 
         def trial(length: Scalar) -> list[Scalar]:
             there = [a + length * b for a, b in zip(now, change, strict=True)]
-            return [*there, _square(SmoothedLaws(response, there[:n], there[n:], width).missing)]
+            return [*there, squared(SmoothedLaws(response, there[:n], there[n:], width).missing)]
 
         def shorter(found: list[Scalar]) -> list[Scalar]:
             length = SHORTER * found[-1]
@@ -72,7 +73,7 @@ def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance:
         return [*found, maximum(width * rate, 1e-10 * scale), passed + 1.0]
 
     after = repeated_while(goes_on, step, [*first, width, 0.0])[:-2]
-    nearer = _square(response.missing(after[:n], after[n:])) < missed
+    nearer = squared(response.missing(after[:n], after[n:])) < missed
     return [where(nearer, a, b) for a, b in zip(after, first, strict=True)]
 
 
@@ -82,7 +83,7 @@ def is_missed(square: Scalar, impulses: Flat, tolerance: float) -> Scalar:
     It is where it counts beside a number that is 2⁵³ times as large as the square of what is allowed; in float32 sums
     have fewer digits, and the same comparison asks for no more than there are.
     """
-    large = maximum((tolerance * tolerance * 2.0**53) * _square(impulses), _TINY)
+    large = maximum((tolerance * tolerance * 2.0**53) * squared(impulses), _TINY)
     missed: Scalar = large + square > large
     return missed
 
@@ -111,7 +112,7 @@ class SmoothedSlope:
             above, below, root = _rounded(x[0] - cone.least, square)
             return cls((cone.least + above,), above / root, above / root, below / root, below / root)
         reach = cone.radius * normal if cone.follows is not None else cone.radius
-        length = sqrt(maximum(_square(x), _TINY))
+        length = sqrt(maximum(squared(x), _TINY))
         above, _, root = _rounded(length - reach, square)
         slip, inverse = above / root, 1.0 / (reach + above)
         ratio, across, bent = reach * inverse, above * inverse, length * inverse
@@ -164,8 +165,6 @@ class SmoothedLaws:
         ΛC*δ; the bound of a disk moves with o_n of its normal, by (1 + proximal) δ_n + F_n. The change of V that is
         returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
         """
-        from linkwise.contact.cones import _dot_sparse, eliminated
-
         response, n = self.response, self.response.size
         G: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
         right: list[Scalar] = [0.0] * n
@@ -181,11 +180,11 @@ class SmoothedLaws:
                     for m, f in own.items():
                         G[i][m] = G[i][m] + c * f
         matrix = [
-            [_dot_sparse(G[i], column) + (1.0 if i == j else 0.0) for j, column in enumerate(response.Lambda)]
+            [sparse_product(G[i], column) + (1.0 if i == j else 0.0) for j, column in enumerate(response.Lambda)]
             for i in range(n)
         ]
         y = eliminated(matrix, right)
-        V_change = [_dot_sparse(row, y) for row in response.Lambda]
+        V_change = [sparse_product(row, y) for row in response.Lambda]
         change: list[Scalar] = []
         for line, shift in zip(lines, shifts, strict=True):
             for own, x in zip(line, shift, strict=True):
@@ -227,10 +226,3 @@ def _rounded(x: Scalar, square: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     larger = 0.5 * (where(positive, x, -x) + root)
     smaller = square / larger
     return where(positive, larger, smaller), where(positive, smaller, larger), root
-
-
-def _square(values: Flat) -> Scalar:
-    total: Scalar = 0.0
-    for x in values:
-        total = total + x * x
-    return total

@@ -87,7 +87,7 @@ class AccountedStep(NamedTuple):
     shift: list[Scalar]
 
 
-def contact_step(
+def accounted_step(
     tree: Tree,
     touches: Sequence[Touch],
     q: Flat,
@@ -101,8 +101,8 @@ def contact_step(
     joints: Sequence[JointRow] = (),
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
-) -> ContactStep:
-    """The end of a step of size h.
+) -> AccountedStep:
+    """The end of a step of size h, with an account of energy: what of that nobody asks for is not computed.
 
     Args:
         tree: of links.
@@ -119,25 +119,6 @@ def contact_step(
         constraints: what closes the mechanism.
         t: time at the start, for closures that change with it.
     """
-    return accounted_step(tree, touches, q, v, tau, h, impulses, f_ext, implicit, rules, joints, constraints, t).step
-
-
-def accounted_step(
-    tree: Tree,
-    touches: Sequence[Touch],
-    q: Flat,
-    v: Flat,
-    tau: Flat,
-    h: Scalar,
-    impulses: Flat,
-    f_ext: Forces = None,
-    implicit: Flat | None = None,
-    rules: ContactRules = USUAL,
-    joints: Sequence[JointRow] = (),
-    constraints: Sequence[Constraint] = (),
-    t: Scalar = 0.0,
-) -> AccountedStep:
-    """The same with an account of energy; what of it nobody asks for is not computed in compiled functions."""
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)

@@ -16,10 +16,10 @@ from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.geometry.points import Contacts
+from linkwise.contact.geometry.points import Contacts, tangents
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, sqrt, where
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -109,25 +109,6 @@ def placed_points(
             drift = Motion(spin, speed + spin.cross(point - b.p))
             found.append(PlacedPoint(touch, gap, point, normal, tangents(normal, along), drift))
     return found, overflow
-
-
-def tangents(n: Vec, along: Vec | None = None) -> tuple[Vec, Vec]:
-    """Two unit vectors across a unit vector, the first of them nearest to a direction if one is given.
-
-    Without one they turn as little as can be from x and y where n is z (Duff et al. 2017).
-    """
-    if along is None:
-        s = where(n.z < 0.0, -1.0, 1.0)
-        a = -1.0 / (s + n.z)
-        b = n.x * n.y * a
-        return Vec(1.0 + s * n.x * n.x * a, s * b, -s * n.x), Vec(b, s + n.y * n.y * a, -n.y)
-    t = along - n * n.dot(along)
-    square = t.dot(t)
-    other, _ = tangents(n)
-    lost = square < 1e-12
-    scale = 1.0 / sqrt(where(lost, 1.0, square))
-    first = Vec.of([where(lost, x, y * scale) for x, y in zip(other, t, strict=True)])
-    return first, n.cross(first)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Simulation with contacts: Moreau's midpoint rule, the same work at every step.
 
-One step is :func:`linkwise.contact.step.contact_step` with all that acts: joint forces and forces on bodies are taken
+One step is :func:`linkwise.contact.step.accounted_step` with all that acts: joint forces and forces on bodies are taken
 in the middle of the step at the velocity of its start; what damps, and the gains of
 :class:`~linkwise.sim.actuators.PD`, act implicitly, so that stiff joints are stable. The impulses of a step, the gaps,
 and what the laws were missed by stand behind the state: the next step begins with them, and records hold them.

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar, absolute, clip, sqrt, where
 from linkwise.spatial.vectors import Vec
 
@@ -54,13 +53,6 @@ def swapped(contacts: Contacts) -> Contacts:
     return Contacts(tuple(p._replace(normal=-p.normal) for p in contacts.points), contacts.overflow)
 
 
-def on_body(shape: Geometry, body: Placed) -> Placed:
-    """Placement of a shape, from where its body is."""
-    rows = shape.placement
-    R, l = body.R, Vec(*(row[3] for row in rows[:3]))
-    return Placed(R.times(Mat3([row[:3] for row in rows[:3]])), body.p + R @ l)
-
-
 # Vectors.
 def choose(condition: Any, a: Vec, b: Vec) -> Vec:
     """The vector a where the condition holds, else b."""
@@ -80,15 +72,24 @@ def direction(v: Vec, otherwise: Vec, nothing: float = _NOTHING) -> Vec:
     return choose(square > nothing, v * inverse, otherwise)
 
 
-def tangents(n: Vec) -> tuple[Vec, Vec]:
-    """Two unit vectors that make a right-handed frame with the unit vector n; continuous but where n.z changes sign.
+def tangents(n: Vec, along: Vec | None = None) -> tuple[Vec, Vec]:
+    """Two unit vectors across a unit vector, the first of them nearest to a direction if one is given.
 
-    After Duff et al., Building an Orthonormal Basis, Revisited (2017).
+    Without one they are continuous but where n.z changes sign (Duff et al., Building an Orthonormal Basis, Revisited,
+    2017).
     """
-    s = where(n.z < 0.0, -1.0, 1.0)
-    a = -1.0 / (s + n.z)
-    b = n.x * n.y * a
-    return Vec(1.0 + s * n.x * n.x * a, s * b, -s * n.x), Vec(b, s + n.y * n.y * a, -n.y)
+    if along is None:
+        s = where(n.z < 0.0, -1.0, 1.0)
+        a = -1.0 / (s + n.z)
+        b = n.x * n.y * a
+        return Vec(1.0 + s * n.x * n.x * a, s * b, -s * n.x), Vec(b, s + n.y * n.y * a, -n.y)
+    t = along - n * n.dot(along)
+    square = t.dot(t)
+    other, _ = tangents(n)
+    lost = square < 1e-12
+    scale = 1.0 / sqrt(where(lost, 1.0, square))
+    first = Vec.of([where(lost, x, y * scale) for x, y in zip(other, t, strict=True)])
+    return first, n.cross(first)
 
 
 def signs(v: Vec) -> Vec:

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms.catalogue import Trees
-from linkwise.contact.geometry.distances import collides, contact_points, distances
 from linkwise.contact.geometry.selection import meetings
 
 ARM = """<mujoco><option ccd_tolerance="1e-10" ccd_iterations="200"/><worldbody>
@@ -30,15 +28,10 @@ def scene(tmp_path_factory):
 def test_distances_and_collisions_are_those_of_mujoco(scene):
     model, mj_model, mujoco = scene
     pairs = meetings(model)
-    trees = Trees(model)
+    touching = model.with_contacts()
     data = mujoco.MjData(mj_model)
     q = np.random.default_rng(0).uniform(-2.5, 2.5, size=(24, model.nq))
-    compiled = lw.compile(
-        lambda m, q: [*distances(trees.fast, list(q), pairs), collides(trees.fast, list(q), pairs)],
-        model,
-        inputs={"q": "q"},
-    )
-    found = compiled(q)
+    found, hit = touching.distances(q), touching.collides(q)
     geoms = {(int(b), int(t)): g for g, (b, t) in enumerate(zip(mj_model.geom_bodyid, mj_model.geom_type, strict=True))}
     kinds = {"plane": 0, "sphere": 2, "capsule": 3, "cylinder": 5, "box": 6}
 
@@ -50,30 +43,32 @@ def test_distances_and_collisions_are_those_of_mujoco(scene):
         data.qpos[:] = q[k]
         mujoco.mj_kinematics(mj_model, data)
         theirs = [mujoco.mj_geomDistance(mj_model, data, geom(p.a), geom(p.b), 10.0, None) for p in pairs]
-        for ours, other in zip(found[k], theirs, strict=False):
+        for ours, other in zip(found[k], theirs, strict=True):
             if other > -0.01:
                 assert ours == pytest.approx(other, abs=2e-6)
                 compared += 1
-        assert bool(found[k, -1]) == (min(theirs) < 0.0)
+        assert hit[k] == (min(theirs) < 0.0)
     assert compared > 100
-    assert 0 < found[:, -1].sum() < len(q)
+    assert 0 < hit.sum() < len(q)
 
 
 def test_derivatives_of_distances(scene):
     model, _, _ = scene
-    pairs = [pair for pair in meetings(model) if "cylinder" not in (pair.a.shape.kind, pair.b.shape.kind)]
-    trees = Trees(model)
-    gaps = lw.compile(lambda m, q: distances(trees.fast, list(q), pairs), model, inputs={"q": "q"})
+    known = [k for k, p in enumerate(meetings(model)) if "cylinder" not in (p.a.shape.kind, p.b.shape.kind)]
+    touching = model.with_contacts()
     q = np.array([0.3, 0.9, -0.4, 0.5])
-    J = gaps.jacobian("q")(q)
+    J = touching.function("distances").jacobian("q")(q)[known]
+
+    def gaps(q):
+        return touching.distances(q)[known]
+
     h = 1e-6
     columns = [(gaps(q + h * e) - gaps(q - h * e)) / (2 * h) for e in np.eye(4)]
     np.testing.assert_allclose(J, np.stack(columns, axis=-1), atol=1e-8)
 
 
-def test_points_have_their_overflow(scene):
+def test_every_pair_has_its_points(scene):
     model, _, _ = scene
-    pairs = meetings(model)
-    found = contact_points(Trees(model).fast, [0.3, 0.9, -0.4, 0.5], pairs)
-    assert [len(one.points) for one in found] == [pair.slots for pair in pairs]
-    assert all(one.overflow >= 0 for one in found)
+    points = model.with_contacts().contacts.points(np.array([0.3, 0.9, -0.4, 0.5]))
+    assert len(points.gap) == sum(pair.slots for pair in meetings(model))
+    np.testing.assert_allclose(np.linalg.norm(points.normal, axis=-1), 1.0, atol=1e-12)
