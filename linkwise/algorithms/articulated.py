@@ -120,7 +120,7 @@ def accelerate(
 
 @dataclass(frozen=True, slots=True)
 class _Pulling:
-    """What several pulls amount to outboard of a joint: a force for each, and half of the matrix Λ so far, by rows."""
+    """Sum of several pulls outboard of a joint: a force for each, and half of the matrix Λ so far, by rows."""
 
     z: tuple[Force, ...]
     half: tuple[Scalar, ...]

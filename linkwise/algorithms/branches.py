@@ -48,7 +48,7 @@ ANSWERS = 2
 """How often what is left of the equations is answered, the first time included."""
 
 EVEN = 1.0
-"""What W has at least, relative to the mean of Λ's diagonal: a branch is never stiffer than 1/μ in any direction, lest
+"""Least size of W, relative to the mean of Λ's diagonal: a branch is never stiffer than 1/μ in any direction, lest
 the trunk's own inertia be lost beside it."""
 
 
@@ -102,7 +102,7 @@ class Answer:
     alpha: Field[Motion]
     multipliers: list[list[Scalar]]
     left: list[list[Scalar]]
-    """What is left of each branch's equations: μW times what λ was last changed by."""
+    """Remainder of each branch's equations: μW times what λ was last changed by."""
 
 
 class Branches(ClosureSolver):
@@ -179,7 +179,7 @@ class Branches(ClosureSolver):
         return generalized(self.tree, whole)
 
     def _answer(self, missing: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> Answer:
-        """What γ - ε*ν of the branches, and forces on the trunk, amount to."""
+        """Answer to γ - ε*ν of the branches and to forces on the trunk."""
         first = [branch.answered(r) for branch, r in zip(self.branches, missing, strict=True)]
         nu = innovate(self.trunk, self.q, self.axes, efforts, self._forces(first, b))
         vdot = accelerate(self.trunk, self.q, self.axes, nu)
@@ -213,7 +213,7 @@ class Branches(ClosureSolver):
         )
 
     def _forces(self, multipliers: Sequence[Flat], b: Forces) -> Field[Force]:
-        """What the trunk's links have to bear: b - J_b*λ."""
+        """Load on the trunk's links: b - J_b*λ."""
         pulls = self._on_trunk(
             [branch.force(own) for branch, own in zip(self.branches, multipliers, strict=True)], Force.zero()
         )

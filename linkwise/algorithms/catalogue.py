@@ -88,7 +88,7 @@ class Trees:
         return _on_body(tree, frame.body, frame.placement, frame.node)
 
     def constraints(self, tree: Tree, active: Flat | None = None) -> list[Constraint]:
-        """What closes the mechanism, on its links; with ``active``, each with its number, 1 in force and 0 released."""
+        """Constraints of the mechanism, on its links; with ``active``, each with its number: 1 in force, 0 released."""
         values = Values(self.mechanism, self.p)
         found: list[Constraint] = []
         for c in self.mechanism.closures:

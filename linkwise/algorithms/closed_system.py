@@ -1,4 +1,4 @@
-"""What the constraints of a closed system ask of a state, and what holds them: the texts over :class:`Constrained`.
+"""Constraints of a closed system, and the forces that hold them: the texts over :class:`Constrained`.
 
 Which way the multipliers are found is the model's choice (:mod:`linkwise.algorithms.closure_solvers`); everything here
 is the same for all of them.
@@ -66,7 +66,7 @@ def closure_rate(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint]
 
 
 def constraint_bias(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> list[Scalar]:
-    """What J_c v̇ is the opposite of. O(n)."""
+    """Bias of the constraints: J_c v̇ is its opposite. O(n)."""
     return [x for e in equations(tree, q, v, constraints, t)[0] for x in e.bias]
 
 
@@ -132,7 +132,7 @@ def constrained_accelerations(
 
 
 def _closing(closures: Sequence[Equations], rate: float) -> list[Scalar]:
-    """What is added to J_c v̇."""
+    """Terms added to J_c v̇."""
     pushed: list[Scalar] = []
     for e in closures:
         places = len(e.residual)
@@ -182,7 +182,7 @@ def closing_step(by: ClosureSolver, tree: Tree, q: Flat) -> list[Scalar]:
 
 @dataclass(frozen=True)
 class PlacesOnly(Closure):
-    """What a closure says of places, without what it says of rates."""
+    """Closure of places alone, without its conditions on rates."""
 
     closure: Closure
 
@@ -225,7 +225,7 @@ def held(
     constraints: Sequence[Constraint],
     t: Scalar,
 ) -> Held:
-    """What enters the equations of motion from constraints: J_c*λ, and J_c v̇ + bias."""
+    """Terms of constraints in the equations of motion: J_c*λ, and J_c v̇ + bias."""
     closures, pulls = equations(tree, q, v, constraints, t)
     J_c = pulls.generalized(tree, q)
     bias = [x for e in closures for x in e.bias]

@@ -1,4 +1,4 @@
-"""What every solver of a closed system answers: one class, two questions."""
+"""Interface of solvers of a closed system: one class, two questions."""
 
 from __future__ import annotations
 

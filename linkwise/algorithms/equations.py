@@ -48,7 +48,7 @@ class Equations:
     rate: list[Scalar] = field(default_factory=list)
     """ė of those, and the residual of those between rates: zero on a motion that obeys."""
     bias: list[Scalar] = field(default_factory=list)
-    """What the second derivative (the first, of rates) is for v̇ = 0: J_c v̇ = -bias."""
+    """Second derivative (the first, of rates) for v̇ = 0: J_c v̇ = -bias."""
     forces: list[tuple[Link, list[Force]]] = field(default_factory=list)
     """On links, one force for each equation."""
     efforts: list[tuple[Link, list[list[Scalar]]]] = field(default_factory=list)

@@ -75,7 +75,7 @@ class AxisTree(LinkByLink):
 
 
 class _Outboard(Value):
-    """What hangs on an axis: P, P̂ by the three of its columns that are not zero, and z."""
+    """Outboard part of an axis: P, P̂ by the three of its columns that are not zero, and z."""
 
     __slots__ = ("P", "P_hat", "z")
 
@@ -278,7 +278,7 @@ class _Rows:
         self.dv[row][axis.place], self.dq[row][axis.place] = -by_A, -by_B
 
     def mend_joints(self) -> None:
-        """What turning one axis of a joint does to the others: S*f changes by (∂S/∂q)*f, no more.
+        """Effect of turning one axis of a joint on the others: S*f changes by (∂S/∂q)*f, no more.
 
         The rows filled so far have the whole outboard force turn past the inner axes of the same joint.
         """

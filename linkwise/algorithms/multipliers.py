@@ -23,10 +23,10 @@ SOFTNESS = 1e-10
 """μ. Smaller, and lost rows gather more rounding; larger, and nearly lost ones take more steps."""
 
 FLOOR = 1e-9
-"""What W has at least, relative to the mean of Λ's diagonal: rows that move nothing have a pivot too."""
+"""Least size of W, relative to the mean of Λ's diagonal: rows that move nothing have a pivot too."""
 
 LEAST = 1e-20
-"""What W has at least, in kg⁻¹ or the like: where all constraints are released, Λ is zero, and so is every λ."""
+"""Least size of W, in kg⁻¹ or the like: where all constraints are released, Λ is zero, and so is every λ."""
 
 STEPS = 3
 

@@ -63,7 +63,7 @@ class Segment:
 
     @classmethod
     def of_no_links(cls) -> Segment:
-        """What is done to its tip is done to its base."""
+        """Segment of no links: whatever is done to its tip is done to its base."""
         nothing = [[0.0] * 6 for _ in range(6)]
         return cls(nothing, [0.0] * 6, [[float(i == j) for j in range(6)] for i in range(6)], nothing, [0.0] * 6)
 

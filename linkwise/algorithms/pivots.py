@@ -20,7 +20,7 @@ Pivots = list[tuple[int, int]]
 """Equation and freedom (its place in v), in the order in which they were chosen."""
 
 LOST = 1e-8
-"""What is left of a row of length one when it follows from others, at most; and a residual of a closed reference."""
+"""Largest remainder of a row of length one that follows from others; and a residual of a closed reference."""
 
 LARGE = 0.1
 """How large a pivot is at least, relative to the largest."""

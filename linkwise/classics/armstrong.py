@@ -104,7 +104,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 
 
 def _seen_from_parent(link: Link, q: Flat, N: Vec, own: Coefficients, w: Vec) -> _Outboard:
-    """What a link with Ω_F and β_F adds to its parent's equations; l from the parent's centre to this one."""
+    """Terms that a link with Ω_F and β_F adds to its parent's equations; l from the parent's centre to this one."""
     phi = link.phi(q)
     R, l = phi.matrix()
     RO = R.times(own.Omega_F)

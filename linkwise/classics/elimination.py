@@ -20,7 +20,7 @@ Matrix = list[list[Scalar]]
 
 @dataclass(frozen=True, slots=True)
 class Eliminated:
-    """What is left of a link's articulated inertia when its joint gives way."""
+    """Articulated inertia of a link that is left when its joint gives way."""
 
     S: tuple[Motion, ...]
     """H*, column by column."""

@@ -90,7 +90,7 @@ def force_basis(tree: Tree, q: Flat) -> Matrix:
 
 
 def checked(tree: Tree, method: str) -> None:
-    """What every method of this family asks for."""
+    """Check of what every method of this family asks for."""
     no_mimics(tree, method)
     no_armature(tree, method)
 

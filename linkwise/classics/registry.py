@@ -60,7 +60,7 @@ class Algorithm:
     joints: str = ALL_JOINTS
     topology: Literal["tree", "chain"] = "tree"
     needs: tuple[str, ...] = ()
-    """What else it asks for: "mass" (every link has mass of its own), "no armature", "no mimics"."""
+    """Further requirements: "mass" (every link has mass of its own), "no armature", "no mimics"."""
 
     @property
     def summary(self) -> str:

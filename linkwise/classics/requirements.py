@@ -1,4 +1,4 @@
-"""What a method asks of a mechanism, checked before it runs, with an error that says what to use instead."""
+"""Requirements of a method on a mechanism, checked before it runs, with an error that says what to use instead."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from linkwise.spatial.vectors import Force, Motion
 
 @dataclass(frozen=True)
 class _Pivot:
-    """What the eliminated joints leave on a body: Î and the right-hand side."""
+    """Pivot that the eliminated joints leave on a body: Î and the right-hand side."""
 
     I: ArticulatedInertia
     r: Force

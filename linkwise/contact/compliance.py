@@ -81,7 +81,7 @@ def _linear(gap: Scalar, damping: float, rate: Scalar) -> Scalar:
 
 
 def contact_energy(tree: Tree, touches: Sequence[Touch], q: Flat) -> Scalar:
-    """What compliant points store, ½kδ² each, in J."""
+    """Energy stored in compliant points, ½kδ² each, in J."""
     compliant = [touch for touch in touches if not touch.material.is_rigid]
     points, _ = placed_points(compliant, placed(tree, q), q)
     total: Scalar = 0.0

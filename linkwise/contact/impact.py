@@ -32,7 +32,7 @@ _OPEN = 1e9  # m/s, at which nothing approaches
 
 
 class Impact(NamedTuple):
-    """What an impact leaves.
+    """Result of an impact.
 
     Args:
         v: velocity after it.

@@ -392,7 +392,7 @@ class MiddleOfStep:
         return [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift
 
     def residuals(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
-        """What Signorini's condition (m/s), the cones (N s) and maximal dissipation (J) are missed by, at most."""
+        """Largest residuals of Signorini's condition (m/s), the cones (N s) and maximal dissipation (J)."""
         signorini: Scalar = 0.0
         beyond: Scalar = 0.0
         lost: Scalar = 0.0

@@ -26,7 +26,7 @@ ModelT_co = TypeVar("ModelT_co", covariant=True)
 
 
 class Builder(Protocol[ModelT_co]):
-    """What is asked of a builder: `linkwise.ModelBuilder`, or one that only writes down the calls."""
+    """Interface of a builder: `linkwise.ModelBuilder`, or one that only writes down the calls."""
 
     def add_body(
         self,

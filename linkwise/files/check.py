@@ -95,7 +95,7 @@ def check_file(path: str | os.PathLike[str], **options: Any) -> list[Problem]:
 
 
 def check_model(model: Model) -> Iterator[Problem]:
-    """What looks wrong in a model that could be built."""
+    """Problems of a model that could be built."""
     parts = [part for body in model.bodies for part in body.parts]
     yield from _inertias(parts)
     yield from _units(model, parts)

@@ -29,7 +29,7 @@ _NO_LIMIT = 1e30  # what formats write that ask for a number
 
 @dataclass
 class Comparison:
-    """What differs between two models.
+    """Comparison of two models: their differences.
 
     Args:
         differences: what differs, in words; empty where they are the same mechanism.

@@ -34,7 +34,7 @@ _STEP = 1e-6
 
 @dataclass(frozen=True)
 class _Condition:
-    """What one closure or coupling says, as a function of something that it shares with those like it."""
+    """Condition of one closure or coupling, as a function of something that it shares with those like it."""
 
     instance: Any
     key: Any

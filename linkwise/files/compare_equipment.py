@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["compare_equipment"]
 
 Facts = dict[str, Any]
-"""What is said of an element: words, or arrays of numbers."""
+"""Facts of an element: words, or arrays of numbers."""
 
 
 def compare_equipment(bodies: Correspondence, tolerance: float, note: Callable[[str], None]) -> None:

@@ -68,5 +68,5 @@ def shown(values: Any) -> str:
 
 
 def two_values(whose: str, fact: str, x: str, y: str) -> str:
-    """What something is in the one model and in the other."""
+    """Line that says what something is in the one model and in the other."""
     return f"{whose} {'are' if fact.endswith('s') and not fact.endswith('ss') else 'is'} {x} and {y}"

@@ -1,4 +1,4 @@
-"""What every format is read into: links and joints as plain data, each with the line it was written on.
+"""Description that every format is read into: links and joints as plain data, each with the line it was written on.
 
 A description is what the file says, before anything is locked, freed or merged. Readers make it, the checks look
 at it, `linkwise.files.build` turns it into a model.
@@ -122,7 +122,7 @@ class FrameWritten:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClosureWritten:
-    """What closes a loop: frame a is the joint's frame, frame b the child's.
+    """Closure of a loop as written: frame a is the joint's frame, frame b the child's.
 
     Args:
         joint: says what stays free; its parent and child are names of links or frames, its placements the frames there.

@@ -63,7 +63,7 @@ def _freed(drive: Any, locked: Mapping[str, float]) -> Any:
 
 
 def _split(transmission: Transmission, locked: Mapping[str, float]) -> tuple[Transmission | None, float]:
-    """What of a transmission moves, and the length of what does not."""
+    """Moving part of a transmission, and the length of the rest."""
     if not isinstance(transmission, JointTransmission):
         return transmission, 0.0
     left = [(joint, gear) for joint, gear in transmission.gears if joint not in locked]

@@ -28,7 +28,7 @@ _GYRATION = 1e-10  # m²: moments below mass times this are zero for any purpose
 
 
 def check_inertias(bodies: Sequence[Body], file: str, *, allow_unphysical: bool = False) -> list[ModelWarning]:
-    """What to warn about; `ModelFileError` for a moving group of links whose inertia is clearly negative."""
+    """Warnings about inertias; `ModelFileError` for a moving group of links whose inertia is clearly negative."""
     negative: list[LinkWritten] = []
     lopsided: list[LinkWritten] = []
     pointless: list[LinkWritten] = []

@@ -204,7 +204,7 @@ def _parsed(content: bytes, file: str) -> Element:
 def _describe(
     root: Element, file: str, angle_snap: float, places: SearchPath
 ) -> tuple[Description, list[ModelWarning]]:
-    """What the file says, read by the reader of its format."""
+    """Description of a file, read by the reader of its format."""
     if not 0.0 <= angle_snap < math.pi / 4:
         raise InputError("angle_snap is out of range", got=angle_snap, allowed="0 <= angle_snap < pi/4, in rad")
     if root.tag in ("mujoco", "mujocoinclude"):
@@ -240,7 +240,7 @@ def _model(
     from linkwise.model.model import Model, ModelBuilder
 
     class FileBuilder(ModelBuilder):
-        """What moves no mass was warned of, with file and line."""
+        """Builder that does not warn of joints that move no mass: the reader did, with file and line."""
 
         def build(self) -> Model:
             return Model(**self.mechanism(allow_massless=True))

@@ -74,7 +74,7 @@ class SearchPath:
         return SearchPath(folder, self.given if self.home is None else (self.home, *self.given))
 
     def source(self, file: str | None) -> Source:
-        """What is to be remembered of a file that was found."""
+        """Record of a file that was found."""
         if file is None:
             return Source(None, tuple(map(str, self.given)))
         path = Path(file).resolve()

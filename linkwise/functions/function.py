@@ -79,7 +79,7 @@ class Relay(functools.partial[Any]):
         self.__setstate__((callee, (), {}, vars(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it goes to by now is of this process."""
+        """Reduced form without what belongs to this process."""
         return type(self), (self.ordinary,)
 
 
@@ -135,7 +135,7 @@ class CompiledFunction:
 
     @property
     def differentiable(self) -> Block | Program | Recorded:
-        """What derivatives are made from: the program, or the trace of the text where that holds values."""
+        """Source of derivatives: the program, or the trace of the text where that holds values."""
         if not self._traced[2]:
             return self.program
         if isinstance(self._held, InputError):
@@ -149,7 +149,7 @@ class CompiledFunction:
 
     @cached_property
     def settled(self) -> Block | Program | Recorded:
-        """What the text computed when it was traced: the trace with the values that it holds, if there is one."""
+        """Trace of the text as it was computed: the trace with the values that it holds, if there is one."""
         held = self._traced[2] and self._held
         return held if isinstance(held, Recorded) else self.program
 

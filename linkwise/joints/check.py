@@ -53,7 +53,7 @@ class _Check:
         self.joint, self.rng = joint, rng
 
     def findings(self) -> Iterator[str]:
-        """What does not fit, one line each; sizes first, since nothing else can be said where they are wrong."""
+        """Findings, one line each; sizes first, since nothing else can be said where they are wrong."""
         sizes = list(self._sizes())
         yield from sizes
         if sizes:
@@ -113,7 +113,7 @@ class _Check:
         yield from _differ("subspace_rate", list(joint.subspace_rate(q, v)), "how subspace moves", slope)
 
     def _integrates(self, q: list[float]) -> Iterator[str]:
-        """What is reached is what following the rate leads to; the difference leads there."""
+        """Findings where ``integrate`` does not follow the rate, or ``difference`` does not lead back."""
         joint = self.joint
         dv = (0.4 * self.rng.normal(size=joint.nv)).tolist()
         reached = joint.integrate(q, dv)

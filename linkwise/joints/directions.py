@@ -199,7 +199,7 @@ def _across(joint: Joint) -> list[list[float]]:
 
 
 def _less(x: list[float], basis: list[list[float]]) -> list[float]:
-    """What of x is at right angles to the basis."""
+    """Part of x at right angles to the basis."""
     for each in basis:
         along = dot(x, each)
         x = [a - along * b for a, b in zip(x, each, strict=True)]

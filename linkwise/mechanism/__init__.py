@@ -1,1 +1,1 @@
-"""What a mechanism is: bodies, joints, placements, parameters; and the tree that algorithms run on."""
+"""Mechanisms: bodies, joints, placements, parameters; and the tree that algorithms run on."""

@@ -1,4 +1,4 @@
-"""What drives a mechanism and what measures it, as a file describes them: plain frozen data.
+"""Actuators and sensors of a mechanism, as a file describes them: plain frozen data.
 
 Nothing here acts. :class:`linkwise.Drives` turns the actuators of a model into forces in a simulation,
 :class:`linkwise.Instruments` reads its sensors along a trajectory; springs across several joints act in every

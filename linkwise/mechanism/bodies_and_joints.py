@@ -1,4 +1,4 @@
-"""What a mechanism is made of: parts, bodies, joints in their places, frames. Frozen, and found by name."""
+"""Constituents of a mechanism: parts, bodies, joints in their places, frames. Frozen, and found by name."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Body:
     node: int = 0
     """Of a flexible parent, the place in its ``nodes`` that ``placement`` starts from."""
     flexible: FlexibleBody | None = None
-    """What deforms; its root is this body's frame."""
+    """Flexible body; its root is this body's frame."""
     q_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)
     """The modal coordinates η of a flexible body in q, right before those of its joint; empty for a rigid one."""
     v_slice: slice = field(default_factory=lambda: slice(0, 0), hash=False)

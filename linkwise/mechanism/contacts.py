@@ -1,4 +1,4 @@
-"""What may touch: grounds, materials of surfaces, which bodies meet, and how steps with contact are solved."""
+"""Scenes of contacts: grounds, materials of surfaces, which bodies meet, and how steps with contact are solved."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ USUAL = ContactRules()
 
 @dataclass(frozen=True)
 class ContactScene:
-    """What may touch what.
+    """Scene of contacts: what may touch what.
 
     Args:
         grounds: what is fixed in the world.

@@ -1,4 +1,4 @@
-"""What a model keeps besides its mechanics: the limits of a joint, which joint follows which, what a body looks like.
+"""Description of a model besides its mechanics: limits of joints, which joint follows which, what bodies look like.
 
 Plain frozen data. The algorithms of motion never look at shapes; contact and drawing do.
 """

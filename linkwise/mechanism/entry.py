@@ -45,7 +45,7 @@ class Entry:
 
 
 def checked_mimic(mimic: Mimic | None, joint: Joint, joint_name: str) -> Mimic | None:
-    """What a joint follows, if it follows another and can."""
+    """Mimic of a joint, if it follows another and can."""
     if mimic is not None and (joint.nq != 1 or joint.nv != 1):
         raise ModelError(
             f"joint {joint_name!r} cannot follow another", got=repr(joint), allowed="a joint with one freedom"
@@ -112,7 +112,7 @@ def checked_springs(
 def checked_flexible(
     flexible: Any, name: str, mass: Any, com: Any, inertia: Any, mimic: Mimic | None
 ) -> FlexibleBody | None:
-    """What deforms, if anything does and nothing contradicts it."""
+    """Flexible body, if there is one and nothing contradicts it."""
     if flexible is None:
         return None
     from linkwise.flexible.body import FlexibleBody

@@ -102,7 +102,7 @@ class FlexibleLink(Link):
 
     @property
     def rigid_part(self) -> RigidInertia:
-        """What is welded to the root."""
+        """Rigid part that is welded to the root."""
         return next((lump.inertia for lump in self.lumps if lump.node == 0), RigidInertia.zero())
 
     def M(self, q: Flat) -> FlexibleInertia:

@@ -19,7 +19,7 @@ from linkwise.spatial.vectors import Vec
 
 
 class Parts:
-    """What the bodies of a rigid mechanism are made of, as arrays with a row for each part."""
+    """Parts of the bodies of a rigid mechanism, as arrays with a row for each."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         parts = [part for body in mechanism.bodies for part in body.parts]

@@ -104,7 +104,7 @@ def joint_key(joint: Joint) -> Hashable:
 
 
 _SAME = ("index", "name", "joint_name", "parent", "joint", "q_start", "v_start", "is_mimic", "seat")
-"""What of a link is no constant of its mathematics, or the same for all of a kind."""
+"""Attributes of a link that are no constants of its mathematics, or the same for all of a kind."""
 
 _DEFORMING = ("inertia", "deformation", "slack")
 """Likewise, of a link that deforms."""

@@ -1,4 +1,4 @@
-"""What a mechanism is: bodies, joints, frames, gravity. Frozen; every change gives a new one."""
+"""Mechanism: bodies, joints, frames, gravity. Frozen; every change gives a new one."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ class Mechanism(ChangedCopies, PerFreedom):
     joints: Named[JointInstance]
     frames: tuple[Frame, ...] = ()
     base_parts: tuple[Part, ...] = ()
-    """What is welded to the world."""
+    """Parts welded to the world."""
     base_visuals: tuple[Geometry, ...] = ()
     _parameter_names: tuple[str, ...] = ()
     closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
-    """What closes loops and couples joints, in the order it was added; also found by name."""
+    """Closures of loops and couplings of joints, in the order they were added; also found by name."""
     _closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
     _closure_reference: Reference | None = None
     """Where a solver that needs to know it beforehand chooses its freedoms."""
     actuators: tuple[Actuator, ...] = ()
-    """What a file says drives it, also found by name; they act through :class:`linkwise.Drives`."""
+    """Actuators by a file, also found by name; they act through :class:`linkwise.Drives`."""
     sensors: tuple[Sensor, ...] = ()
-    """What a file says measures it, also found by name; they read through :class:`linkwise.Instruments`."""
+    """Sensors by a file, also found by name; they read through :class:`linkwise.Instruments`."""
     springs: tuple[Spring, ...] = ()
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
     fields: tuple[Field, ...] = ()
-    """What acts on bodies where they are: compensation of gravity, a fluid; used by simulation, as springs are."""
+    """Fields that act on bodies where they are: compensation of gravity, a fluid; simulation uses them, as springs."""
     configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
     _contact_scene: ContactScene | None = None
-    """What may touch, if anything: see :meth:`with_contacts`."""
+    """Scene of contacts, if anything may touch: see :meth:`with_contacts`."""
     _base_collisions: tuple[Geometry, ...] = ()
     """Shapes for contact that are fixed to the world: the ground, and links that are welded to it."""
     _contact_excludes: tuple[tuple[str, str], ...] = ()
@@ -89,7 +89,7 @@ class Mechanism(ChangedCopies, PerFreedom):
 
     @cached_property
     def _independent(self) -> tuple[JointInstance, ...]:
-        """What q and v are made of, in order: joints that follow no other, and modes, which stand as ``<body>.eta``."""
+        """Constituents of q and v, in order: joints that follow no other, and modes, which stand as ``<body>.eta``."""
         own = [joint for joint in self.joints if joint.mimic is None]
         if self._is_flexible:
             from linkwise.joints.modes import Modal

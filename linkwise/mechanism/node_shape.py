@@ -16,7 +16,7 @@ Flat = Sequence[Scalar]
 
 
 class NodeShape:
-    """What the modes do to a node: r(η) = r⁰ + Γη + ½η*Qη, and the rotation by Λη.
+    """Motion of a node by the modes: r(η) = r⁰ + Γη + ½η*Qη, and the rotation by Λη.
 
     A rotation is proper at every η: that with Rodrigues' parameters c = ½Λη (Cayley's), R = 1 + 2s(c~ + c~c~) with
     s = 1/(1 + c·c). To second order in η it is the turn about Λη by its length, and its rate of turn

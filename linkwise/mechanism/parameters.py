@@ -107,7 +107,7 @@ class Values:
         return self._given.get(names[0], _xyz(pose)), self._given.get(names[1], _rpy(pose))
 
     def closure_type(self, closure: ClosureInstance | RelationInstance) -> Any:
-        """What a closure or coupling says, with those of its numbers that are parameters."""
+        """Closure or coupling with those of its numbers that are parameters."""
         names = {what: f"{closure.name}.{what}" for what in closure.type.numbers}
         given = {what: self._given[name] for what, name in names.items() if name in self._given}
         return closure.type.with_numbers(given) if given else closure.type

@@ -1,4 +1,4 @@
-"""What is known of the joints of a mechanism as arrays: limits, damping, friction, armature, one for each freedom."""
+"""Arrays over the freedoms of a mechanism: limits, damping, friction, armature, one for each freedom."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def regrouped_rows(
 def _split(
     joint: Joint, placement: Transform, lead: float, M: RigidInertia, terms: Terms
 ) -> tuple[RigidInertia, RigidInertia, Terms]:
-    """What a link keeps, and what it hands on with its terms, in the parent's frame."""
+    """Inertia that a link keeps, and the one that it hands on with its terms, in the parent's frame."""
     whole = terms.snapped(M)
     kept, shed = joint.split(whole)
     if not is_exact_split(whole, kept, shed):
@@ -83,7 +83,7 @@ def _split(
 
 
 def _units_in_parents(placements: Placements, some: slice) -> Array:
-    """What hinges shed, a unit of each of its numbers, in the parents' frames: (n, 5, 20); see :func:`_split_hinge`.
+    """Shares that hinges shed, for a unit of each number, in the parents' frames: (n, 5, 20); see :func:`_split_hinge`.
 
     The text that carries an inertia through a placement, with an array for every number. It is linear in the inertia,
     so these units say all.

@@ -38,7 +38,7 @@ Colour = tuple[float, float, float] | tuple[float, float, float, float]
 
 
 class Options(TypedDict, total=False):
-    """What can be said of any shape.
+    """Options of any shape.
 
     Args:
         mass: kg.
@@ -59,7 +59,7 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class BodyShape:
-    """What a body looks like, its outline for contact, and what follows from it for its motion.
+    """Shape of a body: its looks, its outline for contact, and its inertia.
 
     Args:
         visuals: shapes to draw.

@@ -1,4 +1,4 @@
-"""What a tree offers the algorithms: sweeps over its links, and vectors over its freedoms.
+"""Interface of a tree for the algorithms: sweeps over its links, and vectors over its freedoms.
 
 Two trees implement it. :class:`linkwise.mechanism.tree.Tree` runs a step link after link (**unrolled**);
 :class:`linkwise.functions.rolled.tree.RolledTree` runs it once for each kind of link, as the body of a loop
@@ -45,7 +45,7 @@ class Sweeps(Protocol):
         """Values for some links, another for all others."""
 
     def looped_system(self, matrix: Sequence[Sequence[Any]], diagonal: Sequence[Any]) -> Any:
-        """What solves with a symmetric matrix and what is added to its diagonal, in loops; None: to be written out."""
+        """Solver in loops of a symmetric matrix with something added to its diagonal; None: to be written out."""
 
 
 class Sweeper(Sweeps, Protocol):

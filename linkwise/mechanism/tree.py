@@ -67,7 +67,7 @@ class Link:
 
     @property
     def deforming(self) -> tuple[Any, ...]:
-        """What deforms at this link: the node it sits on. Links that differ in it are of different kinds."""
+        """Deforming parts at this link: the node it sits on. Links that differ in it are of different kinds."""
         return () if self.seat is None else (self.seat.shape,)
 
     def alone(self) -> Link:
@@ -131,7 +131,7 @@ class Link:
         return root
 
     def elastic_energy(self, q: Sequence[Scalar]) -> Scalar:
-        """What is stored in the link's deformation, J."""
+        """Energy stored in the link's deformation, J."""
         return 0.0
 
     def felt(self, inertia: Scalar) -> Scalar:
@@ -167,7 +167,7 @@ class Tree(LinkByLink):
     root: Transform
     """World to root frame, constant."""
     base_inertia: RigidInertia
-    """What the links handed to the root frame because no joint moves it."""
+    """Inertia that the links handed to the root frame because no joint moves it."""
 
     def __iter__(self) -> Iterator[Link]:
         return iter(self.links)

@@ -1,4 +1,4 @@
-"""What the groups of methods ask of the model that they are part of."""
+"""The interface of a model that its groups of methods are written on."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Freedoms:
-    """What closures leave free at a configuration."""
+    """Freedoms that closures leave at a configuration."""
 
     count: int
     """Independent freedoms f: nv less the rank of J_c."""
@@ -45,7 +45,7 @@ class Freedoms:
 
 
 class ClosedDynamics(Linearization, Passive):
-    """What a model does in its independent freedoms, as methods."""
+    """Dynamics in the independent freedoms of a closed model, as methods."""
 
     def freedoms(
         self,

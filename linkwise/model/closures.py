@@ -1,4 +1,4 @@
-"""What closes a model: how far a state is from closing, what holds it closed, and states that close."""
+"""Closures of a model: how far a state is from closing, the forces that hold it closed, and states that close."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Closures(ConfigurationSpace):
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> ConstraintForces:
-        """What holds the closures while joint forces ``tau`` act: a named tuple ``multipliers, wrenches``.
+        """Forces that hold the closures while joint forces ``tau`` act: a named tuple ``multipliers, wrenches``.
 
         ``multipliers`` λ (..., m): 𝓜v̇ + c = τ + J_c*λ. Of an equation named after an axis it is the force (N) along or
         the moment (N m) about that axis of frame a, on b at its origin. ``wrenches`` (..., n_closures, 6) is
@@ -363,7 +363,7 @@ class Constraints(Group):
         out: tuple[Array, ...] | None = None,
         threads: int | None = None,
     ) -> Impulse:
-        """What happens when closures take hold of a mechanism that moves against them: ``v, impulses``.
+        """Velocities after closures take hold of a mechanism that moves against them, and impulses: ``v, impulses``.
 
         ``v`` (..., nv) is the velocity right after, ``impulses`` (..., m) in N s and N m s are the multipliers' time
         integrals, with the signs of :meth:`linkwise.Model.constraint_forces`. The closures catch and do not throw back:

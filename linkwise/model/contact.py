@@ -25,7 +25,7 @@ class Contacts(Group):
 
     @property
     def scene(self) -> ContactScene | None:
-        """What may touch what, as it was given to ``with_contacts``; None for nothing."""
+        """The scene of contacts that was given to ``with_contacts``; None for nothing."""
         return self.model._contact_scene
 
     def points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:

@@ -184,7 +184,7 @@ class HeldMotion:
         return there, speed, whole[..., : 2 * n], whole[..., 2 * n :]
 
     def _by_p(self, name: str, change: Array, *state: Array) -> Array:
-        """What a change of p itself changes, beside the columns that have none."""
+        """Derivative by p itself, beside the columns that have none."""
         if not len(self.model.parameters.nominal):
             return np.zeros((1, 1))
         by_p = self.model._derivative(name, "p", *state, t=None, p=self.given["p"])

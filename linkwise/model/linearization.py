@@ -29,7 +29,7 @@ class ClosedChanges(NamedTuple):
     multipliers: Array
     """λ (..., m)."""
     system: NullSpace
-    """What the columns were solved with."""
+    """Inverse of the mass matrix that the columns were solved with."""
     vdot_changes: Array
     """(..., nv, 3 nv + np)."""
     multiplier_changes: Array

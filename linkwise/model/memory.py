@@ -1,4 +1,4 @@
-"""What a model has worked out and keeps.
+"""Memory of a model: results that it has worked out and keeps.
 
 A model is frozen: what it *is* are its fields, which are compared, pickled and copied. What has been compiled for it is
 none of that, and is made again where a copy is used. All of it is kept here, and goes when the model goes.

@@ -1,4 +1,4 @@
-"""What is felt at a place, and what is linear in the inertias."""
+"""Dynamics felt at a place (operational space), and regressors, which are linear in the inertias."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class PassiveForces:
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """What tells two sets of them for one model apart."""
+        """Key of a set of passive forces among others of the same model."""
         return self.springs, self.damping, self.friction, self.friction_speed, self.fields, self.contact
 
     @cached_property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 State = tuple[Any, Any, Any]
 
 _HELD = ("q", "v", "vdot", "multipliers")
-"""What the constraints hold depends on."""
+"""Arguments that constraint forces depend on."""
 
 
 class SecondOrderInverse(NamedTuple):

@@ -268,7 +268,7 @@ class Statics(Group):
         return B
 
     def _gears(self) -> Array:
-        """What each actuator does to each freedom."""
+        """Gears: the force on each freedom for a unit of each actuator."""
         B = np.zeros((self.model.nv, len(self.model.actuators)))
         for k, actuator in enumerate(self.model.actuators):
             way = actuator.transmission

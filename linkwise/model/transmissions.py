@@ -1,4 +1,4 @@
-"""What a transmission does, over any scalar: its length, its speed, and where its force goes."""
+"""Transmissions over any scalar: their length, its speed, and where its force goes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class MovingFrames:
         self._stretched: dict[PathTransmission, Stretch] = {}
 
     def carrier(self, name: str) -> str:
-        """What a frame moves with: its body, "world", or itself where it sits on a node of a flexible body."""
+        """Carrier of a frame: its body, "world", or itself where it sits on a node of a flexible body."""
         frame = self.model.frame(name)
         return name if frame.node else "world" if frame.body < 0 else str(self.model.bodies[frame.body].name)
 

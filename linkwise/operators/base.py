@@ -1,4 +1,4 @@
-"""What an operator is: a linear map between stacked vectors that is applied, never formed.
+"""Operators: linear maps between stacked vectors that are applied, never formed.
 
 Expressions are built with ``@ + - *``, ``.T`` and ``.inv()`` and stay as they are written until they meet a vector.
 """

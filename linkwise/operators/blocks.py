@@ -193,4 +193,4 @@ class Blocks(ABC):
 
     @abstractmethod
     def through(self, function: Callable[[Any], Any], x: Field, cols: Space, rows: Space) -> Field:
-        """What a function makes of the numbers of a stacked vector, as a stacked vector over ``rows``."""
+        """Result of a function of the numbers of a stacked vector, as a stacked vector over ``rows``."""

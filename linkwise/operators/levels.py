@@ -137,7 +137,7 @@ class Packing:
 
 
 class Plan:
-    """What is known of a tree before its state is: the spaces, the levels, and where numbers go."""
+    """Plan of a tree, known before its state: the spaces, the levels, and where numbers go."""
 
     def __init__(
         self, parents: Sequence[int], widths: Sequence[int], freedoms: Sequence[int], names: Sequence[str]

@@ -1,4 +1,4 @@
-"""What the operators ask of links: all that they know of bodies.
+"""Links as the operators see them: all that they know of bodies.
 
 A link of another sort brings a class of its own in ``link.blocks``, with the members of :class:`RigidLinks`. The widths
 of all spaces and blocks follow from its vectors: those of a link that deforms are [η̇; V] and [χ; f].

@@ -65,7 +65,7 @@ def _pair(point: Any) -> tuple[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Closing:
-    """What closes a mechanism in one state (or in many, in lanes): points, rows A on their motions, and A J v̇ = U."""
+    """Constraints of a mechanism in one state (or many, in lanes): points, rows A on their motions, and A J v̇ = U."""
 
     places: Sequence[Place]
     """The points of closure, those on the world left out."""

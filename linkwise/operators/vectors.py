@@ -21,7 +21,7 @@ from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Sum
 
 _REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__"}
-"""What ``array + vector``, ``array - vector`` and ``number * vector`` come to."""
+"""Results of ``array + vector``, ``array - vector`` and ``number * vector``."""
 
 
 class Vector(ABC):
@@ -74,7 +74,7 @@ class Vector(ABC):
         return getattr(ufunc, method)(*plain, **how)
 
     def __getattr__(self, name: str) -> Any:
-        """What arrays have and vectors have not, ``sum`` or ``tolist`` say, is asked of the numbers."""
+        """Attributes that arrays have and vectors have not, ``sum`` or ``tolist`` say, is asked of the numbers."""
         if name.startswith("_") or not hasattr(np.ndarray, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.value, name)

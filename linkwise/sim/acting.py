@@ -1,4 +1,4 @@
-"""What a control and the rules of a simulation amount to, as joint forces of a state: to be linearised and balanced."""
+"""Joint forces of a state by a control and the rules of a simulation: to be linearised and balanced."""
 
 from __future__ import annotations
 

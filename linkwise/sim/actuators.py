@@ -139,7 +139,7 @@ class ComputedTorque(Element):
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """What moves the model as wanted."""
+        """Force that moves the model as wanted."""
         model = self.model
         error, rate = errors(self, t, q, v, x, p)
         vdot = [

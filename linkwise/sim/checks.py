@@ -1,4 +1,4 @@
-"""What ``simulate`` was given, checked: every message says what, got, allowed."""
+"""Checks of what ``simulate`` was given: every message says what, got, allowed."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def check_progress(progress: Any) -> None:
 
 
 def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:
-    """What an adaptive method is told of its steps; the absolute tolerance."""
+    """Absolute tolerance of an adaptive method, after a check of all that is said of its steps."""
     if not _is_real(rtol) or not _LEAST_RTOL <= rtol < 1.0:
         raise InputError(
             "rtol is not a tolerance that can be kept",

@@ -21,7 +21,7 @@ _ASKEW = 1e-8  # of a velocity, above which it is said that it was projected
 
 
 class ClosedStates:
-    """What closures say of states (k, ny) of a simulation at times (k)."""
+    """Residuals of closures at states (k, ny) of a simulation at times (k)."""
 
     def __init__(self, motion: Motion, t: Array, y: Array, p: Array, tol: float = OPEN) -> None:
         self.motion, self.model, self.tol = motion, motion.model, tol
@@ -94,7 +94,7 @@ def start_closed(motion: Motion, t: float, y: Array, p: Array, tol: float, v_giv
 
 
 def drift(motion: Motion, t: Array, y: Array, p: Array, tol: float) -> str:
-    """What closures lost on the way to states (k, ny), told of the one furthest off; empty if nothing."""
+    """Warning of what closures lost on the way to states (k, ny), told of the one furthest off; empty if nothing."""
     error = np.nan_to_num(np.abs(ClosedStates(motion, t, y, p).error), nan=0.0, posinf=0.0)
     if not error.size or error.max() <= tol:
         return ""
@@ -109,7 +109,7 @@ def drift(motion: Motion, t: Array, y: Array, p: Array, tol: float) -> str:
 
 
 def check_switched(model: Model, events: Sequence[Event]) -> None:
-    """What events attach and release is there."""
+    """Refusal of events that attach or release something that is not there."""
     known = [closure.name for closure in model.closures]
     for event in events:
         for name in (*event.attach, *event.release):

@@ -11,7 +11,7 @@ from linkwise.sim.checks import check_positive
 
 @dataclass(frozen=True)
 class Closing:
-    """What is done besides asking for accelerations that obey."""
+    """Stabilisation: the measures besides asking for accelerations that obey."""
 
     projects: bool
     """Whether places and velocities are put back after each step."""
@@ -38,7 +38,7 @@ class Baumgarte:
 
 
 def as_closing(stabilization: Any) -> Closing:
-    """What a user wants by a word or an object."""
+    """Stabilisation that a user wants, by a word or an object."""
     if stabilization is None:
         return Closing(False)
     if stabilization == "projection":

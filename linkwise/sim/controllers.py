@@ -131,7 +131,7 @@ class Controller(Element):
         return values[0], values[1], values[2], values[3 : 3 + n], values[3 + n : 3 + n + nv], values[3 + n + nv :]
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """What the law says, or what is held."""
+        """Force that the law gives, or the one that is held."""
         return self._checked_law(t, q, v, x, p)[0] if self.period is None else self._held(x)[4]
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:

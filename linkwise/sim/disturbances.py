@@ -1,4 +1,4 @@
-"""What acts from outside: forces on bodies and disturbances at joints, constant, over time, or by a function."""
+"""Forces from outside: forces on bodies and disturbances at joints, constant, over time, or by a function."""
 
 from __future__ import annotations
 

@@ -159,14 +159,14 @@ class Drives(Element):
         return found
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """What the joints feel."""
+        """Forces on the joints."""
         tau: list[Scalar] = [0.0] * self.model.nv
         for actuator, f in zip(self.actuators, self.forces(t, q, v, x, p), strict=True):
             joint_forces(self.model, actuator.transmission, f, tau)
         return tau
 
     def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
-        """What the freedoms of closures feel."""
+        """Forces on the freedoms of closures."""
         found: dict[str, list[Scalar]] = {}
         if any(closures_along(self.model, actuator.transmission) for actuator in self.actuators):
             for actuator, f in zip(self.actuators, self.forces(t, q, v, x, p), strict=True):
@@ -174,7 +174,7 @@ class Drives(Element):
         return found or None
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
-        """What bodies feel of actuators at frames."""
+        """Wrenches on bodies by actuators at frames."""
         places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
         felt = [wrenches(places, actuator.transmission) for actuator in self.actuators]
         if not any(felt):

@@ -1,4 +1,4 @@
-"""What acts on a mechanism besides gravity: the interface of actuators, springs and thrusters.
+"""Elements, which act on a mechanism besides gravity: the interface of actuators, springs and thrusters.
 
 An element says, over any scalar, which joint forces and which forces on bodies it exerts, how its own states change and
 which energy it stores. Elements are traced into the simulation's kernel, so the rules of compiled functions hold: no
@@ -214,7 +214,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What :func:`_frozen` made, as pickle takes it."""
+    """Value that :func:`_frozen` made, as pickle takes it."""
     if type(value) is tuple:
         return tuple(map(_plain, value))
     return {key: _plain(each) for key, each in value.items()} if type(value) is MappingProxyType else value

@@ -66,7 +66,7 @@ class EnergyAccount(NamedTuple):
 
     @property
     def unexplained(self) -> Any:
-        """What the works do not explain of the gains: the error of the integration."""
+        """Part of the gains that the works do not explain: the error of the integration."""
         return self.kinetic + self.potential - self.events - sum(self.work.values())
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class EnergyAccount(NamedTuple):
 
 
 class Explained:
-    """What explains a motion, as methods of a trajectory."""
+    """Explanations of a motion by forces and energy, as methods of a trajectory."""
 
     t: Array
     q: Array
@@ -103,7 +103,7 @@ class Explained:
         return Forces(*(values.get(f"force:{cause}", none) for cause in CAUSES))
 
     def constraint_forces(self) -> ConstraintForces:
-        """What holds the closures at the samples: multipliers (..., T, m) and wrenches (..., T, n_closures, 6).
+        """Forces that hold the closures at the samples: multipliers (..., T, m) and wrenches (..., T, n_closures, 6).
 
         As :meth:`Model.constraint_forces`, with all the forces that acted; zero for closures that are released.
         """

@@ -46,7 +46,7 @@ _Statements = Sequence[Statement]
 
 
 class _Texts:
-    """What a step computes, over any scalar."""
+    """Texts of a step, over any scalar."""
 
     def __init__(self, m: Motion, method: GeneralizedAlpha) -> None:
         self.m, self.method = m, method
@@ -58,7 +58,7 @@ class _Texts:
         return abs(memory[0] - h) <= 1e-6 * h
 
     def lead(self, memory: Flat, h: Scalar) -> Scalar:
-        """What a changes by for each w₊: nothing, but where it begins."""
+        """Change of a for each w₊: zero, but where it begins."""
         return where(self.goes_on(memory, h), 0.0, self.method.alpha_m - self.method.alpha_f)
 
     def slopes(self, memory: Flat, h: Scalar) -> tuple[Scalar, Scalar]:
@@ -91,7 +91,7 @@ class _Texts:
         return tau, m.body_forces(t, q, v, x, p), m.element_rates(t, q, v, x, p)
 
     def missing(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> list[Scalar]:
-        """What w₊ must bring to zero: forces, of trees; rates, of models with closures."""
+        """Residual that w₊ must bring to zero: forces, of trees; rates, of models with closures."""
         m, nv = self.m, self.m.nv
         u, s, _ = self.ends(y, memory, w, h)
         if not self.by_forces:

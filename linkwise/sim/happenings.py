@@ -1,4 +1,4 @@
-"""What happens to the states of a run: events, their actions, and the sides of event functions that are remembered."""
+"""Happenings in a run: events, their actions, and the sides of event functions that are remembered."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Happenings:
 
 
 def _after(event: Event, result: Any, model: Model) -> Array:
-    """What an event's action returned, as [q, v] with quaternions of length one."""
+    """State that an event's action returned, as [q, v] with quaternions of length one."""
     try:
         q, v = (np.asarray(part, float) for part in result)
         fits = q.shape == (model.nq,) and v.shape == (model.nv,)

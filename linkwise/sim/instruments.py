@@ -202,7 +202,7 @@ def _angular_velocity(run: _Run, sensor: Sensor) -> Array:
 
 
 def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
-    """What the body exerts on its parent, at the frame's origin and in its axes: [moment, force]."""
+    """Wrench of the body on its parent, at the frame's origin and in its axes: [moment, force]."""
     model, trajectory = run.model, run.trajectory
     frame = model.frame(sensor.target)
     wrenches = model.joint_wrenches(run.q, run.v, trajectory.vdot, outside_forces(trajectory), p=run.p)

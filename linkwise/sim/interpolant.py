@@ -29,7 +29,7 @@ def advanced(motion: Motion, y: Flat, h: Scalar, row: Row, k: Sequence[Flat]) ->
 def interpolant(
     work: Work, tableau: Tableau, names: list[str], stage: Callable[[int, float, Row], list[Statement]]
 ) -> tuple[tuple[Statement, ...] | None, tuple[Statement, ...]]:
-    """What must run before the first look into a step, and what a look is: theta to y_at.
+    """Statements before the first look into a step, and those of a look: theta to y_at.
 
     None and nothing for methods without an interpolant.
     """

@@ -55,6 +55,6 @@ class Jumps:
 
     @classmethod
     def from_arrays(cls, arrays: Values) -> Jumps | None:
-        """What :meth:`arrays` made, found among other arrays; None if there is none."""
+        """Jumps read back from the arrays that :meth:`arrays` made, found among others; None if there is none."""
         own = {name.removeprefix("jump_"): a for name, a in arrays.items() if name.startswith("jump_")}
         return cls(own.pop("t"), own.pop("state"), own, {}) if own else None

@@ -83,7 +83,7 @@ class Loop:
         work.buffer("clock", Clock.SIZE, load=True, store=True)
         work.buffer("span", Span.SIZE, load=True)
         self.kept = {"y": "y_new"}
-        """What is kept from step to step, and what a step makes of it."""
+        """Values kept from step to step, and what a step makes of them."""
         work.buffer("y", m.ny, load=True, store=True)
         if sizes.judges:
             self.kept["k0"] = "k_next"
@@ -165,7 +165,7 @@ class Loop:
         ]
 
     def _between(self) -> list[Statement]:
-        """What happens before a step goes on: at a stop, which comes before its end is looked at, and inside."""
+        """Statements before a step goes on: at a stop, which comes before its end is looked at, and inside."""
         arriving, inside = self.stops.arriving() if self.stops else (), self.records.inside(self)
         return [*arriving, *inside] if self.clips else [*inside, *arriving]
 

@@ -55,7 +55,7 @@ from linkwise.trace.calls import stored
 Flat = Sequence[Scalar]
 
 CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
-"""What the forces on a mechanism come from."""
+"""Causes of the forces on a mechanism."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class JointRules:
 
 @dataclass(frozen=True)
 class ContactNumbers:
-    """What contacts leave from step to step: impulses of rows, gaps of points, residuals, overflow, the step."""
+    """Numbers that contacts leave from step to step: impulses of rows, gaps of points, residuals, overflow, step."""
 
     rows: int
     points: int
@@ -293,7 +293,7 @@ class Motion:
         return slice(a, a + self.elements[k].nx), slice(b, b + self.elements[k].nh)
 
     def own_states(self, k: int, x: Flat, t: Scalar = None, p: Flat = ()) -> Any:
-        """What the k-th element is given as its x; without a time, without the values of tables."""
+        """States that the k-th element is given as its x; without a time, without the values of tables."""
         flowing, held = self.places(k)
         values = [] if t is None else [value for curve in self._curves[k] for value in curve.value(t, p)]
         return objects([*x[flowing], *x[held], *values])
@@ -325,7 +325,7 @@ class Motion:
     def joint_forces(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """What actuators exert, within their limits, and what passive elements exert; nv numbers each.
+        """Forces of actuators, within their limits, and of passive elements; nv numbers each.
 
         ``hosted`` are joint forces found elsewhere, by functions that could not be traced; they count as actuators'.
         """
@@ -393,7 +393,7 @@ class Motion:
         return found
 
     def checked_force(self, force: Any, element: Element) -> list[Scalar]:
-        """What an element or function returned, as nv numbers."""
+        """Force that an element or function returned, as nv numbers."""
         values = list(np.asarray(force, dtype=object).reshape(-1))
         if force is None or len(values) != self.nv:
             raise InputError(
@@ -436,7 +436,7 @@ class Motion:
         return total
 
     def limit_wrenches(self, q: Flat, v: Flat, p: Flat) -> dict[str, list[Scalar]]:
-        """What bodies feel of the limits of tendons through space: for each, by name, [moment, force] (6)."""
+        """Wrenches on bodies by the limits of tendons through space: for each, by name, [moment, force] (6)."""
         found: dict[str, list[Scalar]] = {}
         places = MovingFrames(self.model, q, v, self.model_parameters(p))
         for limit in self.tendon_limits:
@@ -477,7 +477,7 @@ class Motion:
     def _wrenches(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat
     ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
-        """What elements exert on bodies: the body, six numbers at its origin, and what its modes feel besides."""
+        """Wrenches of elements on bodies: the body, six numbers at its origin, and the forces on its modes besides."""
         given = objects(q), objects(v)
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
@@ -588,7 +588,7 @@ class Motion:
         return x[self.nx - self.switches :] if self.switches else None
 
     def closure_inputs(self, t: Scalar, x: Flat, p: Flat) -> dict[str, Any]:
-        """What functions of closures take besides the state: the time, which of them are in force, and p."""
+        """Inputs of functions of closures besides the state: the time, which of them are in force, and p."""
         given: dict[str, Any] = {"p": self.model_parameters(p)}
         if self.is_timed:
             given["t"] = objects([t]).reshape(())
@@ -723,7 +723,7 @@ class Motion:
         return kinetic + model.potential_energy(objects(q), p=own) + self.stored_energy(q, x, p)
 
     def stored_energy(self, q: Flat, x: Flat, p: Flat) -> Scalar:
-        """What elements, the springs of joints and those of limits hold, in J."""
+        """Energy in elements, the springs of joints and those of limits, in J."""
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, self.given(p))

@@ -98,7 +98,7 @@ class Plan:
     hosted: tuple[Function, ...] = ()
     """Controls that run in Python, since they cannot be traced."""
     why_hosted: str = ""
-    """What kept each of them from being traced."""
+    """Reason why each of them could not be traced."""
     _kernels: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -113,12 +113,12 @@ class Plan:
 
     @property
     def records(self) -> type[Records]:
-        """What a run records."""
+        """Kind of records that a run makes."""
         return OnGrid if not self.is_adaptive else EachStep if self.every_step else AtTimes
 
     @property
     def note(self) -> str:
-        """What whoever simulates should know, if there is anything."""
+        """Note for whoever simulates, if there is anything to know."""
         if not self.hosted:
             return ""
         return (
@@ -199,7 +199,7 @@ class Plan:
 
     @cached_property
     def locator(self) -> Locator:
-        """What finds events inside a step."""
+        """Locator of events inside a step."""
         work, step = self.work()
         values = event_program(self.motion, self.events)
         routine = one_step(work, step, values)

@@ -47,7 +47,7 @@ class Records:
     """Output times that lie between samples, if they do."""
     saved: Any
     arrays: dict[str, Any]
-    """What a kernel fills."""
+    """Arrays that a kernel fills."""
     storage: Any = None
     """The memory that another run can use again."""
 
@@ -68,7 +68,7 @@ class Records:
 
     @staticmethod
     def opening(work: Work) -> Sequence[Statement]:
-        """What stands before the first step."""
+        """Statements before the first step."""
         return ()
 
     @staticmethod

@@ -130,7 +130,7 @@ def _closed(trajectory: Trajectory, model: Model) -> Trajectory:
 
 
 class _Neighbours:
-    """What is known just before and just after each time, for every state: samples, or sides of events.
+    """Neighbours just before and just after each time, for every state: samples, or sides of events.
 
     ``sides`` are the two sets of values (..., n, size) by name, ``h`` the seconds between them and ``s`` the fraction
     of them at which each time lies, (..., n).

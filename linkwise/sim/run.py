@@ -276,7 +276,7 @@ class Run:
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
 
     def _contact_doubts(self, t: Array, y: Any) -> str:
-        """What contacts may have missed in samples y (..., T, ny)."""
+        """Warnings of what contacts may have missed in samples y (..., T, ny)."""
         m = self.plan.motion
         end = m.ny - m.switches
         return doubts(m, t, self.home.to_host(y[..., end - m.touching : end])) if m.touching else ""
@@ -295,7 +295,7 @@ class Run:
         return Jumps(t, state, parts, derived() if plan.hosted else derived)
 
     def ending(self, k: int, who: str) -> str:
-        """What stopped one state, for people."""
+        """Reason why one state stopped, for people."""
         zeno = self.happened.zeno.get(k)
         if zeno is None:
             return self.sizes.ending(self, k, who)

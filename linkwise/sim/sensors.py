@@ -198,7 +198,7 @@ class FootForce:
 
 
 def outside_forces(trajectory: Trajectory) -> Array | None:
-    """What elements and, in steps, contacts exert on bodies (..., T, n_bodies, 6); None if nothing does."""
+    """Wrenches of elements and, in steps, contacts on bodies (..., T, n_bodies, 6); None if nothing does."""
     outside = trajectory.f_ext
     if "contact_impulses" not in trajectory._values:
         return outside

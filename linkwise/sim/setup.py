@@ -1,4 +1,4 @@
-"""What is simulated: a model and all that acts on it, checked, before a state and a duration are known."""
+"""Setup of a simulation: a model and all that acts on it, checked, before a state and a duration are known."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Setup:
         return replace(self, elements=elements, events=tuple(frozen_event(event, *given) for event in self.events))
 
     def plan(self, states: States, every_step: bool) -> Plan:
-        """What is compiled."""
+        """Plan to be compiled."""
         numbers = states.p.shape[-1]
         return plan_for(
             self.model, self.elements, self.rules, numbers, self.method, every_step, self.events, self.closing,

@@ -158,7 +158,7 @@ class Simulation:
         self._plan = self._planned(self._setup)
 
     def _planned(self, setup: Setup) -> Plan | None:
-        """What is compiled, none where nothing can move; refuses what the method cannot do."""
+        """Plan to be compiled, None where nothing can move; refuses whatever the method cannot do."""
         if not self._states.y.shape[1]:
             return None
         plan = setup.plan(self._states, every_step=False)
@@ -180,7 +180,7 @@ class Simulation:
         self._put_back(*self._now())
 
     def _now(self) -> tuple[Array, list[Occurrence], Array]:
-        """What a run is begun with: states, what happened, which have ended."""
+        """Beginning of a run: states, what happened, which have ended."""
         return np.array(self._y), self.events, np.array(self._ended if self._run is None else self._run.ended)
 
     def _put_back(self, y: Array, past: list[Occurrence], ended: Array) -> None:
@@ -459,7 +459,7 @@ class Simulation:
 
     @property
     def tau(self) -> Array:
-        """What actuators exert on the joints now (..., nv), N m or N."""
+        """Forces of actuators on the joints now (..., nv), N m or N."""
         return self._observed["tau"]
 
     @property
@@ -475,7 +475,7 @@ class Simulation:
 
     @property
     def f_ext(self) -> Array | None:
-        """What elements exert on bodies now (..., n_bodies, 6): moments, N m, then forces, N, in body frames.
+        """Wrenches of elements on bodies now (..., n_bodies, 6): moments, N m, then forces, N, in body frames.
 
         None if none does.
         """

@@ -59,7 +59,7 @@ Text = Callable[[dict[str, Flat]], dict[str, Any]]
 
 
 def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Any], bits: int) -> Simulator:
-    """What targets write.
+    """Simulation as one program, as targets write it.
 
     Args:
         plan: of a simulation of one state.
@@ -178,7 +178,7 @@ class _Piece:
         return statements
 
     def arrive(self) -> list[Statement]:
-        """What is kept, from the loop's rows."""
+        """Statements that take what is kept from the loop's rows."""
         rows = ("y", "clock", "span", *(("memory",) if self.memory else ()))
         sizes = {each: self.work.buffers[each].size for each in rows}
         traced = program("arrive", lambda *rows: self._taken_apart(dict(zip(sizes, rows, strict=True))), sizes)

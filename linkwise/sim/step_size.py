@@ -177,7 +177,7 @@ class EqualSteps:
         return y, final
 
     def ending(self, run: Run, k: int, who: str) -> str:
-        """What stopped one state, for people: it diverged."""
+        """Reason why one state stopped, for people: it diverged."""
         lost = np.flatnonzero(~np.isfinite(run.home.taken(run.records.saved, k)).all(axis=1))
         since = run.t0 + self.every * self.h * float(lost[0]) if len(lost) else run.end
         why = (
@@ -316,7 +316,7 @@ class ToleratedSteps:
         clock[Clock.ACCEPTED] += 1.0
 
     def ending(self, run: Run, k: int, who: str) -> str:
-        """What stopped one state, for people: its steps became too many or too small."""
+        """Reason why one state stopped, for people: its steps became too many or too small."""
         m = run.plan.motion
         t, h, status = (float(x) for x in run.clock[k, :3])
         speed = float(np.abs(run.state(k)[m.nq :][: m.nv]).max(initial=0.0))

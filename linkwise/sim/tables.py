@@ -145,7 +145,7 @@ class Table:
         return cls(times, np.stack([columns[name] for name in chosen], axis=-1), kind, outside)
 
     def rows(self) -> Array:
-        """What the kernel reads (members, T + 1, width); one member for all, or as many as the batch has. Read-only."""
+        """Rows for the kernel (members, T + 1, width); one member for all, or as many as the batch. Read-only."""
         return self._rows
 
     def __getstate__(self) -> dict[str, Any]:

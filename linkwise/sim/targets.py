@@ -1,4 +1,4 @@
-"""What controllers follow: numbers, functions of time, tables."""
+"""Targets that controllers follow: numbers, functions of time, tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What contacts did in a motion: forces, gaps, sticking and slipping, and how well the laws were obeyed."""
+"""Contacts of a motion: forces, gaps, sticking and slipping, and how well the laws were obeyed."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class MotionContacts:
 
     @property
     def residual(self) -> Array:
-        """What Signorini's condition (m/s), friction cones (N s) and dissipation (J) were missed by (..., T, 3)."""
+        """Residuals of Signorini's condition (m/s), friction cones (N s) and dissipation (J), (..., T, 3)."""
         return np.asarray(self.motion._value("contact_residuals"))
 
     @property

@@ -1,4 +1,4 @@
-"""What a simulation returns: states over time, and everything that follows from them."""
+"""Trajectories, the results of simulations: states over time, and everything that follows from them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def save(trajectory: Trajectory, target: Path) -> Path:
 
 
 def read(source: Path) -> dict[str, Any]:
-    """What a file holds, as the arguments of :class:`Trajectory`."""
+    """Contents of a file, as the arguments of :class:`Trajectory`."""
     from_file = {".npz": _read_npz, ".csv": _read_csv}.get(source.suffix)
     if from_file is None:
         raise _unknown_type(source)
@@ -99,7 +99,7 @@ def _read_npz(source: Path) -> dict[str, Any]:
 
 
 def _event_arrays(events: Sequence[Occurrence]) -> dict[str, Array]:
-    """What happened, under names for a file; the impulses of all in one row, with how many each has (-1: None)."""
+    """Events as arrays, under names for a file; the impulses of all in one row, with how many each has (-1: None)."""
     if not events:
         return {}
     impulses = [event.impulses for event in events]
@@ -115,7 +115,7 @@ def _event_arrays(events: Sequence[Occurrence]) -> dict[str, Array]:
 
 
 def _events(arrays: Mapping[str, Array]) -> list[Occurrence]:
-    """What :func:`_event_arrays` made, found among other arrays."""
+    """Events read back from what :func:`_event_arrays` made, found among other arrays."""
     if "event_t" not in arrays:
         return []
     counts = arrays["event_impulse_counts"]

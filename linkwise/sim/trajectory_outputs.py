@@ -1,4 +1,4 @@
-"""What others see of a motion: files, tables, figures, pages, films."""
+"""Outputs of a motion for others: files, tables, figures, pages, films."""
 
 from __future__ import annotations
 

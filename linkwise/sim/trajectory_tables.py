@@ -10,7 +10,7 @@ from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 
 DERIVED = ("vdot", "tau", "energy", "active")
-"""What tables hold besides the states, where it is known."""
+"""Columns of tables besides the states, where they are known."""
 
 
 def column_names(trajectory: Trajectory) -> dict[str, list[str]]:
@@ -34,7 +34,7 @@ def coordinate_names(model: Model) -> list[str]:
 
 
 def tabled(trajectory: Trajectory) -> dict[str, Array]:
-    """What has a time axis and a place in a table, by name: states first; vectors last but for the energy (..., T)."""
+    """Columns of a table, arrays with a time axis by name: states first; vectors last but for the energy (..., T)."""
     known = trajectory.values()
     return {name: known[name] for name in ("q", "v", "x", *DERIVED) if name in known}
 

@@ -249,7 +249,7 @@ Nudge = tuple[list[Scalar], list[Scalar]]
 
 
 def _work(nudge: Nudge, slope: Flat, momentum: Flat, h: Scalar) -> Scalar:
-    """What the discrete Lagrangian gains: h ∂L/∂q · (change of the middle) + π · (change of the step)."""
+    """Gain of the discrete Lagrangian: h ∂L/∂q · (change of the middle) + π · (change of the step)."""
     total: Scalar = 0.0
     for moved, longer, force, pi in zip(*nudge, slope, momentum, strict=True):
         total = total + (h * force) * moved + pi * longer

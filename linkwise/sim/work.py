@@ -169,7 +169,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Step:
-    """What leads from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
+    """Statements that lead from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
 
     begin: tuple[Statement, ...]
     """Before the first step: k0 at y, t."""

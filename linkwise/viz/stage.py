@@ -135,7 +135,7 @@ class Stage:
         self.server, self.dark = server, dark
         self.world = server.scene.add_frame(WORLD, show_axes=False)
         self.shift: Array = np.zeros(3)
-        """What is added to places in the world to have them in the scene, m."""
+        """Offset from places in the world to those in the scene, m."""
         self.centre: Array = np.zeros(3)
         self.floor: Any = None
         server.scene.set_background_image(sky(dark), format="png")

@@ -74,12 +74,12 @@ class TexturedMesh:
         self._choose()
 
     def on_click(self, action: Callable[[Any], Any]) -> None:
-        """What happens on a click."""
+        """Action on a click."""
         for handle in (self.plain, self.papered):
             handle.on_click(action)
 
     def on_drag(self, *button: Any, **keys: Any) -> Callable[[Callable[[Any], Any]], None]:
-        """What happens on a drag, as of other nodes."""
+        """Action on a drag, as of other nodes."""
 
         def attach(action: Callable[[Any], Any]) -> None:
             for handle in (self.plain, self.papered):

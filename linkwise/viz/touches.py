@@ -47,7 +47,7 @@ class Touches:
 
 
 def contacts_of(motion: Trajectory) -> MotionContacts | None:
-    """What contacts did in a motion of one state; None where it has none."""
+    """Contacts of a motion of one state; None where it has none."""
     return motion.contacts if "contact_impulses" in motion._values else None
 
 

@@ -46,7 +46,7 @@ _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 @dataclass(eq=False)
 class Document:
-    """What MuJoCo is handed.
+    """Document that MuJoCo is handed.
 
     Args:
         text: the model, without includes and paths.

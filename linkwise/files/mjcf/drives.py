@@ -66,7 +66,7 @@ def read_actuators(source: Compiled, names: Names, places: Places, left_out: lis
 def reflected(
     source: Compiled, names: Names, places: Places, left_out: list[str]
 ) -> tuple[dict[str, float], dict[str, float], list[Written[Spring]]]:
-    """What actuators add to their joints: armature and damping behind the gear, by joint; dampers along tendons."""
+    """Additions of actuators to their joints: armature and damping behind the gear, by joint; dampers along tendons."""
     m = source.model
     armature: dict[str, float] = {}
     damping: dict[str, float] = {}

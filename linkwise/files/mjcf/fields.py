@@ -1,4 +1,4 @@
-"""What acts on bodies where they are: compensation of gravity, and a fluid."""
+"""Fields that act on bodies where they are: compensation of gravity, and a fluid."""
 
 from __future__ import annotations
 

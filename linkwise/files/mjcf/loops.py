@@ -21,7 +21,7 @@ __all__ = ["Loops", "read_loops"]
 
 @dataclass(eq=False)
 class Loops:
-    """What closes loops and couples joints, and what could not be read, by name."""
+    """Closures of loops and couplings of joints, and by name those that could not be read."""
 
     closures: list[ClosureWritten] = field(default_factory=list)
     couplings: list[CouplingWritten] = field(default_factory=list)

@@ -120,7 +120,7 @@ def _by_joint(source: Compiled, names: Names, qpos: np.ndarray) -> dict[str, tup
 
 
 def _forces_left_out(source: Compiled, names: Names) -> list[str]:
-    """What acts in MuJoCo and not here."""
+    """Forces that act in MuJoCo and not here, by name."""
     m = source.model
     found = [said for said in forces_left_out(source) if said not in (USED, NOTHING)]
     lifted = m.opt.gravity.any() and m.body_gravcomp.any() and not (source.is_off("gravity") or source.is_passive_off)

@@ -55,7 +55,7 @@ def transmission_of(
 
 
 def tendon_springs(source: Compiled, names: Names, places: Places, left_out: list[str]) -> Iterator[Written[Spring]]:
-    """What acts along tendons, and tendons that a sensor reads; what they have beyond that is said by name."""
+    """Springs along tendons, and tendons that a sensor reads; whatever they have beyond that is said by name."""
     m = source.model
     read = {int(m.sensor_objid[i]) for i in range(m.nsensor) if source.word("mjtSensor", m.sensor_type[i]) in _READ}
     for i in range(m.ntendon):

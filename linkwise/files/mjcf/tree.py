@@ -29,7 +29,7 @@ __all__ = ["Names", "Places", "names_of", "read_tree", "turn"]
 
 @dataclass(eq=False)
 class Names:
-    """What the elements of the file are called here.
+    """Names here of the elements of the file.
 
     MuJoCo keeps the names of bodies, sites, cameras and joints apart; here bodies and frames share theirs, so that a
     site of the same name as a body has ``_site`` after it.

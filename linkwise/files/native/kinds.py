@@ -354,7 +354,7 @@ class Record(Kind):
         return found
 
     def made(self, at: At, values: dict[str, Any]) -> Any:
-        """What is made of the fields; what it refuses is reported here."""
+        """Object made of the fields; its refusals are reported here."""
         if self.make is None:
             return values
         try:

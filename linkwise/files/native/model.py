@@ -34,7 +34,7 @@ _PER_FREEDOM = ("armature", *_OF_CLOSURE)
 
 
 def record_of(mechanism: Mechanism) -> dict[str, Any]:
-    """What the file of a mechanism holds, as its schema has it."""
+    """Record of a mechanism for its file, as the schema has it."""
 
     def name(k: int) -> str:
         return "world" if k < 0 else mechanism.bodies[k].name
@@ -98,7 +98,7 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _checked_scene(scene: ContactScene | None, names: Sequence[str], at: At) -> ContactScene | None:
-    """What may touch what, if it names bodies of the model."""
+    """Scene of contacts, if it names bodies of the model."""
     if scene is None:
         return None
     given = [*(scene.only or ()), *(name for name, _ in scene.materials)]

@@ -1,4 +1,4 @@
-"""What a native file holds, as records; ``docs/guide/native_file.md`` has it to be read.
+"""Schema of a native file, as records; ``docs/guide/native_file.md`` has it to be read.
 
 A change that older readers would misunderstand needs a new VERSION, and a way to read the old one.
 """

@@ -124,7 +124,7 @@ def is_loop_joint(place: Place) -> bool:
 
 
 class _Axis:
-    """What an ``<axis>`` says beside its direction."""
+    """Contents of an ``<axis>`` beside its direction."""
 
     def __init__(self, element: Element, place: Place, of: str) -> None:
         self.element, self.place, self.of = element, place, of

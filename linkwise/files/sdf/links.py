@@ -23,7 +23,7 @@ from linkwise.mechanism.placement import pose
 __all__ = ["read_link"]
 
 _MOMENTS = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
-"""What the format gives each where the file does not."""
+"""Values of the format where the file gives none."""
 _NOT_DRAWN = frozenset(("plane", "heightmap", "image", "polyline", "ellipsoid", "cone", "empty"))
 
 

@@ -45,7 +45,7 @@ def world_scope(element: Element, values: Values, version: tuple[int, int]) -> S
 
 @dataclass(eq=False)
 class Contents:
-    """What was found in all models, in the order of the file."""
+    """Contents of all models, in the order of the file."""
 
     library: Library
     links: list[Place] = field(default_factory=list)

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Losses(list[str]):
-    """What a format could not say, each once."""
+    """Losses: things that a format could not say, each once."""
 
     def add(self, what: str) -> None:
         """Note a loss."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arrays:
-    """What a function takes and gives."""
+    """Arrays that a function takes and gives."""
 
     name: str
     inputs: tuple[ArraySpec, ...]

@@ -368,7 +368,7 @@ class Finisher:
 
 
 def _bodies(loop: For) -> tuple[list[Call], int]:
-    """What a loop does for each kind of row, and the column of the kind."""
+    """Bodies of a loop for each kind of row, and the column of the kind."""
     (statement,) = loop.body
     if isinstance(statement, Switch):
         return [one for case in statement.cases for one in case if isinstance(one, Call)], statement.column

@@ -1,4 +1,4 @@
-"""What happens between the sweeps of a rolled text: straight-line code that runs once, not for each link.
+"""Ground between the sweeps of a rolled text: straight-line code that runs once, not for each link.
 
 It reads what sweeps brought to the base or left at one link, and inputs that no link owns; it writes what the base or
 the tips are given, values that every link looks at, and results.

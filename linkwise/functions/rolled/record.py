@@ -1,4 +1,4 @@
-"""What a rolled sweep leaves behind: what to store, and where it is found later."""
+"""Records of a rolled sweep: what to store, and where it is found later."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Recorded:
 
 
 class RolledField(Field[Any]):
-    """What a rolled sweep kept: one stretch of memory for each link."""
+    """Field that a rolled sweep kept: one stretch of memory for each link."""
 
     def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[Any]) -> None:
         self.tree = tree
@@ -60,7 +60,7 @@ class RolledField(Field[Any]):
 
     @property
     def root(self) -> Any:
-        """What an inward sweep brought to the base."""
+        """Value that an inward sweep brought to the base."""
         if self._brought is None:
             return None
         handed, rebuild = self._brought

@@ -119,7 +119,7 @@ class RolledTree:
         return self._of_parents[key][1]
 
     def handed_to(self, thing: Any, modes: int) -> Any:
-        """What a link is handed, with the tails of the frame that it is in."""
+        """Value that a link is handed, with the tails of the frame that it is in."""
         return with_tails(thing, modes) if self.has_modes else thing
 
     # Sweeps.
@@ -283,7 +283,7 @@ class RolledTree:
         return self._counter[0]
 
     def _start(self, space: str, leaves: list[Scalar]) -> None:
-        """What the first links of a sweep are given: constants, or values computed before it."""
+        """Start of a sweep, for its first links: constants, or values computed before it."""
         if not leaves:
             return
         if any(isinstance(x, Traced) for x in leaves):
@@ -297,7 +297,7 @@ class RolledTree:
             self.recorded.append(Written(stores))
 
     def _handed(self, kind: Kind, space: str, known: list[float | None]) -> list[Scalar]:
-        """What a link receives: constants where every link hands on the same, memory elsewhere."""
+        """Values that a link receives: constants where every link hands on the same, memory elsewhere."""
         unknown = [i for i, c in enumerate(known) if c is None]
         array = kind.array(f"{space}:from", len(known)) if unknown else []
         values: list[Scalar] = [0.0 if c is None else c for c in known]
@@ -361,7 +361,7 @@ class RolledTree:
 
 
 def parts_of_result(result: Any, level: int) -> tuple[Any, Any]:
-    """What a text made of dual numbers, as values and tangents."""
+    """Result of a text of dual numbers, as values and tangents."""
     if isinstance(result, DualVector):
         return result.value, result.tangent
     leaves, rebuild = flatten_but_duals(result)

@@ -1,4 +1,4 @@
-"""What closes a mechanism, one file for each kind: closures between frames, relations between joints."""
+"""Closures of mechanisms, one file for each kind: closures between frames, relations between joints."""
 
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation

@@ -1,4 +1,4 @@
-"""What every constraint says about itself, over any scalar: one residual text each.
+"""Interface of constraints, over any scalar: one residual text each.
 
 There are two families, and each may speak of places, of rates, or of both. These four signatures are all that a solver
 calls:

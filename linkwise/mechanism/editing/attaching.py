@@ -105,7 +105,7 @@ def with_frame(mechanism: MechanismT, name: str, at: str, placement: Any, node: 
 
 
 def _fix(pieces: Pieces, theirs: Pieces, carrier: str, X: Pose, node: int) -> None:
-    """What is welded to the other's world becomes part of the body that carries it."""
+    """Attachment of whatever is welded to the other's world to the body that carries it."""
     if carrier == "world":
         pieces.base_parts += [moved_part(part, X) for part in theirs.base_parts]
         pieces.base_visuals += [moved_shape(shape, X) for shape in theirs.base_visuals]

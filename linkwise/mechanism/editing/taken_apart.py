@@ -28,7 +28,7 @@ Coordinates = dict[str, tuple[float, ...]]
 
 @dataclass
 class Pieces:
-    """What a mechanism is made of; where a number would stand, there is a name.
+    """Pieces of a mechanism; where a number would stand, there is a name.
 
     Args:
         bodies: each with the name of its parent and its joint, from the base to the tips.
