@@ -33,7 +33,7 @@ class _Making:
 _guard = threading.RLock()
 _made: dict[tuple[int, Hashable], _Making] = {}
 _awaited: dict[int, _Making] = {}  # by thread
-_MISSING = object()
+_MISSING: Any = object()
 
 
 def _forget() -> None:
@@ -50,11 +50,12 @@ if hasattr(os, "register_at_fork"):
 
 def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) -> T:
     """``store[key]``, made and kept there if it is missing; the same object for all who ask."""
-    if (known := store.get(key, _MISSING)) is not _MISSING:
-        return known  # type: ignore[no-any-return]  # a store has values of any type; a cast would cost a call
+    known: T = store.get(key, _MISSING)
+    if known is not _MISSING:
+        return known
     place, mine = (id(store), key), _Making()
     try:
-        while (value := store.get(key, _MISSING)) is _MISSING:
+        while (known := store.get(key, _MISSING)) is _MISSING:
             with _guard:
                 other = _made.setdefault(place, mine)
                 if other.has_ended:  # and was interrupted before it could be taken off the list
@@ -64,13 +65,14 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
                 else:
                     other = mine
             if other is mine:
-                return store.setdefault(key, make())  # type: ignore[no-any-return]
+                known = store.setdefault(key, make())
+                break
             try:
                 with other.gate:
                     pass
             finally:
                 _awaited.pop(mine.thread, None)
-        return value  # type: ignore[no-any-return]
+        return known
     finally:
         mine.gate.release()  # at once and in one step: no interrupt may come between and leave others waiting
         with _guard:

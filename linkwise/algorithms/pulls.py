@@ -43,14 +43,15 @@ class Pulls:
 
     def generalized(self, tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
         """J_c: the joint forces of each pull, count × nv."""
-        rows = []
-        for r in range(self.count):
-            row = external_force(tree, q, each(tree, lambda link, r=r: self.on_link(link)[r]))  # type: ignore[misc]
-            if self.efforts:
-                own = generalized(tree, each(tree, lambda link, r=r: [axis[r] for axis in self.on_axes(link)]))  # type: ignore[misc]
-                row = elementwise(tree, lambda a, b: a + b, row, own)
-            rows.append(row)
-        return rows
+
+        def one(r: int) -> list[Scalar]:
+            row = external_force(tree, q, each(tree, lambda link: self.on_link(link)[r]))
+            if not self.efforts:
+                return row
+            own = generalized(tree, each(tree, lambda link: [axis[r] for axis in self.on_axes(link)]))
+            return elementwise(tree, lambda a, b: a + b, row, own)
+
+        return [one(r) for r in range(self.count)]
 
 
 def joined(first: Pulls, second: Pulls) -> Pulls:

@@ -209,7 +209,7 @@ def _lags(tree: Tree, bodies: Field[Body], composite: Field[RigidInertia]) -> Fi
         drift = Mat3.cross(parent.t.lin - here.t.lin)  # Ḃ = [[0, 0], [ċ~, 0]]
         M = composite[link]
         N = Mat3.cross(M.h).times(drift) + own[link.index].N
-        F = Mat3.build(lambda i, j, M=M, drift=drift: M.m * drift.m[i][j]) + own[link.index].F  # type: ignore[misc]
+        F = drift * M.m + own[link.index].F
         lever = Mat3.cross(here.C - parent.C)
         known = own[link.parent]
         own[link.parent] = _Lag(known.N + N + lever.times(F), known.F + F)

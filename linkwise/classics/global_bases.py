@@ -40,7 +40,7 @@ def _null_space(link: Link, rows: list[list[Scalar]]) -> list[Force]:
         )
     pivots: list[int] = []
     for i, row in enumerate(rows):
-        pivot = max((j for j in range(6) if j not in pivots), key=lambda j, row=row: abs(row[j]))  # type: ignore[misc]
+        pivot = max((j for j in range(6) if j not in pivots), key=[abs(x) for x in row].__getitem__)
         pivots.append(pivot)
         rows[i] = [x / row[pivot] for x in row]
         for k, other in enumerate(rows):

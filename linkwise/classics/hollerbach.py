@@ -36,28 +36,27 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
         p_ddot = p_ddot + W_ddot @ l
         U = Mat3.cross(s.ang)  # ∂A/∂q = A s~
         along, twice = A.times(U), A.times(U.times(U))
-        W_ddot = W_ddot.times(A) + _scaled(W_dot.times(along), rate + rate) + W.times(
-            _scaled(twice, rate * rate) + _scaled(along, acceleration)
-        )  # fmt: skip
-        W_dot = W_dot.times(A) + _scaled(W.times(along), rate)
+        A_ddot = twice * (rate * rate) + along * acceleration
+        W_ddot = W_ddot.times(A) + W_dot.times(along) * (rate + rate) + W.times(A_ddot)
+        W_dot = W_dot.times(A) + W.times(along) * rate
         W = W.times(A)
         links.append((A, l, W.times(U), W_ddot, p_ddot))
     e, D = Vec.zero(), Mat3.zero()
     T: list[Scalar] = []
     for link, (A, l, dW, W_ddot, p_ddot) in zip(reversed(tree.links), reversed(links), strict=True):
         m, n, J = link.inertia.m, link.inertia.h, link.inertia.J
-        half = (J.m[0][0] + J.m[1][1] + J.m[2][2]) * 0.5
-        pseudo = Mat3.build(lambda i, j, J=J, half=half: half - J.m[i][j] if i == j else -J.m[i][j])  # type: ignore[misc]
         e = e + p_ddot * m + W_ddot @ n
-        D = D + _outer(n, p_ddot) + pseudo.times(W_ddot.T)
+        D = D + _outer(n, p_ddot) + _pseudo_inertia(J).times(W_ddot.T)
         armature = link.armature[0] * link.rates(vdot)[0]
         T.append(_trace_of_product(dW, D) + armature)
         D = A.times(D) + _outer(l, e)
     return T[::-1]
 
 
-def _scaled(A: Mat3, by: Scalar) -> Mat3:
-    return Mat3.build(lambda i, j: A.m[i][j] * by)
+def _pseudo_inertia(J: Mat3) -> Mat3:
+    """½ tr(J) 1 - J: the second moments of mass ∫rr* behind a rotational inertia."""
+    half = (J.m[0][0] + J.m[1][1] + J.m[2][2]) * 0.5
+    return Mat3.build(lambda i, j: half - J.m[i][j] if i == j else -J.m[i][j])
 
 
 def _outer(a: Vec, b: Vec) -> Mat3:

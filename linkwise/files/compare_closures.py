@@ -163,7 +163,7 @@ def _same(c: _Condition, d: _Condition, limit: float, seed: int) -> bool:
 
 def _rank(c: _Condition, place: Any, velocity: Array, t: float) -> int:
     """How many ways of moving it forbids."""
-    J = _slopes(lambda w: c.residual(place, velocity + w, t), c.size)
+    J = _slopes(lambda w, at: c.residual(place, at + w, t), velocity, c.size)
     return int(np.linalg.matrix_rank(J, tol=1e-6))
 
 
@@ -182,7 +182,7 @@ def _closed(c: _Condition, place: Any, t: float) -> Any:
         e = c.places(place, t)
         if np.abs(e).max(initial=0.0) < 1e-12:
             return place
-        J = _slopes(lambda w, at=place: c.places(c.moved(at, w), t), c.size)  # type: ignore[misc]
+        J = _slopes(lambda w, at: c.places(c.moved(at, w), t), place, c.size)
         step = np.linalg.lstsq(J, -e, rcond=1e-9)[0]
         place = c.moved(place, step / max(1.0, float(np.linalg.norm(step))))
     return None
@@ -192,17 +192,17 @@ def _obeying(c: _Condition, place: Any, velocity: Array, t: float) -> Array:
     """The nearest velocity that obeys."""
     for _ in range(20):
         e = c.residual(place, velocity, t)
-        J = _slopes(lambda w, at=velocity: c.residual(place, at + w, t), c.size)  # type: ignore[misc]
+        J = _slopes(lambda w, at: c.residual(place, at + w, t), velocity, c.size)
         velocity = velocity - np.linalg.lstsq(J, e, rcond=1e-6)[0]
         if np.abs(e).max(initial=0.0) < 1e-10:
             break
     return velocity
 
 
-def _slopes(function: Callable[[Array], Array], size: int) -> Array:
-    """The Jacobian at zero, by differences."""
+def _slopes(function: Callable[[Array, Any], Array], at: Any, size: int) -> Array:
+    """The Jacobian of function(w, at) at w = 0, by differences."""
     units = np.eye(size) * _STEP
-    return np.stack([(function(u) - function(-u)) / (2 * _STEP) for u in units], axis=-1)
+    return np.stack([(function(u, at) - function(-u, at)) / (2 * _STEP) for u in units], axis=-1)
 
 
 def _condition(bodies: Correspondence, model: Model, instance: Any) -> _Condition:

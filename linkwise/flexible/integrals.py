@@ -40,8 +40,8 @@ second order (a = B = 0) this is the linear body. For a slender beam along x onl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import Field, dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +114,10 @@ class SecondOrder:
 class Frozen:
     """A dataclass whose arrays cannot be written to, also after a journey by pickle."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # of every subclass
+
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]  # a dataclass in every subclass
+        for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, np.ndarray):
                 own = np.array(value, dtype=float)
@@ -123,7 +125,7 @@ class Frozen:
                 object.__setattr__(self, each.name, own)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))
 
 
 @dataclass(frozen=True, eq=False)

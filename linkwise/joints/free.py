@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from linkwise.joints.base import Handle, Joint, SeriesJoint
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
@@ -71,8 +71,8 @@ class Free(Joint):
     def carry_rate(self, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         return (0.0, 0.0, 0.0, *Vec.of(v[3:]).cross(Vec.of(v[:3])))
 
-    def random(self, rng: object, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
-        return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))  # type: ignore[attr-defined]
+    def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+        return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))
 
     def mirrored(self, signs: Signs) -> MirrorImage:
         turned = turning((1.0, 1.0, 1.0), signs)

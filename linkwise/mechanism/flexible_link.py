@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -46,7 +46,8 @@ class FlexibleLink(Link):
     ``joint`` is :class:`Modes`; there is no constant ``inertia``: ask for ``M(q)``.
     """
 
-    deformation: Deformation = None  # type: ignore[assignment]
+    joint: Modes
+    deformation: Deformation = field(kw_only=True)
     lumps: tuple[Lump, ...] = ()
     elasticity: tuple[Scalar, Scalar] = (1.0, 1.0)
     """Factors on K and on D."""
@@ -66,7 +67,7 @@ class FlexibleLink(Link):
         return Link(
             **kept
             | {
-                "joint": self.joint.joint,  # type: ignore[attr-defined]
+                "joint": self.joint.joint,
                 "q_start": self.q_start + m,
                 "v_start": self.v_start + m,
                 "armature": self.armature[m:],

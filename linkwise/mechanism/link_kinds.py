@@ -58,15 +58,16 @@ def link_kinds(links: Sequence[Link], forms: Forms, trait: Callable[[Link], Hash
         forms: how transforms are written.
         trait: what links of one kind must have in common besides.
     """
-    found: dict[Any, LinkKind] = {}
+    alike: dict[Any, list[tuple[Link, list[Scalar]]]] = {}
     for link in links:
         leaves, shape = taken_apart(_constants(link, forms))
         computed = tuple(i for i, x in enumerate(leaves) if not isinstance(x, (float, int)))
         key = (type(link), joint_key(link.joint), shape, computed, link.deforming, trait(link))
-        kind = found.setdefault(key, LinkKind(link, [], [], forms))
-        kind.members.append(link.index)
-        kind.rows.append(leaves)  # type: ignore[union-attr]
-    return list(found.values())
+        alike.setdefault(key, []).append((link, leaves))
+    return [
+        LinkKind(same[0][0], [link.index for link, _ in same], [leaves for _, leaves in same], forms)
+        for same in alike.values()
+    ]
 
 
 def kinds_of_many(links: ManyLinks, forms: Forms, traits: Array) -> list[LinkKind] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -106,10 +106,11 @@ def _joints(joints: Any, axes: Any, names: Sequence[str]) -> list[Joint]:
     if isinstance(joints, type) and issubclass(joints, Joint):
         if axes is None:
             return [joints()] * len(names)
+        along: Callable[..., Joint] = joints
         given = for_each(axes, len(names), (3,), "axes")
         if np.shape(axes) == (3,):
-            return [joints(axis=given[0].tolist())] * len(names) if len(names) else []  # type: ignore[call-arg]
-        return [joints(axis=axis) for axis in given.tolist()]  # type: ignore[call-arg]
+            return [along(axis=given[0].tolist())] * len(names) if len(names) else []
+        return [along(axis=axis) for axis in given.tolist()]
     if axes is not None:
         raise InputError(
             "axes go with a class of joints", got=f"joints={joints!r}"[:80], allowed="e.g. joints=lw.Revolute, axes=…"

@@ -15,6 +15,7 @@ from linkwise.mechanism.tree import Link
 from linkwise.memoized import cached_property
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
@@ -127,7 +128,8 @@ class ManyLinks(Sequence[Link]):
         joints = list(self.mechanism.joints)
         joints = joints if len(which) == len(joints) else [joints[k] for k in which.tolist()]
         armature = np.array([joint.armature for joint in joints], float).reshape(len(which), -1)
-        multiplier, offset = np.ones(len(which)), np.zeros(len(which))
+        multiplier: Scalar = np.ones(len(which))  # arrays for numbers
+        offset: Scalar = np.zeros(len(which))
         if first.is_mimic:
             multiplier = np.array([joint.mimic.multiplier for joint in joints if joint.mimic], float)
             offset = np.array([joint.mimic.offset for joint in joints if joint.mimic], float)
@@ -138,8 +140,8 @@ class ManyLinks(Sequence[Link]):
             inertia=RigidInertia(M[0], Vec(*M[1:4]), Sym3.of(*M[4:])),
             to_body=Transform(Shift(Vec(*l.T)), Rotation(Mat3(list(R.transpose(1, 2, 0))))),
             armature=tuple(armature.T),
-            multiplier=multiplier,  # type: ignore[arg-type]  # as everywhere here, an array for a number
-            offset=offset,  # type: ignore[arg-type]
+            multiplier=multiplier,
+            offset=offset,
         )
 
     @cached_property

@@ -46,6 +46,11 @@ class Methods(Mechanism):
         super().__init_subclass__()
         _write_out(cls)
 
+    @property
+    def _whole(self) -> Model:
+        """Itself: these methods are a part of a model and do not stand alone."""
+        return self  # type: ignore[return-value]
+
     def _run(self, name: str, *required: Any, others: ByName | None = None, **more: Any) -> NDArray[Any]:
         """Evaluate a function of the catalogue; ``others`` are as the caller of a method gave them."""
         raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")

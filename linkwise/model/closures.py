@@ -162,7 +162,7 @@ class Closures(ConfigurationSpace):
             return of_places
 
         def assembly(lower: Array, upper: Array) -> Assembly:
-            return Assembly(self, residual, jacobian, lower, upper, still, tol)  # type: ignore[arg-type]  # the whole
+            return Assembly(self._whole, residual, jacobian, lower, upper, still, tol)
 
         free = np.full(self.nq, np.inf)
         search = assembly(-free, free) if limits == "ignore" else assembly(self.limits.lower, self.limits.upper)

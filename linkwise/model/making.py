@@ -66,7 +66,8 @@ def method_of(model: Model, function: str) -> Callable[..., Any]:
     *groups, name = (EVERY[function].method or function if function in EVERY else function).split(".")
     for group in groups:
         model = getattr(model, group)
-    return getattr(model, name)  # type: ignore[no-any-return]
+    method: Callable[..., Any] = getattr(model, name)
+    return method
 
 
 def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
@@ -116,9 +117,10 @@ class QuickMethod:
         """The plain function for a class; for a model or a group a method that may be kept."""
         if owner is None:
             return self.method
-        bound, name = self.method.__get__(owner), self.method.__name__
+        bound: Callable[..., Any] = self.method.__get__(owner)
+        name = self.method.__name__
         if getattr(kind, name) is not self.method:  # a subclass has its own, and asks for this one by super()
-            return bound  # type: ignore[no-any-return]
+            return bound
         memory = Memory.of(getattr(owner, "model", owner))
         taken = once(memory.table(_TAKEN), self.function, lambda: TakenMethod(bound))
         method: Callable[..., Any] = vars(owner).setdefault(name, taken)

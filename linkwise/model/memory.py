@@ -27,10 +27,10 @@ class Memory:
     @classmethod
     def of(cls, model: Any) -> Memory:
         """The memory of a model."""
-        memory = vars(model).get(_PLACE)
+        memory: Memory | None = vars(model).get(_PLACE)
         if memory is None:
             memory = vars(model).setdefault(_PLACE, cls())  # of two threads, the first one's
-        return memory  # type: ignore[no-any-return]
+        return memory
 
     def table(self, name: str) -> dict[Any, Any]:
         """The table with this name, empty at first."""

@@ -422,7 +422,7 @@ class Passive(Methods):
             >>> b.build().passive_force([0.1], [1.0]).tolist()
             [-8.0]
         """
-        model: Model = self  # type: ignore[assignment]  # the whole that this is a part of
+        model = self._whole
         texts = PassiveForces.under(model, rules)
 
         def made() -> CompiledFunction:
@@ -446,7 +446,7 @@ class Passive(Methods):
 
     def _acting(self, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting | None:
         """All that acts besides τ in a simulation with this control and these rules but joint limits; None: nothing."""
-        model: Model = self  # type: ignore[assignment]  # the whole that this is a part of
+        model = self._whole
         if control is not None:
             above = import_module("linkwise.sim.acting")  # what elements are is known in a layer above
             made: Acting = above.acting(model, control, rules, t, p)

@@ -83,7 +83,7 @@ class Sensitivities(StateSpaces):
         v = np.broadcast_to(np.asarray(v0, float), (*batch, n))
         whole = np.zeros((*batch, 2 * n, 2 * n + n_p))
         whole[..., : 2 * n] = np.eye(2 * n)
-        motion = HeldMotion("sensitivity", self, p, threads, acting)  # type: ignore[arg-type]
+        motion = HeldMotion("sensitivity", self._whole, p, threads, acting)
         motion.refuse_clocks()
         self.constraints.check(q, v, p=p)
         q, v = motion.closed(q, v)

@@ -89,7 +89,7 @@ class StateSpaces(TangentSpace, ClosedDynamics):
             self.constraints.check(self._one(q), v, t=t, p=p)
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
         if dt is not None:
-            motion = HeldMotion("state_space over a time step", self, p, threads, acting, t)  # type: ignore[arg-type]
+            motion = HeldMotion("state_space over a time step", self._whole, p, threads, acting, t)
             A, B = motion.transition(q, v, tau, checked_dt(dt))
         else:
             lin, _ = self._linearized_acting(q, v, tau, acting, t, p, threads)

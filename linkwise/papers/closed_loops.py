@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 from linkwise import samples
 from linkwise.array_types import Array
 from linkwise.joints import Spherical
+from linkwise.mechanism.closures import ClosureInstance
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import Line, animation, skeleton
@@ -112,7 +113,8 @@ def _stewart(page: ReportPage) -> None:
     model = samples.stewart_platform()
     open_by = float(np.abs(motion.closure_error).max())
     freedoms = model.freedoms(motion.q[-1]).count
-    balls = [np.asarray(closure.placement_b)[:3, 3] for closure in model.closures]  # type: ignore[union-attr]
+    closures = (closure for closure in model.closures if isinstance(closure, ClosureInstance))
+    balls = [np.asarray(closure.placement_b)[:3, 3] for closure in closures]
     X = np.asarray(model.pose(motion.q, "plate"))
     rim = np.stack([X[:, :3, :3] @ ball + X[:, :3, 3] for ball in [*balls, balls[0]]], axis=1)
     tubes = [

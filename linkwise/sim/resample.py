@@ -144,10 +144,11 @@ class _Neighbours:
         shape = (count, len(times))
         t_before = np.array(np.broadcast_to(t[before], shape))
         t_after = np.array(np.broadcast_to(np.where(before < len(t) - 1, t[after], np.inf), shape))
-        sides: tuple[dict[str, Array], dict[str, Array]] = tuple(  # type: ignore[assignment]
-            {n: np.take(a, k, axis).reshape(*shape, *a.shape[axis + 1 :]) for n, a in values.items()}
-            for k in (before, after)
-        )
+
+        def at(k: Array) -> dict[str, Array]:
+            return {n: np.take(a, k, axis).reshape(*shape, *a.shape[axis + 1 :]) for n, a in values.items()}
+
+        sides = (at(before), at(after))
         jumps = trajectory.jumps
         order = [] if jumps is None else np.argsort(jumps.t, kind="stable").tolist()
         for side, clock, numbers in ((0, t_before, order), (1, t_after, order[::-1])):

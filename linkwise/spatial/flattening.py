@@ -35,7 +35,7 @@ def _walk(value: Any, leaves: list[Scalar], levels: Sequence[int] = ()) -> Walk:
         return _walk_parts(value, _sequence(type(value)), leaves, levels)
     if isinstance(value, Value):
         return _walk_parts(value.parts(), type(value).from_parts, leaves, levels)
-    names = _field_names(type(value))  # type: ignore[arg-type]  # types are hashable
+    names = _field_names(type(value))
     if names is not None:
         kind, parts = type(value), [getattr(value, n) for n in names]
         return _walk_parts(parts, lambda made: _with_fields(kind, names, made), leaves, levels)
@@ -68,9 +68,11 @@ def _sequence(kind: type[Any]) -> Callable[[list[Any]], Any]:
     return lambda parts: make(parts)
 
 
-@cache
-def _field_names(kind: type[Any]) -> tuple[str, ...] | None:
+def _fields(kind: type) -> tuple[str, ...] | None:
     return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else None
+
+
+_field_names: Callable[[type], tuple[str, ...] | None] = cache(_fields)
 
 
 def _with_fields(kind: type[Any], names: tuple[str, ...], parts: list[Any]) -> Any:
@@ -96,7 +98,7 @@ def _shape(value: Any, leaves: list[Scalar]) -> Any:
         return tuple([_shape(part, leaves) for part in value])
     if isinstance(value, Value):
         return (type(value), *[_shape(part, leaves) for part in value.parts()])
-    names = _field_names(type(value))  # type: ignore[arg-type]
+    names = _field_names(type(value))
     if names is not None:
         return (type(value), *[_shape(getattr(value, name), leaves) for name in names])
     leaves.append(value)

@@ -50,6 +50,9 @@ class Mat3(Value):
     def __sub__(self, other: Mat3) -> Mat3:
         return Mat3.build(lambda i, j: self.m[i][j] - other.m[i][j])
 
+    def __mul__(self, scale: Scalar) -> Mat3:
+        return Mat3.build(lambda i, j: self.m[i][j] * scale)
+
     def __matmul__(self, v: Vec) -> Vec:
         return Vec(*(r[0] * v.x + r[1] * v.y + r[2] * v.z for r in self.m))
 

@@ -275,17 +275,19 @@ class Value:
 
     def parts(self) -> Sequence[Any]:
         """Scalars, values, or numbers and names that belong to the structure."""
-        return [getattr(self, name) for name in _slots(type(self))]  # type: ignore[arg-type]  # types are hashable
+        return [getattr(self, name) for name in _slots(type(self))]
 
     @classmethod
     def from_parts(cls, parts: Sequence[Any]) -> Self:
         """The value with these parts."""
         made = object.__new__(cls)
-        for name, part in zip(_slots(cls), parts, strict=True):  # type: ignore[arg-type]
+        for name, part in zip(_slots(cls), parts, strict=True):
             object.__setattr__(made, name, part)
         return made
 
 
-@cache
-def _slots(kind: type[Any]) -> tuple[str, ...]:
+def _named_slots(kind: type) -> tuple[str, ...]:
     return tuple(name for base in reversed(kind.__mro__) for name in getattr(base, "__slots__", ()))
+
+
+_slots: Callable[[type], tuple[str, ...]] = cache(_named_slots)

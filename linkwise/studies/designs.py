@@ -7,6 +7,7 @@ and is the same to the last bit each time, in whatever order ranges are asked fo
 from __future__ import annotations
 
 import inspect
+import secrets
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -38,8 +39,7 @@ class Seeds:
             raise InputError("the seed is not a whole number", got=repr(entropy), allowed="0, 1, 2, … or None")
         if entropy is not None and entropy < 0:
             raise InputError("the seed is negative", got=repr(entropy), allowed="0, 1, 2, … or None")
-        given = None if entropy is None else int(entropy)
-        self.entropy = int(np.random.SeedSequence(given).entropy)  # type: ignore[arg-type]
+        self.entropy = secrets.randbits(128) if entropy is None else int(entropy)
 
     def stream(self, *place: int) -> np.random.Generator:
         """The random numbers of one place in the tree."""

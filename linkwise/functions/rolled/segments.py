@@ -61,26 +61,27 @@ class Chain:
 
     def program(self, length: int, what: str, far: bool = False) -> Program:
         """One of the three steps, for segments of this many links; sweeps joined from ``far``, where that pays."""
-        tree = _SegmentTree(self.tree, length)
+        tree: Any = _SegmentTree(self.tree, length)
         constants = GlobalInput("constants", ArraySpec("constants", (length, max(1, self.rows.shape[1]))), "body")
-        q = GlobalInput("q", ArraySpec("q", (length * self.nq,)), "q")
-        v = GlobalInput("v", ArraySpec("v", (length * self.nv,)), "v")
-        tau = GlobalInput("tau", ArraySpec("tau", (length * self.nv,)), "v")
+        q: Any = GlobalInput("q", ArraySpec("q", (length * self.nq,)), "q")
+        v: Any = GlobalInput("v", ArraySpec("v", (length * self.nv,)), "v")
+        tau: Any = GlobalInput("tau", ArraySpec("tau", (length * self.nv,)), "v")
         base = GlobalInput("base", ArraySpec("base", (9 if what == "accelerated" else 3,)), "none")
         tip = GlobalInput("tip", ArraySpec("tip", (6,)), "none")
         at = tree.whole(tree.ground, base)
         omega = Vec.of(at[:3])
         outputs: dict[str, Any]
         if what == "turned":
-            inputs, outputs = [constants, q, v], {"turned": flatten(turned(tree, q, v))[0]}  # type: ignore[arg-type]
+            inputs, outputs = [constants, q, v], {"turned": flatten(turned(tree, q, v))[0]}
         elif what == "answered":
-            answer, moved = answered(tree, q, v, tau, omega)  # type: ignore[arg-type]
+            answer, moved = answered(tree, q, v, tau, omega)
             inputs, outputs = [constants, q, v, tau, base], {"answer": flatten(answer)[0], "moved": flatten(moved)[0]}
         else:
             motion = RigidMotion(omega, Vec.of(at[3:6]), Vec.of(at[6:9]))
-            vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.ground, tip)))  # type: ignore[arg-type]
+            vdot = accelerated(tree, q, v, tau, motion, Force.of(tree.whole(tree.ground, tip)))
             inputs, outputs = [constants, q, v, tau, base, tip], {"vdot": vdot}
-        return tree.finish(f"chain_{what}", inputs, outputs, far).with_lanes("constants")
+        program: Program = tree.finish(f"chain_{what}", inputs, outputs, far)
+        return program.with_lanes("constants")
 
 
 class ParallelForwardDynamics:

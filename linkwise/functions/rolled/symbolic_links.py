@@ -86,7 +86,7 @@ class SymbolicLink:
 class SymbolicRigidLink(SymbolicLink, Link):
     """One that does not deform."""
 
-    kind: Kind = None  # type: ignore[assignment]
+    kind: Kind = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +176,6 @@ def _flexible_link() -> Any:
     class SymbolicFlexibleLink(SymbolicLink, FlexibleLink):
         """Its modes are the same for all of the kind; where it is and on what joint, from the loop's arrays."""
 
-        kind: Kind = None  # type: ignore[assignment]
+        kind: Kind = field(kw_only=True)
 
     return SymbolicFlexibleLink

@@ -261,15 +261,14 @@ class RolledTree:
         if not levels:
             return vector(field)
         level = max(levels)
-        values, tangents = (
-            self.outward(
-                lambda link, _, i=i: (None, parts_of_level(flatten_but_duals(field[link])[0], level)[i]),  # type: ignore[misc]
-                None,
-                keeps=True,
-            )
-            for i in range(2)
-        )
-        return DualVector(vector(values), vector(tangents), level)
+
+        def half(i: int) -> Any:
+            def kept(link: Any, _: None) -> tuple[None, Any]:
+                return None, parts_of_level(flatten_but_duals(field[link])[0], level)[i]
+
+            return vector(self.outward(kept, None, keeps=True))
+
+        return DualVector(half(0), half(1), level)
 
     def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""

@@ -176,7 +176,7 @@ def _touch(pointer: str, size: int | str, align: str | None, site: int, *, write
 def _lanes(match: re.Match[str], site: int, write: bool, fresh: int) -> Iterable[str]:
     """A masked access, lane by lane: lanes that the mask leaves out touch nothing."""
     kind, pointer, align, mask = match.groups()
-    lanes, element = re.fullmatch(r"<(\d+) x (\w+)>", kind).groups()  # type: ignore[union-attr]
+    [(lanes, element)] = re.findall(r"<(\d+) x (\w+)>", kind)
     for k in range(int(lanes)):
         name = f"%lw{fresh}.{k}"
         yield f"  {name}.on = extractelement <{lanes} x i1> {mask}, i64 {k}"
@@ -347,7 +347,7 @@ def verify_scratch(text: str) -> int:
     """
     functions = {m[1]: m[2].splitlines() for m in re.finditer(r"^define [^@]*@([\w.]+)\((.*?)^}", text, re.M | re.S)}
     entry, size = functions[source.BATCH_ENTRY], functions[source.SCRATCH_ENTRY]
-    whole = int(re.search(r"ret i64 (\d+)", "\n".join(size))[1])  # type: ignore[index]
+    [whole] = (int(x) for x in re.findall(r"ret i64 (\d+)", "\n".join(size)))
     places = _offsets(entry, {"%scratch": 0})
     starts = sorted({*places.values(), whole})
     looked = 0

@@ -133,10 +133,10 @@ def make_function(
     method = _MethodDef(name.encode(), library[ENTRY], _FASTCALL_KEYWORDS, text.encode())
     callee = make_result if kind is None else layouts.TUPLE_NEW
     held = jit.unseen(library, method, slot)
-    function: Any = _new_function(
+    function: Callable[..., Any] = _new_function(
         ctypes.addressof(method), _Bound((slow, callee, kind, slot.address, held)), "linkwise"
     )
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object)(
