@@ -53,7 +53,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         by_stage = dict(zip(judged, k, strict=True))
         every = [by_stage.get(j, ()) for j in range(tableau.stages)]
         errors = ([combination(row, every, i) for i in range(m.nz)] for row in rows)
-        lasting = [m.tangent_error(t[0] + h[0], y_new, p, error) for error in errors]
+        lasting = [m.lasting_error(t[0] + h[0], y_new, p, error, span[Span.RTOL]) for error in errors]
         squares = [weighted_square(m, y, y_new, span, error) for error in lasting]
         if len(squares) == 1:
             return {"err": h[0] * sqrt(squares[0] * (1.0 / m.nz))}

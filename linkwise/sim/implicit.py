@@ -158,7 +158,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     advance += work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)}))
 
     def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, u: Flat) -> dict[str, Any]:
-        lasting = m.tangent_error(t[0] + h[0], y_new, p, u)
+        lasting = m.lasting_error(t[0] + h[0], y_new, p, u, span[Span.RTOL])
         return {"err": sqrt(weighted_square(m, y, y_new, span, lasting) * (1.0 / nz))}
 
     sizes = {"y": m.ny, "y_new": m.ny, "t": 1, "h": 1, "p": m.np, "span": Span.SIZE, names[last]: nz}

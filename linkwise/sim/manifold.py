@@ -11,7 +11,7 @@ Solving ODEs II, VII.2). States that are looked at inside a step are put on the 
 Two things make redundant constraints and singular configurations no special case. Rates are evaluated at the projection
 of each stage (:meth:`linkwise.sim.motion.Motion.rates`): off the manifold, redundant constraints contradict each other,
 and what they then ask for is not the motion. And errors are measured after their projection
-(:meth:`~linkwise.sim.motion.Motion.tangent_error`): near a singular configuration those across the closures are large,
+(:meth:`~linkwise.sim.motion.Motion.lasting_error`): near a singular configuration those across the closures are large,
 and an adaptive method that minds them never arrives.
 
 Where branches of a mechanism cross, a step of fixed length can end on another one than the motion: the equations of an

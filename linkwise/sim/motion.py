@@ -49,7 +49,7 @@ from linkwise.sim.limits import (
     limits_of_tendons,
 )
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, beyond, is_zero, where, within
+from linkwise.spatial.scalar import Scalar, beyond, is_zero, sqrt, where, within
 from linkwise.trace.calls import stored
 
 Flat = Sequence[Scalar]
@@ -696,15 +696,23 @@ class Motion:
         """The least impulses of the closures that change ė by these amounts."""
         return list(self.model._run("correction", objects(q), objects(rates), **self.closure_inputs(t, x, p)))
 
-    def tangent_error(self, t: Scalar, y: Flat, p: Flat, error: Flat) -> list[Scalar]:
-        """Of an error in the chart around y, what stays when y is put back on the closures."""
+    def lasting_error(self, t: Scalar, y: Flat, p: Flat, error: Flat, rtol: Scalar) -> list[Scalar]:
+        """Of an error in the chart around y, what stays when y is put back on the closures.
+
+        That is its part along them, and of the part across them what is of second order, the square: across by √rtol,
+        it would be as large as the tolerance. Without that, motions that are prescribed altogether would have no error
+        whatever the step.
+        """
         if not self.projects:
             return list(error)
         q, _, x = self.parts(y)
         u, v, own = self.chart_parts(error)
         given = self.closure_inputs(t, x, p)
-        parts = (self.model._run("tangent_part", objects(q), objects(part), **given) for part in (u, v))
-        return [*(value for part in parts for value in part), *own]
+        little, lasting = sqrt(rtol), []
+        for part in (u, v):
+            along = self.model._run("tangent_part", objects(q), objects(part), **given)
+            lasting += [a + little * (x - a) for a, x in zip(along, part, strict=True)]
+        return [*lasting, *own]
 
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""

@@ -304,6 +304,24 @@ def test_motions_that_contradict_each_other_do_not_pass_in_silence() -> None:
 
 
 # What comes out.
+@pytest.mark.parametrize("method", ["dop853", "dopri5", "rodas4"])
+def test_a_motion_that_is_prescribed_altogether_keeps_its_steps_short(method: str) -> None:
+    """The crank's angle is a function of time, the rest follows from it: no freedom has an error that could be felt."""
+    model = samples.four_bar(1)
+    crank = model.joints[0].name
+
+    def angle(t: Any) -> Any:
+        return 1.0 + 2.0 * lw.math.sin(3.0 * t)
+
+    model = model.with_coupling("motor", lw.closures.Prescribed(crank, angle))
+    q0 = model.assemble(model.neutral())
+    v0 = model.constraints.project_velocity(q0, np.zeros(model.nv))
+    times = np.linspace(0.0, 5.0, 51)
+    traj = lw.simulate(model, q0, v0, duration=5.0, method=method, rtol=1e-8, output_times=times)
+    np.testing.assert_allclose(traj.q[:, 0], 1.0 + 2.0 * np.sin(3.0 * times), atol=1e-10)
+    assert np.abs(traj.closure_error).max() < 1e-10
+
+
 def test_what_is_between_samples_is_closed_too(tmp_path: Path) -> None:
     model = samples.slider_crank()
     traj = lw.simulate(model, *turning(model), duration=0.2, method="rk4", dt=2e-3, save_every=5)
