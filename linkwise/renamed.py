@@ -5,9 +5,13 @@ Old names do not work; asking for one says the new one. ``python -m linkwise.ren
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 
-__all__ = ["BUILDER", "MODEL", "MODULE", "missing", "table"]
+from linkwise.errors import message
+
+__all__ = ["BUILDER", "MODEL", "MODULE", "check_arguments", "missing", "table"]
 
 
 def _in_group(group: str, names: str) -> dict[str, str]:
@@ -90,6 +94,10 @@ BUILDER = {"add_constraint": "add_coupling(name, function)"}
 SOUGHT = {"Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())"}
 """Names of ``lw`` that never were, but that people ask for."""
 
+_CONTACT = 'model.with_contacts(lw.Ground(), material=lw.Material(friction=0.8)), and method="moreau"'
+SOUGHT_ARGUMENTS = {name: _CONTACT for name in ("contact", "contacts", "ground", "floor", "friction", "collisions")}
+"""Arguments of ``lw.simulate`` that never were, but that people give."""
+
 _OTHERS = {"lw.ensemble.grid, lw.ensemble.Study, …": "lw.studies.grid, lw.studies.Study, …"}
 """Names that no attribute can be asked for."""
 
@@ -99,6 +107,24 @@ def missing(of: str, shown: str, name: str, renamed: dict[str, str]) -> Attribut
     known = {**SOUGHT, **renamed} if shown == "lw" else renamed
     hint = f"; instead: {shown}.{known[name]}" if name in known else ""
     return AttributeError(f"{of} has no attribute {name!r}{hint}", name=name)
+
+
+def check_arguments(function: Callable[..., object], unknown: Mapping[str, object]) -> None:
+    """Refuse arguments that a function does not have, with what is meant instead, or the nearest that it has.
+
+    Raises:
+        TypeError: there is one, as Python itself would say.
+    """
+    for name in unknown:
+        known = [each.name for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
+        near = get_close_matches(name, known, n=3)
+        raise TypeError(
+            message(
+                f"{function.__name__} has no argument {name!r}",
+                allowed=", ".join(known),
+                do=SOUGHT_ARGUMENTS.get(name) or (f"did you mean {' or '.join(near)}?" if near else None),
+            )
+        )
 
 
 def table() -> str:

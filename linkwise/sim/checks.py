@@ -47,11 +47,10 @@ def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> A
 
 def warn_of_start(model: Model, q: Array) -> None:
     """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
+    warn_of_angles("q0", model, q, callers=3)
     for joint in model._independent:
         own = q[..., joint.q_slice]
-        if joint.type.turns:
-            warn_of_degrees(f"q0 of joint {joint.name!r}", own.reshape(-1)[:_LOOKED_AT].tolist(), callers=3)
-        elif joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
+        if joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
             off = np.abs(np.linalg.norm(own[..., :4], axis=-1) - 1.0)
             if off.max(initial=0.0) > _LONG:
                 told = message(
@@ -60,6 +59,14 @@ def warn_of_start(model: Model, q: Array) -> None:
                     do="q / np.linalg.norm(q); is the order w, x, y, z?",
                 )
                 warnings.warn(told, InputWarning, stacklevel=3)
+
+
+def warn_of_angles(what: str, model: Model, q: Array, callers: int) -> None:
+    """One warning where coordinates (..., nq) of hinges look like degrees, with the first of them."""
+    for joint in model._independent:
+        angles = q[..., joint.q_slice].reshape(-1)[:_LOOKED_AT].tolist()
+        if joint.type.turns and warn_of_degrees(f"{what} of joint {joint.name!r}", angles, callers=callers + 1):
+            return
 
 
 def checked_times(times: Any, t0: float, duration: float) -> Array | None:

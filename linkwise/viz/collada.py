@@ -67,7 +67,9 @@ class _Pictures:
 
     def of(self, diffuse: Any) -> Any:
         """The picture that a material's diffuse colour is; None where it is none, or cannot be had."""
-        path = getattr(getattr(getattr(getattr(diffuse, "sampler", None), "surface", None), "image", None), "path", None)
+        path = getattr(
+            getattr(getattr(getattr(diffuse, "sampler", None), "surface", None), "image", None), "path", None
+        )
         if self._beside is None or not path:
             return None
         if path not in self._known:

@@ -49,7 +49,10 @@ def opened_picture(content: bytes, file: str) -> Any:
         ) from None
     if shrunk is None:
         raise ModelFileError(
-            "this picture is too large", file=file, got=f"{image.width} by {image.height}", allowed=f"{MOST_PIXELS} pixels"
+            "this picture is too large",
+            file=file,
+            got=f"{image.width} by {image.height}",
+            allowed=f"{MOST_PIXELS} pixels",
         )
     return shrunk
 
