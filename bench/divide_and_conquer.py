@@ -141,7 +141,14 @@ def on_device(sizes: list[int]) -> None:
             found.append(time.perf_counter() - start)
         return 1000 * min(found)
 
-    head = ("links", "serial, processor", "divide and conquer, GPU", "as a graph", "segments in pairs, GPU", "difference")
+    head = (
+        "links",
+        "serial, processor",
+        "divide and conquer, GPU",
+        "as a graph",
+        "segments in pairs, GPU",
+        "difference",
+    )
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for n in sizes:
         model = mechanism(n, False)
@@ -154,7 +161,9 @@ def on_device(sizes: list[int]) -> None:
         found = cp.asnumpy(chain.forward_dynamics(q, tau))
         error = np.abs(found - expected).max() / np.abs(expected).max()
         direct, own = best(partial(chain.forward_dynamics, q, tau)), best(partial(model.forward_dynamics, q, v, tau))
-        print(f"| {n} | {serial / 1e6:.2f} ms | {direct:.2f} | {_as_graph(chain, q, tau, best)} | {own:.2f} | {error:.0e} |")
+        print(
+            f"| {n} | {serial / 1e6:.2f} ms | {direct:.2f} | {_as_graph(chain, q, tau, best)} | {own:.2f} | {error:.0e} |"
+        )
 
 
 def _as_graph(chain: Chain, q: Array, tau: Array, best: Callable[..., float]) -> str:

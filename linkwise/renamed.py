@@ -95,7 +95,7 @@ SOUGHT = {"Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())"}
 """Names of ``lw`` that never were, but that people ask for."""
 
 _CONTACT = 'model.with_contacts(lw.Ground(), material=lw.Material(friction=0.8)), and method="moreau"'
-SOUGHT_ARGUMENTS = {name: _CONTACT for name in ("contact", "contacts", "ground", "floor", "friction", "collisions")}
+SOUGHT_ARGUMENTS = dict.fromkeys(("contact", "contacts", "ground", "floor", "friction", "collisions"), _CONTACT)
 """Arguments of ``lw.simulate`` that never were, but that people give."""
 
 _OTHERS = {"lw.ensemble.grid, lw.ensemble.Study, …": "lw.studies.grid, lw.studies.Study, …"}
