@@ -160,9 +160,8 @@ def by_pinocchio(folder: Path, starts: int) -> None:
 
         least = np.inf
         for k in range(starts):
-            found = least_squares(
-                left, rng.uniform(-np.pi, np.pi, len(own)) * (k > 0), xtol=1e-15, ftol=1e-15, gtol=1e-15
-            )
+            start = rng.uniform(-np.pi, np.pi, len(own)) * (k > 0)
+            found = least_squares(left, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
             least = min(least, float(np.linalg.norm(found.fun)))
             if least < 1e-9:
                 break

@@ -126,7 +126,7 @@ class Chain:
 
 
 def on_device(sizes: list[int]) -> None:
-    """A table of one state on a CUDA device: times from Python, and of the device alone where a graph holds the work."""
+    """A table of one state on a CUDA device: times from Python, and of the device alone by a graph of the work."""
     import cupy as cp
 
     def best(work: Callable[[], Any], rounds: int = 20) -> float:
@@ -143,11 +143,11 @@ def on_device(sizes: list[int]) -> None:
 
     head = (
         "links",
-        "serial, processor",
+        "serial, processor, ms",
         "divide and conquer, GPU",
         "as a graph",
         "segments in pairs, GPU",
-        "difference",
+        "error",
     )
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     for n in sizes:
@@ -161,9 +161,8 @@ def on_device(sizes: list[int]) -> None:
         found = cp.asnumpy(chain.forward_dynamics(q, tau))
         error = np.abs(found - expected).max() / np.abs(expected).max()
         direct, own = best(partial(chain.forward_dynamics, q, tau)), best(partial(model.forward_dynamics, q, v, tau))
-        print(
-            f"| {n} | {serial / 1e6:.2f} ms | {direct:.2f} | {_as_graph(chain, q, tau, best)} | {own:.2f} | {error:.0e} |"
-        )
+        graph = _as_graph(chain, q, tau, best)
+        print(f"| {n} | {serial / 1e6:.2f} | {direct:.2f} | {graph} | {own:.2f} | {error:.0e} |", flush=True)
 
 
 def _as_graph(chain: Chain, q: Array, tau: Array, best: Callable[..., float]) -> str:

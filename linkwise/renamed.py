@@ -5,13 +5,9 @@ Old names do not work; asking for one says the new one. ``python -m linkwise.ren
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable
 
-from linkwise.errors import message
-
-__all__ = ["BUILDER", "MODEL", "MODULE", "check_arguments", "missing", "table"]
+__all__ = ["BUILDER", "MODEL", "MODULE", "SOUGHT_ARGUMENTS", "missing", "table"]
 
 
 def _in_group(group: str, names: str) -> dict[str, str]:
@@ -107,24 +103,6 @@ def missing(of: str, shown: str, name: str, renamed: dict[str, str]) -> Attribut
     known = {**SOUGHT, **renamed} if shown == "lw" else renamed
     hint = f"; instead: {shown}.{known[name]}" if name in known else ""
     return AttributeError(f"{of} has no attribute {name!r}{hint}", name=name)
-
-
-def check_arguments(function: Callable[..., object], unknown: Mapping[str, object]) -> None:
-    """Refuse arguments that a function does not have, with what is meant instead, or the nearest that it has.
-
-    Raises:
-        TypeError: there is one, as Python itself would say.
-    """
-    for name in unknown:
-        known = [each.name for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
-        near = get_close_matches(name, known, n=3)
-        raise TypeError(
-            message(
-                f"{function.__name__} has no argument {name!r}",
-                allowed=", ".join(known),
-                do=SOUGHT_ARGUMENTS.get(name) or (f"did you mean {' or '.join(near)}?" if near else None),
-            )
-        )
 
 
 def table() -> str:

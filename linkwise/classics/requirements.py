@@ -8,6 +8,7 @@ from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.scalar import is_zero
 
 _ANY = 'use another method, e.g. "articulated_body"'
@@ -57,7 +58,12 @@ def small_deflections(tree: Tree, method: str, allowed: Sequence[type[Joint]]) -
             continue
         joint_types([link.hinge], method, allowed)
         of, mass = link.deformation.integrals, link.deformation.mass
-        if of.a.any() or of.B.any() or mass.dM or any(not is_zero(x) for each in (*mass.dA, *mass.dJ.m) for x in each):
+        if (
+            of.a.any()
+            or of.B.any()
+            or mass.dM
+            or not all(is_zero(x) for x in (*flatten(mass.dA)[0], *flatten(mass.dJ)[0]))
+        ):
             raise InputError(
                 f"the method {method} is for links whose points move along their modes",
                 got=f"{link.name!r} shortens as it bends, or has sections that turn",

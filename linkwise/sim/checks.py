@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.mechanism.checks import warn_of_degrees
+from linkwise.renamed import SOUGHT_ARGUMENTS
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -43,6 +47,24 @@ def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> A
             allowed=f"(..., n) with n at least {size}, the model's" if or_more else f"(..., {size})",
         )
     return array
+
+
+def check_arguments(function: Callable[..., object], unknown: Mapping[str, object]) -> None:
+    """Refuse arguments that a function does not have, with what is meant instead, or the nearest that it has.
+
+    Raises:
+        TypeError: there is one, as Python itself would say.
+    """
+    for name in unknown:
+        known = [each.name for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
+        near = get_close_matches(name, known, n=3)
+        raise TypeError(
+            message(
+                f"{function.__name__} has no argument {name!r}",
+                allowed=", ".join(known),
+                do=SOUGHT_ARGUMENTS.get(name) or (f"did you mean {' or '.join(near)}?" if near else None),
+            )
+        )
 
 
 def warn_of_start(model: Model, q: Array) -> None:

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.renamed import check_arguments
 from linkwise.sim.checks import (
+    check_arguments,
     check_clock,
     check_count,
     check_finite,

@@ -15,8 +15,8 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
-from linkwise.renamed import check_arguments
 from linkwise.sim.checks import (
+    check_arguments,
     check_clock,
     check_count,
     check_finite,

@@ -2,9 +2,9 @@
 
 MuJoCo's own parser is written in C++ and would open any file that a model names. So it never gets to see a path: files
 are read here, inside the folders that were given, and it is handed bytes under names of our own. What says nothing
-about the mechanics (skins, lights, visual settings) is taken out, and one white pixel stands
-for each picture, which leaves less to go wrong;
-what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by name.
+about the mechanics (skins, lights, visual settings) is taken out, and one white pixel stands for each picture, which
+leaves less to go wrong; what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by
+name.
 
 Each element is written on a line of its own, and `Document.where` has the file and line that it came from.
 """
