@@ -82,10 +82,11 @@ class Chain:
     def __init__(self, model: lw.Model, xp: Any = np) -> None:
         self.n, self.xp = model.nv, xp
         tree = lay_out(model, regroup=False)
-        frames = [link.phi([0.0] * self.n).matrix() for link in tree]
+        zero = [0.0] * self.n
+        frames = [link.phi(zero).matrix() for link in tree]
         self.R_0 = xp.asarray([*(R.m for R, _ in frames), np.eye(3).tolist()], float)  # nothing hangs on the tip
         self.p = xp.asarray([*(list(p) for _, p in frames), [0.0] * 3], float)
-        Phi = [np.linalg.inv(np.array(as_rows(link.inertia.articulated()), float)) for link in tree]
+        Phi = np.linalg.inv(np.array([as_rows(link.inertia.articulated()) for link in tree], float))
         self.Phi = xp.asarray(np.concatenate([np.zeros((1, 6, 6)), Phi]))  # the base does not give way
         self.gravity = xp.asarray(list(tree.gravity), float)
         self.body = lw.compile(body, model, {"q": "scalar", "R_0": (3, 3), "p": 3, "Phi": (6, 6)})
@@ -146,7 +147,7 @@ def on_device(sizes: list[int]) -> None:
         "serial, processor, ms",
         "divide and conquer, GPU",
         "as a graph",
-        "segments in pairs, GPU",
+        "in pairs of segments",
         "error",
     )
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))

@@ -57,8 +57,8 @@ They are references: written to be read beside the paper, over any scalar, check
 algorithm take closed loops as well; [](performance.md) has divide and conquer on threads and on a GPU.
 
 Book's recursive Lagrangian equations of flexible arms in 4 × 4 matrices (1984), which Featherstone 2000 §2 names
-without a formula, are `book` there. Its forces and those of `Model.inverse_dynamics` differ by 3e-16 on arms whose modes do not
-turn the ends of links, at deflections of any size, and in proportion to the deflection where they do
+without a formula, are `book` there. Its forces and those of `Model.inverse_dynamics` differ by 3e-16 on arms whose
+modes do not turn the ends of links, at deflections of any size, and in proportion to the deflection where they do
 (`tests/classics/test_flexible.py`). Three links of two modes each, with hinges in no special direction, take it 2922
 multiplications and 2303 additions; ours 1802 and 1533, with ends that turn by rotations.
 
