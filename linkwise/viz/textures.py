@@ -39,6 +39,8 @@ def opened_picture(content: bytes, file: str) -> Any:
     pillow = require_extra("PIL.Image", "viz")
     try:
         image = pillow.open(io.BytesIO(content), formats=FORMATS)
+        if image.width * image.height <= MOST_PIXELS:
+            image.draft("RGB", (LARGEST_TEXTURE, LARGEST_TEXTURE))  # a JPEG is unpacked no larger than needed
         shrunk = for_pages(image)
     except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:  # of damaged files
         raise ModelFileError(
@@ -62,13 +64,14 @@ def for_pages(image: Any) -> Any:
     if image.width * image.height > MOST_PIXELS:
         return None
     shrunk = image.convert("RGB")
-    shrunk.thumbnail((LARGEST_TEXTURE, LARGEST_TEXTURE))
+    shrunk.thumbnail((LARGEST_TEXTURE, LARGEST_TEXTURE), reducing_gap=2.0)
     return shrunk
 
 
 def mean_colour(image: Any) -> Colour:
     """Of all pixels."""
-    r, g, b = np.asarray(image.convert("RGB").resize((8, 8)), float).reshape(-1, 3).mean(axis=0)
+    counts = np.array(image.convert("RGB").histogram(), float).reshape(3, 256)
+    r, g, b = counts @ np.arange(256) / counts.sum(axis=1)
     return round(float(r)), round(float(g)), round(float(b))
 
 
