@@ -4,7 +4,9 @@ ROBOTS is the folder ``robots`` of a checkout of ``example-parallel-robots`` (Ge
 and a ``robot.yaml`` is one robot. It is assembled from the file's zero, and from random starts of which each freedom is
 within 0.25 rad (or m) of that; with ``--reference``, SciPy's trust region runs on the same residuals from as many of
 the same starts. Of a robot that stays open, each loop is tried alone, by SciPy and from all over: what that leaves is a
-distance that no choice of starts takes away.
+distance that no choice of starts takes away. ``--pinocchio`` tries the same without a line of linkwise: Pinocchio's
+model of the URDF, its ``log6``, SciPy, so many starts; and it looks for a direction along which the two ends of a loop
+are equally far from each other in all positions, which proves that it never closes.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ def main() -> None:
     parser.add_argument("robots", type=Path)
     parser.add_argument("--starts", type=int, default=1000)
     parser.add_argument("--reference", type=int, default=0, help="starts from which SciPy's trust region runs too")
+    parser.add_argument("--pinocchio", type=int, default=0, help="starts of each loop alone, by Pinocchio and SciPy")
     parser.add_argument("--only", default="", help="robots whose names contain this")
     args = parser.parse_args()
     warnings.simplefilter("ignore", lw.errors.ModelWarning)
@@ -43,9 +46,14 @@ def main() -> None:
         except lw.LinkwiseError as error:
             print(f"{name:24s} cannot be loaded: {str(error).splitlines()[0]}")
             continue
+        if args.pinocchio:
+            print(name)
+            by_pinocchio(folder, args.pinocchio)
+            continue
         robots += 1
         closed_from_zero += one(name, model, args.starts, args.reference)
-    print(f"{closed_from_zero} of {robots} assembled from zero")
+    if robots:
+        print(f"{closed_from_zero} of {robots} assembled from zero")
 
 
 def one(name: str, model: lw.Model, starts: int, reference: int) -> bool:
@@ -122,6 +130,48 @@ def alone(model: lw.Model) -> None:
                 break
         if least >= 1e-9:
             print(f"    alone, {closure.name!r} is never nearer than {least:.8f}: {np.round(kept, 6).tolist()}")
+
+
+def by_pinocchio(folder: Path, starts: int) -> None:
+    """Print the loops of a robot that Pinocchio and SciPy cannot close by themselves, and why."""
+    import pinocchio as pin
+    import yaml
+    from scipy.optimize import least_squares
+
+    model = pin.buildModelFromUrdf(str(next(folder.glob("*.urdf"))))
+    data, q0, rng = model.createData(), pin.neutral(model), np.random.default_rng(0)
+    side = yaml.safe_load((folder / "robot.yaml").read_text())
+    for names, kind in zip(side["closed_loop"], side["type"], strict=True):
+        ends = [model.getFrameId(name) for name in names]
+        ways = [set(model.supports[model.frames[end].parentJoint]) for end in ends]
+        joints = [model.joints[joint] for joint in ways[0] ^ ways[1]]
+        own = [joint.idx_v + k for joint in joints for k in range(joint.nv)]
+
+        def placed(moved: np.ndarray, own: list[int] = own, ends: list[int] = ends) -> Any:
+            v = np.zeros(model.nv)
+            v[own] = moved
+            pin.framesForwardKinematics(model, data, pin.integrate(model, q0, v))
+            return [data.oMf[end].copy() for end in ends]
+
+        def left(moved: np.ndarray, kind: str = kind, placed: Any = placed) -> np.ndarray:
+            a, b = placed(moved)
+            between = a.actInv(b)
+            return np.asarray(pin.log6(between).vector if kind.upper() == "6D" else between.translation)
+
+        least = np.inf
+        for k in range(starts):
+            start = rng.uniform(-np.pi, np.pi, len(own)) * (k > 0)
+            found = least_squares(left, start, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+            least = min(least, float(np.linalg.norm(found.fun)))
+            if least < 1e-9:
+                break
+        if least < 1e-9:
+            continue
+        pairs = [placed(rng.uniform(-np.pi, np.pi, len(own))) for _ in range(60)]
+        gaps = np.array([b.translation - a.translation for a, b in pairs])
+        _, spread, directions = np.linalg.svd(gaps - gaps.mean(axis=0))
+        always = f"; {abs(gaps.mean(axis=0) @ directions[2]):.6f} m apart along one direction in 60 random positions"
+        print(f"    {names[0]} - {names[1]}: never nearer than {least:.8f}" + (always if spread[2] < 1e-11 else ""))
 
 
 if __name__ == "__main__":

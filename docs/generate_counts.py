@@ -101,6 +101,12 @@ fewer multiplications than the paper's algorithms, run and counted, for every n 
 additions alone, 𝓜⁻¹, A_C, B_C take up to 0.3 % more from n = 38 on. Up to n = 9 (𝓜, A_D, B_D) and n = 10 they work in
 link frames, beyond about one inertial point.
 
+**Measured**, in batches of 64 states on one busy core (Zen 4), best of 80 rounds: for n = 12 𝓜⁻¹, A_C, B_C take 1.10 µs
+a state, the paper's algorithm 6, which is given the accelerations, 1.12 µs, and products with the factors of 𝓜 (12 260
+multiplications) 1.07 µs; for n = 20 2.35, 3.10 and 3.07 µs. Fewer operations are not less time in proportion: beside
+the factors at n = 12 the recursion has 14 % fewer instructions of arithmetic, and writes 46 % more vectors to memory
+(4443 against 3047 for eight states), since each axis keeps its P, Y and E until all rows have passed.
+
 **What the printed counts leave out.** The links have to be referred to the inertial point first: H, Ḣ, Ḧ, V, α, M,
 M̂ and the forces f, 247 multiplications a link by our count (7179 at n = 30). Algorithm 5's printed 259n - 129 cannot
 contain them: (4.16), which comes after, takes 244 a link more, and all of it 549. Algorithm 6 shares both and prints

@@ -54,11 +54,16 @@ for algorithm in classics.ALGORITHMS.of_kind("forward"):
 
 They are references: written to be read beside the paper, over any scalar, checked against each other and counted
 ([](operation_counts.md)). `Model`'s own functions are the ones to use. Divide and conquer and the constraint-force
-algorithm take closed loops as well; [](performance.md) has divide and conquer on threads.
+algorithm take closed loops as well; [](performance.md) has divide and conquer on threads and on a GPU.
 
-Quoted only: Book's recursive Lagrangian equations of flexible arms in 4 × 4 matrices (1984), which Featherstone 2000 §2
-names without a formula, and whose place flexible links have here (Rodriguez 1989 eq. 4.1–4.3); and the operation counts
-of Khalil, Angeles and Balafoutis in table 1 of Saha 1999, whose texts are not printed there.
+Book's recursive Lagrangian equations of flexible arms in 4 × 4 matrices (1984), which Featherstone 2000 §2 names
+without a formula, are `book` there. Its forces and those of `Model.inverse_dynamics` differ by 3e-16 on arms whose
+modes do not turn the ends of links, at deflections of any size, and in proportion to the deflection where they do
+(`tests/classics/test_flexible.py`). Three links of two modes each, with hinges in no special direction, take it 2922
+multiplications and 2303 additions; ours 1802 and 1533, with ends that turn by rotations.
+
+Quoted only: the operation counts of Khalil, Angeles and Balafoutis in table 1 of Saha 1999, whose texts are not printed
+there.
 """
 
 Place = tuple[str, str]

@@ -3,6 +3,7 @@
 Every public name is imported when it is first used, so that a program waits only for what it needs.
 """
 
+import sys as _sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -180,3 +181,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*__all__, "__version__", "math"])
+
+
+if "IPython" in _sys.modules:  # names complete inside calls
+    import_module("linkwise.model.completions").register()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["BUILDER", "MODEL", "MODULE", "missing", "table"]
+__all__ = ["BUILDER", "MODEL", "MODULE", "SOUGHT_ARGUMENTS", "missing", "table"]
 
 
 def _in_group(group: str, names: str) -> dict[str, str]:
@@ -89,6 +89,10 @@ BUILDER = {"add_constraint": "add_coupling(name, function)"}
 
 SOUGHT = {"Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())"}
 """Names of ``lw`` that never were, but that people ask for."""
+
+_CONTACT = 'model.with_contacts(lw.Ground(), material=lw.Material(friction=0.8)), and method="moreau"'
+SOUGHT_ARGUMENTS = dict.fromkeys(("contact", "contacts", "ground", "floor", "friction", "collisions"), _CONTACT)
+"""Arguments of ``lw.simulate`` that never were, but that people give."""
 
 _OTHERS = {"lw.ensemble.grid, lw.ensemble.Study, …": "lw.studies.grid, lw.studies.Study, …"}
 """Names that no attribute can be asked for."""

@@ -51,7 +51,7 @@ class Outputs(SphinxTransform):
         if ran.language == "console":
             text = _shortened(ran.printed)
             block.rawsource = text
-            block.children = [nodes.Text(text)]
+            block[:] = [nodes.Text(text)]  # sets their parent, which other transforms look for
             return
         at = block.parent.index(block) + 1
         for k, figure in reversed(list(enumerate(ran.figures))):

@@ -5,7 +5,8 @@ algorithm 6), about one inertial point (:mod:`linkwise.algorithms.fixed_point`),
 
 DIFFERS FROM PAPER: v̇ is found on the way (PΘ serves the bias as it serves Y_A); each joint axis is a link of its own; Q
 walks inward beside the row of K*ψ*, three multiplications a step, and needs no Ĵ; two axes on different branches
-meet at their nearest common ancestor c, where the row starts again as -Υ(c)W.
+meet at their nearest common ancestor c, where the row starts again as -Υ(c)W. Kept are -U, -Q, -E_A and -E_B: signs are
+free on paper, here each would be one instruction an entry.
 """
 
 from __future__ import annotations
@@ -102,14 +103,15 @@ class _Outboard(Value):
 
 @dataclass(frozen=True, slots=True)
 class _Articulated:
-    """One axis of the inward sweep: D⁻¹, G, 2Ĝ, ε; P and P̂ outboard of it; Y_A."""
+    """One axis of the inward sweep: D⁻¹, G, -2Ĝ, ε; P outboard of it; Y_A; of Y_B the part 2P̂Ψ', while P̂ is at hand."""
 
     d_inverse: Scalar
     G: Force
-    G_hat: Vec
+    less_G_hat: Vec
     eps: Scalar
-    outboard: _Outboard
+    P: ArticulatedInertia
     Y_A: Force
+    turned: Force
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +125,11 @@ class _Varied:
 
 @dataclass(frozen=True, slots=True)
 class _Admittance:
-    """One axis of the outward sweep: Υ, E_A and E_B."""
+    """One axis of the outward sweep: Υ, -E_A and -E_B."""
 
     upsilon: Matrix
-    E_A: Motion
-    E_B: Motion
+    less_E_A: Motion
+    less_E_B: Motion
 
 
 def linearize(
@@ -157,10 +159,10 @@ def linearize(
         H_P_hat = Vec(*(eta.dot(column) for column in P_hat))
         z = outboard.z + P_theta * (v[axis.place] * 0.5)
         eps = tau[axis.place] - eta.dot(z)
+        psi_dot = here.psi_dot[axis.number]
+        Y_A, turned = P_theta + outboard.P_hat_times(eta + eta), outboard.P_hat_times(psi_dot + psi_dot)
         x, y, w = (column - G * h for column, h in zip(P_hat, H_P_hat, strict=True))  # τ̄P̂
-        kept = _Articulated(
-            d_inverse, G, H_P_hat * (d_inverse + d_inverse), eps, outboard, P_theta + outboard.P_hat_times(eta + eta)
-        )
+        kept = _Articulated(d_inverse, G, H_P_hat * -(d_inverse + d_inverse), eps, P, Y_A, turned)
         return _Outboard(P.without(u, G, None), (x, y, w), z + G * eps), kept
 
     inner: Field[_Articulated] = axes.inward(articulate, None)
@@ -190,8 +192,8 @@ def linearize(
         for body in axes.bodies[axis.index]:
             held = links[body][1]
             f = f + held.M @ varied[body][0] + held.b
-        at, here = varied[axis.link][1][axis.number], inner[axis].outboard
-        Y_B = here.P @ at.psi_ddot + here.P_hat_times(at.psi_dot + at.psi_dot) + at.eta.cross_force(f)
+        at, here = varied[axis.link][1][axis.number], inner[axis]
+        Y_B = here.P @ at.psi_ddot + here.turned + at.eta.cross_force(f)
         return f, _Varied(at, f, Y_B)
 
     rows = _Rows(axes, inner, axes.inward(gather, Force.zero()), tree.nv)
@@ -202,11 +204,11 @@ def linearize(
         upsilon = zeros(6, 6) if parent is None else parent
         Z = _times(upsilon, here.G)
         L = here.d_inverse + Z.dot(here.G)
-        U = at.eta * L - Z
-        upsilon = _updated(upsilon, at.eta, U, Z)
-        E_A = at.theta - _times(upsilon, here.Y_A)
-        E_B = at.psi_ddot - _times(upsilon, rows.varied[axis].Y_B)
-        rows.begin(axis, L, U, _Admittance(upsilon, E_A, E_B))
+        less_U = Z - at.eta * L
+        upsilon = _updated(upsilon, at.eta, less_U, Z)
+        less_E_A = _times(upsilon, here.Y_A) - at.theta
+        less_E_B = _times(upsilon, rows.varied[axis].Y_B) - at.psi_ddot
+        rows.begin(axis, L, less_U, _Admittance(upsilon, less_E_A, less_E_B))
         return upsilon
 
     axes.outward(admit, None, False)
@@ -228,12 +230,12 @@ class _Rows:
         self.waiting: list[tuple[SingleAxis, Motion]] = []
         self.M_inverse, self.dv, self.dq = zeros(nv, nv), zeros(nv, nv), zeros(nv, nv)
 
-    def begin(self, axis: SingleAxis, L: Scalar, U: Motion, admittance: _Admittance) -> None:
+    def begin(self, axis: SingleAxis, L: Scalar, less_U: Motion, admittance: _Admittance) -> None:
         """One axis' own entries; its rows are filled together with those of its neighbours."""
         self.admittances[axis.index] = admittance
         self.M_inverse[axis.place][axis.place] = L
-        self._felt_by(axis.place, axis, U)
-        self.waiting.append((axis, U))
+        self._felt_by(axis.place, axis, less_U)
+        self.waiting.append((axis, less_U))
         if len(self.waiting) == TOGETHER:
             self.fill()
 
@@ -241,41 +243,41 @@ class _Rows:
         """The rows that wait: all on the way to the base, then all outboard, axis by axis for all rows at once."""
         leaving: dict[int, list[tuple[int, Motion]]] = {}
         inwards: dict[int, list[tuple[int, int, Force, Vec]]] = {}
-        for axis, U in self.waiting:
+        for axis, less_U in self.waiting:
             inwards.setdefault(axis.parent, []).append(
-                (axis.place, axis.index, self.inner[axis].G, self.inner[axis].G_hat)
+                (axis.place, axis.index, self.inner[axis].G, self.inner[axis].less_G_hat)
             )
             for child in self.axes.children[axis.index]:
-                leaving.setdefault(child.index, []).append((axis.place, U))
+                leaving.setdefault(child.index, []).append((axis.place, less_U))
         self.waiting.clear()
         for at in reversed(self.axes.links):
             variation, there, admitted = self.varied[at].at, self.inner[at], self.admittances.get(at.index)
-            for row, below, W, Q in inwards.pop(at.index, ()):
+            for row, below, W, less_Q in inwards.pop(at.index, ()):
                 assert admitted is not None  # the sweep that begins rows has passed here
-                by_W_and_Q = (*W, *Q)
-                by_E_A, by_E_B = side_by_side(
-                    ((*admitted.E_A, *variation.eta.ang), by_W_and_Q),
-                    ((*admitted.E_B, *variation.psi_dot.ang), by_W_and_Q),
+                by_W_and_Q = (*W, *less_Q)
+                self.dv[row][at.place], self.dq[row][at.place] = side_by_side(
+                    ((*admitted.less_E_A, *variation.eta.ang), by_W_and_Q),
+                    ((*admitted.less_E_B, *variation.psi_dot.ang), by_W_and_Q),
                 )
-                self.dv[row][at.place], self.dq[row][at.place] = -by_E_A, -by_E_B
                 for child in self.axes.children[at.index]:
                     if child.index != below:
-                        leaving.setdefault(child.index, []).append((row, -_times(admitted.upsilon, W)))
+                        leaving.setdefault(child.index, []).append((row, _times(admitted.upsilon, W)))
                 along = in_one_chain(variation.eta, W)
-                nearer = (row, at.index, W - there.G * along, Q - there.G_hat * along)
+                nearer = (row, at.index, W - there.G * along, less_Q - there.less_G_hat * along)
                 inwards.setdefault(at.parent, []).append(nearer)
         for axis in self.axes.links:  # outwards along the rows of ψ
-            for row, X in leaving.pop(axis.index, ()):
-                entry = -in_one_chain(X, self.inner[axis].G)
+            for row, less_X in leaving.pop(axis.index, ()):
+                entry = in_one_chain(less_X, self.inner[axis].G)
                 self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
-                beyond = X + self.varied[axis].at.eta * entry
+                beyond = less_X - self.varied[axis].at.eta * entry
                 self._felt_by(row, axis, beyond)
                 for child in self.axes.children[axis.index]:
                     leaving.setdefault(child.index, []).append((row, beyond))
 
-    def _felt_by(self, row: int, axis: SingleAxis, X: Motion) -> None:
-        by_A, by_B = side_by_side((X, self.inner[axis].Y_A), (X, self.varied[axis].Y_B))
-        self.dv[row][axis.place], self.dq[row][axis.place] = -by_A, -by_B
+    def _felt_by(self, row: int, axis: SingleAxis, less_X: Motion) -> None:
+        self.dv[row][axis.place], self.dq[row][axis.place] = side_by_side(
+            (less_X, self.inner[axis].Y_A), (less_X, self.varied[axis].Y_B)
+        )
 
     def mend_joints(self) -> None:
         """Effect of turning one axis of a joint on the others: S*f changes by (∂S/∂q)*f, no more.
@@ -300,12 +302,13 @@ def _times(upsilon: Matrix, f: Force) -> Motion:
     return Motion.of([in_one_chain(row, f) for row in upsilon])
 
 
-def _updated(upsilon: Matrix, eta: Motion, U: Motion, Z: Motion) -> Matrix:
+def _updated(upsilon: Matrix, eta: Motion, less_U: Motion, Z: Motion) -> Matrix:
     """Υ + ηU* - Zη*, symmetric: each entry computed once."""
 
     def entry(i: int, j: int) -> Scalar:
-        change = eta[i] * (U[i] - Z[i]) if i == j else eta[i] * U[j] - Z[i] * eta[j]
-        return upsilon[i][j] + change
+        if i == j:
+            return upsilon[i][i] - eta[i] * (less_U[i] + Z[i])
+        return upsilon[i][j] - eta[i] * less_U[j] - Z[i] * eta[j]
 
     upper = {(i, j): entry(i, j) for i in range(6) for j in range(i, 6)}
     return [[upper[min(i, j), max(i, j)] for j in range(6)] for i in range(6)]

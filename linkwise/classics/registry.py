@@ -13,6 +13,7 @@ from linkwise.classics import (
     armstrong,
     articulated_body,
     bae_haug,
+    book,
     brandl_johanni_otter,
     composite_inverse_dynamics,
     conjugate_gradient,
@@ -111,6 +112,10 @@ ALGORITHMS = Algorithms(
         Algorithm(
             "hollerbach", "inverse", "Saha 1999", "table 1", "n", hollerbach.inverse_dynamics,
             joints="revolute", topology="chain", needs=_TREE,
+        ),
+        Algorithm(
+            "book", "inverse", "Featherstone 2000", "§2", "n", book.inverse_dynamics,
+            joints="revolute, prismatic", topology="chain", needs=_TREE,
         ),
         Algorithm(
             "luh_walker_paul", "inverse", "Saha 1999", "table 1", "n", luh_walker_paul.inverse_dynamics,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
+from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.flattening import flatten
 from linkwise.spatial.scalar import is_zero
 
 _ANY = 'use another method, e.g. "articulated_body"'
@@ -36,7 +38,7 @@ def serial(tree: Tree, method: str) -> None:
             )
 
 
-def joint_types(tree: Tree, method: str, allowed: Sequence[type[Joint]]) -> None:
+def joint_types(tree: Iterable[Link], method: str, allowed: Sequence[type[Joint]]) -> None:
     """Only joints of these types."""
     for link in tree:
         if not isinstance(link.joint, tuple(allowed)):
@@ -45,6 +47,28 @@ def joint_types(tree: Tree, method: str, allowed: Sequence[type[Joint]]) -> None
                 got=f"{link.joint!r} of {link.name!r}",
                 allowed=", ".join(kind.__name__ for kind in allowed),
                 do=_ANY,
+            )
+
+
+def small_deflections(tree: Tree, method: str, allowed: Sequence[type[Joint]]) -> None:
+    """Joints of these types, and flexible links whose points move along their modes and do nothing else."""
+    for link in tree:
+        if not isinstance(link, FlexibleLink):
+            joint_types([link], method, allowed)
+            continue
+        joint_types([link.hinge], method, allowed)
+        of, mass = link.deformation.integrals, link.deformation.mass
+        if (
+            of.a.any()
+            or of.B.any()
+            or mass.dM
+            or not all(is_zero(x) for x in (*flatten(mass.dA)[0], *flatten(mass.dJ)[0]))
+        ):
+            raise InputError(
+                f"the method {method} is for links whose points move along their modes",
+                got=f"{link.name!r} shortens as it bends, or has sections that turn",
+                allowed="modes of particles: FlexibleBody.from_modes(...) without second=",
+                do="use model.inverse_dynamics",
             )
 
 

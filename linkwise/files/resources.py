@@ -29,7 +29,7 @@ from pathlib import Path
 from linkwise.errors import InputError, ModelFileError
 from linkwise.mechanism.description import Geometry, Source
 
-__all__ = ["MODEL_PATH", "SearchPath", "exists", "mesh_file"]
+__all__ = ["MODEL_PATH", "SearchPath", "exists", "mesh_file", "picture_file"]
 
 MODEL_PATH = "LINKWISE_MODEL_PATH"
 """The environment variable of linkwise's own with folders to search, separated as in PATH."""
@@ -168,19 +168,35 @@ def mesh_file(geometry: Geometry) -> Path:
     """
     if geometry.mesh is None:
         raise InputError("this shape has no file", got=geometry.kind, allowed="a geometry of kind 'mesh'")
+    return _named_file(geometry, "mesh", geometry.mesh)
+
+
+def picture_file(geometry: Geometry) -> Path:
+    """The file of the picture on a shape, found as its mesh is by :func:`mesh_file`.
+
+    Raises:
+        InputError: there is no picture on it.
+        ModelFileError: the file is not there, or lies outside the folders that may be read; the message lists them.
+    """
+    if geometry.texture is None:
+        raise InputError("this shape has no picture", got=geometry.kind, allowed="a geometry with a texture")
+    return _named_file(geometry, "picture", geometry.texture.file)
+
+
+def _named_file(geometry: Geometry, what: str, named: str) -> Path:
     source = geometry.source
     if source is None:
-        path = Path(geometry.mesh.removeprefix("file://"))
+        path = Path(named.removeprefix("file://"))
         if not path.is_file():
-            raise ModelFileError(f"the mesh of {geometry.name!r} was not found", got=str(path))
+            raise ModelFileError(f"the {what} of {geometry.name!r} was not found", got=str(path))
         return path
     try:
-        found = SearchPath.of(source.file, source.search).find(geometry.mesh)
+        found = SearchPath.of(source.file, source.search).find(named)
         if not found.is_file():
             raise ModelFileError("this is not a file", got=str(found))
     except ModelFileError as error:
         raise ModelFileError(
-            f"the mesh of {geometry.name!r}: {error.what}",
+            f"the {what} of {geometry.name!r}: {error.what}",
             file=source.file or "<string>",
             got=error.got,
             allowed=error.allowed,

@@ -27,10 +27,10 @@ Three = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
 
 
-def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> None:
+def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
     """Warn whoever called, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
 
-    Not of 7.5, 10 or 100, which joints that turn and turn may have.
+    Not of 7.5, 10 or 100, which joints that turn and turn may have. Returns whether there was something to warn of.
     """
     odd = [x for x in angles if 15.0 <= abs(x) <= 720.0 and x % 5.0 == 0.0 and abs(x) != 100.0]
     if odd:
@@ -41,6 +41,7 @@ def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> None:
             do="np.radians(...)",
         )
         warnings.warn(told, InputWarning, stacklevel=callers + 1)
+    return bool(odd)
 
 
 def checked_vector(value: Any, what: str) -> Three:

@@ -20,6 +20,7 @@ class Deformation:
     def __init__(self, body: FlexibleBody) -> None:
         self.modes = body.modes
         self.nodes = body.nodes
+        self.integrals = body.integrals
         self.mass = MovingMass(body.integrals)
         self.stiffness = sparse(body.stiffness)
         self.damping = sparse(body.damping)

@@ -13,7 +13,7 @@ from typing import Literal
 from linkwise.errors import InputError
 from linkwise.mechanism.materials import Material
 
-__all__ = ["Geometry", "JointLimits", "Mimic", "Source"]
+__all__ = ["Geometry", "JointLimits", "Mimic", "Picture", "Source"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,24 @@ class Source:
     search: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that a file lays on a shape. It is named, not read: whoever draws asks ``picture_file(geometry)``.
+
+    A mesh with coordinates of its own in the picture has it there. On other shapes it is projected along z: it covers
+    the shape's extent along x and y ``repeat`` times, or, where ``uniform`` is set, squares with edges of 2 m.
+
+    Args:
+        file: its path as written.
+        repeat: how often along x and y.
+        uniform: whether lengths count, not the shape's extent.
+    """
+
+    file: str
+    repeat: tuple[float, float] = (1.0, 1.0)
+    uniform: bool = False
+
+
 Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "convex", "heightfield", "terrain"]
 """Kinds of shapes."""
 
@@ -121,6 +139,7 @@ class Geometry:
         material: of the surface; that of the body, or of the scene, where nothing is said.
         compliance: stiffness (N/m) and damping (s) of the surface as a file has them, for contact. They count where
             ``with_contacts(softness="file")`` asks for them.
+        texture: a picture on the shape; ``rgba`` tints it. It counts more than what a mesh's own file says.
     """
 
     kind: Kind
@@ -138,3 +157,4 @@ class Geometry:
     conaffinity: int = 1
     material: Material | None = None
     compliance: tuple[float, float] | None = None
+    texture: Picture | None = None

@@ -175,7 +175,7 @@ def _shape_functions(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """D (l, 3, m), the ∫ψ_lψ_l' and the s_kl."""
     m, h1, X = len(integrals.Me), integrals.h1, integrals.X
-    gram = _products(integrals).transpose(0, 2, 1, 3).reshape(3 * m, 3 * m)
+    gram = shape_products(integrals).transpose(0, 2, 1, 3).reshape(3 * m, 3 * m)
     along = [(np.einsum("a,abi->bi", e, X) - (e @ centre) * h1) / (e @ e) for e in directions]
     moments = np.array([x.T.ravel() for x in (h1, *along)])  # ∫φ_kΓ, for each mode its components
     size = np.concatenate([[np.sqrt(integrals.mass)], np.ones(len(directions))])[:, None]
@@ -207,7 +207,7 @@ def _by_component(rows: FloatArray, m: int) -> FloatArray:
     return rows.reshape(-1, m, 3).transpose(0, 2, 1)
 
 
-def _products(integrals: ModalIntegrals) -> FloatArray:
+def shape_products(integrals: ModalIntegrals) -> FloatArray:
     """∫Γ_iΓ_j* as (m, m, 3, 3): its symmetric part from J2, the other from A1."""
     trace = np.einsum("aaij->ij", integrals.J2) * 0.5
     symmetric = (np.multiply.outer(np.eye(3), trace) - integrals.J2).transpose(2, 3, 0, 1) * 0.5
@@ -226,7 +226,7 @@ def _of_sections(integrals: ModalIntegrals) -> tuple[FloatArray, FloatArray, Spa
     size = np.sqrt(np.maximum(np.diag(integrals.Me), 0.0))
     along = np.stack([X[1, 2] - X[2, 1], X[2, 0] - X[0, 2], X[0, 1] - X[1, 0]])
     J = integrals.J0 - (np.trace(S0) * np.eye(3) - S0)
-    M = integrals.Me - np.einsum("ijaa->ij", _products(integrals))
+    M = integrals.Me - np.einsum("ijaa->ij", shape_products(integrals))
     dM = sparse(zeroed(0.5 * (M + M.T), np.outer(size, size)))
     return zeroed(0.5 * (J + J.T), arm**2), zeroed(integrals.A0 - along, arm * size), dM
 

@@ -136,6 +136,8 @@ class Closures(ConfigurationSpace):
             raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
         check_on_host("assemble runs", q, t, p)
         guess = np.asarray(self._run("integrate", q, np.zeros(self.nv)), float)  # checked, quaternions made unit
+        if not np.isfinite(guess).all():
+            raise InputError("the guess to assemble from is not made of finite numbers", got=repr(q)[:80])
         self._check_parameters("assemble", p)
         still = self._places_in_v(locked)
         if not self.closures:

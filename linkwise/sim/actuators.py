@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_finite, check_not_negative, check_positive
+from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
@@ -100,6 +100,8 @@ class PD(Element):
     ) -> None:
         self.model, self.gravity = model, bool(gravity)
         self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
+        if isinstance(self.q, np.ndarray):
+            warn_of_angles("the target q", model, self.q, callers=3)  # the class of elements is one
         self.tables = tables_in(self.q, self.v)
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
 
@@ -134,6 +136,8 @@ class ComputedTorque(Element):
     ) -> None:
         self.model = model
         self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
+        if isinstance(self.q, np.ndarray):
+            warn_of_angles("the target q", model, self.q, callers=3)  # the class of elements is one
         self.vdot = checked_target(vdot, model.nv, "the target vdot")
         self.tables = tables_in(self.q, self.v, self.vdot)
         self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")

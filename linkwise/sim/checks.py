@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +14,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.mechanism.checks import warn_of_degrees
+from linkwise.renamed import SOUGHT_ARGUMENTS
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -45,13 +49,30 @@ def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> A
     return array
 
 
+def check_arguments(function: Callable[..., object], unknown: Mapping[str, object]) -> None:
+    """Refuse arguments that a function does not have, with what is meant instead, or the nearest that it has.
+
+    Raises:
+        TypeError: there is one, as Python itself would say.
+    """
+    for name in unknown:
+        known = [each.name for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
+        near = get_close_matches(name, known, n=3)
+        raise TypeError(
+            message(
+                f"{function.__name__} has no argument {name!r}",
+                allowed=", ".join(known),
+                do=SOUGHT_ARGUMENTS.get(name) or (f"did you mean {' or '.join(near)}?" if near else None),
+            )
+        )
+
+
 def warn_of_start(model: Model, q: Array) -> None:
     """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
+    warn_of_angles("q0", model, q, callers=3)
     for joint in model._independent:
         own = q[..., joint.q_slice]
-        if joint.type.turns:
-            warn_of_degrees(f"q0 of joint {joint.name!r}", own.reshape(-1)[:_LOOKED_AT].tolist(), callers=3)
-        elif joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
+        if joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
             off = np.abs(np.linalg.norm(own[..., :4], axis=-1) - 1.0)
             if off.max(initial=0.0) > _LONG:
                 told = message(
@@ -60,6 +81,14 @@ def warn_of_start(model: Model, q: Array) -> None:
                     do="q / np.linalg.norm(q); is the order w, x, y, z?",
                 )
                 warnings.warn(told, InputWarning, stacklevel=3)
+
+
+def warn_of_angles(what: str, model: Model, q: Array, callers: int) -> None:
+    """One warning where coordinates (..., nq) of hinges look like degrees, with the first of them."""
+    for joint in model._independent:
+        angles = q[..., joint.q_slice].reshape(-1)[:_LOOKED_AT].tolist()
+        if joint.type.turns and warn_of_degrees(f"{what} of joint {joint.name!r}", angles, callers=callers + 1):
+            return
 
 
 def checked_times(times: Any, t0: float, duration: float) -> Array | None:

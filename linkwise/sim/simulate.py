@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWa
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
+    check_arguments,
     check_clock,
     check_count,
     check_finite,
@@ -68,6 +69,7 @@ def simulate(
     out: Trajectory | None = None,
     threads: int | None = None,
     account: bool = False,
+    **_unknown: Never,
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
@@ -154,6 +156,7 @@ def simulate(
         at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
         (on the host).
     """
+    check_arguments(simulate, _unknown)
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from linkwise.errors import InputError, LinkwiseError, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
+    check_arguments,
     check_clock,
     check_count,
     check_finite,
@@ -107,7 +108,9 @@ class Simulation:
         max_steps: int = 1_000_000,
         threads: int | None = None,
         as_is: bool = False,
+        **_unknown: Never,
     ) -> None:
+        check_arguments(Simulation, _unknown)
         self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
         check_finite("t0", t0)
         check_count("max_steps", max_steps)

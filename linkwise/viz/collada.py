@@ -1,8 +1,9 @@
-"""COLLADA (``.dae``): the triangles and colours of a file, where its own nodes put them.
+"""COLLADA (``.dae``): the triangles, colours and pictures of a file, where its own nodes put them.
 
 pycollada reads the file. By hand is what it leaves to its callers: the nodes that are shown, with a bound on their
 number, since instances of instances multiply; lengths in the file's ``unit``; and to read on where a material is
-missing. Of materials the diffuse colour with its opacity is used; textures and the motion of skins are left out. Axes
+missing. Of materials the diffuse colour with its opacity is used, or the diffuse picture, a PNG or JPEG file beside the
+mesh; one that cannot be read is left out in silence, as the colours of files are. The motion of skins is left out. Axes
 stay as written, whatever ``up_axis`` says: ROS does the same, and robots' files are written for it.
 """
 
@@ -11,23 +12,32 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.errors import ModelFileError, require_extra
+from linkwise.errors import LinkwiseError, ModelFileError, require_extra
 from linkwise.files.xml import parse
-from linkwise.viz.solids import Colour, Solid, joined
+from linkwise.viz.solids import Colour, Solid, Texture, joined
+from linkwise.viz.textures import mean_colour, opened_picture
 
 _MOST_NODES = 20_000
 
 
-def read_collada(content: bytes, file: str) -> list[Solid]:
-    """The surfaces of a file, one for each colour; `file` is its name in messages."""
+def read_collada(content: bytes, file: str, beside: Callable[[str], bytes] | None = None) -> list[Solid]:
+    """The surfaces of a file, one for each colour and picture.
+
+    Args:
+        content: of the file.
+        file: its name in messages.
+        beside: the content of a file that this one names; None leaves pictures out.
+    """
     collada = require_extra("collada", "viz")
     parse(content, file)  # refuses entities, which lxml may follow, and archives, and knows the line of a mistake
     document = _loaded(collada, content)
     meter = document.assetInfo.unitmeter or 1.0
+    pictures = _Pictures(beside)
     found = []
     for geometry, X, materials in _shown(document, file):
         for primitive in geometry.primitives:
@@ -35,13 +45,48 @@ def read_collada(content: bytes, file: str) -> list[Solid]:
                 primitive = primitive.triangleset()
             if not isinstance(primitive, collada.triangleset.TriangleSet) or not len(primitive.vertex_index):
                 continue
-            used, faces = np.unique(primitive.vertex_index, return_inverse=True)
             bound = materials.get(primitive.material)
             material = bound.target if bound is not None else document.materials.get(primitive.material)
             colour, opacity = _colour(material, document.tag)
-            solid = Solid(primitive.vertex[used].astype(float), faces.reshape(-1, 3), colour, opacity)
+            image = None if material is None or not primitive.texcoordset else pictures.of(material.effect.diffuse)
+            if image is None:
+                used, faces = np.unique(primitive.vertex_index, return_inverse=True)
+                solid = Solid(primitive.vertex[used].astype(float), faces.reshape(-1, 3), colour, opacity)
+            else:
+                solid = _papered(primitive, image)
             found.append(solid.placed(np.diag([meter, meter, meter, 1.0]) @ X))
     return joined(found)
+
+
+class _Pictures:
+    """Pictures of a file, each read once."""
+
+    def __init__(self, beside: Callable[[str], bytes] | None) -> None:
+        self._beside = beside
+        self._known: dict[str, Any] = {}
+
+    def of(self, diffuse: Any) -> Any:
+        """The picture that a material's diffuse colour is; None where it is none, or cannot be had."""
+        path = getattr(
+            getattr(getattr(getattr(diffuse, "sampler", None), "surface", None), "image", None), "path", None
+        )
+        if self._beside is None or not path:
+            return None
+        if path not in self._known:
+            try:
+                self._known[path] = opened_picture(self._beside(unquote(path.removeprefix("file://"))), path)
+            except LinkwiseError:
+                self._known[path] = None
+        return self._known[path]
+
+
+def _papered(primitive: Any, image: Any) -> Solid:
+    """Triangles with a picture: corners at one place are one vertex where they are at one place of the picture too."""
+    corners = np.stack([primitive.vertex_index.reshape(-1), primitive.texcoord_indexset[0].reshape(-1)], axis=-1)
+    used, faces = np.unique(corners, axis=0, return_inverse=True)
+    uv = primitive.texcoordset[0][used[:, 1], :2].astype(float)
+    vertices = primitive.vertex[used[:, 0]].astype(float)
+    return Solid(vertices, faces.reshape(-1, 3), mean_colour(image), texture=Texture(image, uv))
 
 
 def _loaded(collada: Any, content: bytes) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
-from linkwise.files.resources import mesh_file
+from linkwise.files.resources import mesh_file, picture_file
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry
@@ -21,6 +21,7 @@ from linkwise.model.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
 from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
+from linkwise.viz.textures import papered, read_picture, tinted
 
 BONE = (120, 144, 176)
 """Colour of a body without shapes."""
@@ -91,20 +92,25 @@ def looks_of(model: Model) -> Looks:
     """Looks of a model; one warning names the meshes that could not be read and where they were looked for."""
     size = size_of(model)
     shapes = [body.visuals or body.collisions for body in model.bodies]
-    meshes, troubles = _read_all([*model.base_visuals, *(shape for each in shapes for shape in each)], size)
+    all_shapes = [*model.base_visuals, *(shape for each in shapes for shape in each)]
+    meshes, troubles = _read_all(all_shapes, size)
     if troubles:
-        _warn(model, troubles)
+        _warn(model, troubles, "a mesh of {} is drawn as a placeholder")
+    images, lost = _read_pictures(all_shapes)
+    if lost:
+        _warn(model, lost, "a picture on {} is left out")
+    troubles |= lost
     ellipsoids = tuple(ellipsoid(*inertia_of(body)) for body in model.bodies)
     bodies, bent = [], {}
     for body, inertia, own in zip(model.bodies, ellipsoids, shapes, strict=True):
-        solids = _solids(own, meshes)
+        solids = _solids(own, meshes, images)
         if body.flexible is not None:
             bent[body.index] = bending(body.flexible, solids, size)
             solids = []
         elif not solids:
             solids = _imagined(model, body, inertia, size)
         bodies.append(tuple(joined(solids)))
-    base = tuple(joined(_solids(model.base_visuals, meshes)))
+    base = tuple(joined(_solids(model.base_visuals, meshes, images)))
     return Looks(base, tuple(bodies), bent, ellipsoids, size, tuple(str(error) for error in troubles.values()))
 
 
@@ -112,8 +118,8 @@ def outlines_of(model: Model, size: float) -> tuple[tuple[Solid, ...], ...]:
     """Shapes for contact of each body, in its frame."""
     meshes, troubles = _read_all([shape for body in model.bodies for shape in body.collisions], size)
     if troubles:
-        _warn(model, troubles)
-    return tuple(tuple(_solids(body.collisions, meshes)) for body in model.bodies)
+        _warn(model, troubles, "a mesh of {} is drawn as a placeholder")
+    return tuple(tuple(_solids(body.collisions, meshes, {})) for body in model.bodies)
 
 
 def size_of(model: Model) -> float:
@@ -209,7 +215,7 @@ def _distance(point: Array, start: Array, end: Array) -> float:
     return float(np.linalg.norm(point - start - share * way))
 
 
-def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[Solid]:
+def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]], images: dict[Any, Any]) -> list[Solid]:
     found: list[Solid] = []
     for shape in shapes:
         rgba = shape.rgba
@@ -217,6 +223,9 @@ def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]]) -> list[
         opacity = 1.0 if rgba is None else rgba[3]
         for solid in meshes[_key(shape)] if shape.kind == "mesh" else _primitives(shape):
             own = solid if solid.colour is not None else solid.painted(colour, opacity)
+            if shape.texture is not None:
+                image = images.get(_picture_key(shape))
+                own = replace(own, texture=None) if image is None else papered(own, image, shape.texture)
             found.append(own.placed(shape.placement, shape.scale))
     return found
 
@@ -258,7 +267,7 @@ def _field(shape: Geometry) -> Solid:
 
 
 def _key(shape: Geometry) -> tuple[Any, ...]:
-    return shape.mesh, shape.source
+    return shape.mesh, shape.source, shape.texture is not None
 
 
 def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[Solid]], dict[Any, LinkwiseError]]:
@@ -266,16 +275,16 @@ def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[S
     wanted = {_key(shape): shape for shape in shapes if shape.kind == "mesh"}
     found: dict[Any, list[Solid]] = {}
     troubles: dict[Any, LinkwiseError] = {}
-    files: dict[Any, Path] = {}
+    files: dict[Any, tuple[Path, bool]] = {}
     for key, shape in wanted.items():
         try:
-            files[key] = mesh_file(shape)
+            files[key] = mesh_file(shape), shape.texture is not None
         except ModelFileError as error:
             troubles[key] = error
 
-    def read(path: Path) -> list[Solid] | ModelFileError:
+    def read(file: tuple[Path, bool]) -> list[Solid] | ModelFileError:
         try:
-            return read_mesh(path)
+            return read_mesh(*file)
         except ModelFileError as error:
             return error
 
@@ -290,14 +299,35 @@ def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[S
     return found, troubles
 
 
-def _warn(model: Model, troubles: dict[Any, LinkwiseError]) -> None:
+def _picture_key(shape: Geometry) -> tuple[Any, ...]:
+    """Picture, source and tint: shapes that agree in these share one image."""
+    assert shape.texture is not None
+    return shape.texture.file, shape.source, shape.rgba
+
+
+def _read_pictures(shapes: Sequence[Geometry]) -> tuple[dict[Any, Any], dict[Any, LinkwiseError]]:
+    """Every picture once in every tint, and why some cannot be had, by their names."""
+    found: dict[Any, Any] = {}
+    troubles: dict[Any, LinkwiseError] = {}
+    for shape in shapes:
+        if shape.texture is None or (key := _picture_key(shape)) in found or key[:2] in troubles:
+            continue
+        try:
+            r, g, b, _ = shape.rgba or (1.0, 1.0, 1.0, 1.0)
+            found[key] = tinted(read_picture(picture_file(shape)), (_byte(r), _byte(g), _byte(b)))
+        except ModelFileError as error:
+            troubles[key[:2]] = error
+    return found, troubles
+
+
+def _warn(model: Model, troubles: dict[Any, LinkwiseError], what: str) -> None:
     """One warning for all, with the first in full."""
     first = next(iter(troubles.values()))
-    names = list(dict.fromkeys(str(mesh) for mesh, _ in troubles))
+    names = list(dict.fromkeys(str(name) for name, *_ in troubles))
     others = f" (and {len(names) - 1} more: {', '.join(names[1:4])}{', …' if len(names) > 4 else ''})"
     warnings.warn(
         ModelWarning(
-            f"a mesh of {model.name!r} is drawn as a placeholder: {first.what}" + (others if len(names) > 1 else ""),
+            f"{what.format(repr(model.name))}: {first.what}" + (others if len(names) > 1 else ""),
             got=first.got,
             allowed=first.allowed,
             do=first.do,

@@ -1,8 +1,7 @@
 """Meshes from files: STL, OBJ, PLY and GLB through ``trimesh``, COLLADA through ``pycollada``.
 
 Only local files are read: the mesh itself, and of what it names (materials, buffers) only what lies in its own folder
-or below. Textures of OBJ and GLB files are kept, with their mean colour where they cannot be drawn; those of COLLADA
-files are not read.
+or below. Textures are kept, with their mean colour where they cannot be drawn.
 """
 
 from __future__ import annotations
@@ -16,27 +15,33 @@ import numpy as np
 
 from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
 from linkwise.files.opening import read_bytes
+from linkwise.viz import textures
 from linkwise.viz.collada import read_collada
 from linkwise.viz.solids import Colour, Solid, Texture, joined
+from linkwise.viz.textures import for_pages, mean_colour
 
 LARGEST_MESH = 256 * 1024 * 1024
 """Bytes."""
 MOST_FACES = 5_000_000
-MOST_PIXELS = 8192 * 8192
-"""Most pixels of a texture whose mean colour is asked for; a small file may hold a huge picture."""
-LARGEST_TEXTURE = 1024
-"""Pixels along an edge of a texture in pages."""
 SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".gltf", ".ply", ".off")
 
 
-def read_mesh(path: Path) -> list[Solid]:
-    """The surfaces of a mesh file, one for each colour; a ``ModelFileError`` says what is wrong with it."""
+def read_mesh(path: Path, bare: bool = False) -> list[Solid]:
+    """The surfaces of a mesh file, one for each colour; a ``ModelFileError`` says what is wrong with it.
+
+    Args:
+        path: the file.
+        bare: whether another picture will be laid on it: its own is left out, its coordinates in a picture are kept.
+    """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise ModelFileError("this kind of mesh is not known", file=path, got=suffix, allowed=", ".join(SUFFIXES))
     content = read_bytes(path, suffixes=SUFFIXES, largest=LARGEST_MESH)
     try:
-        solids = read_collada(content, str(path)) if suffix == ".dae" else _through_trimesh(content, suffix, path)
+        if suffix == ".dae":
+            solids = read_collada(content, str(path), _beside(path.parent).get)
+        else:
+            solids = _through_trimesh(content, suffix, path, bare)
     except (ModelFileError, MissingExtraError, MemoryError):
         raise
     except Exception as error:  # whatever a damaged file makes a reader do
@@ -52,7 +57,7 @@ def read_mesh(path: Path) -> list[Solid]:
     return solids
 
 
-def _through_trimesh(content: bytes, suffix: str, path: Path) -> list[Solid]:
+def _through_trimesh(content: bytes, suffix: str, path: Path, bare: bool) -> list[Solid]:
     trimesh = require_extra("trimesh", "viz")
     scene = trimesh.load_scene(
         io.BytesIO(content), file_type=suffix[1:], resolver=_beside(path.parent), process=False, skip_materials=False
@@ -62,7 +67,7 @@ def _through_trimesh(content: bytes, suffix: str, path: Path) -> list[Solid]:
         X, geometry = scene.graph[name]
         mesh = scene.geometry[geometry]
         if isinstance(mesh, trimesh.Trimesh) and len(mesh.faces):
-            texture = _texture(mesh)
+            texture = _texture(mesh, bare)
             mesh.merge_vertices(merge_tex=texture is None, merge_norm=True)
             if texture is not None:
                 texture = replace(texture, uv=np.asarray(mesh.visual.uv, float))
@@ -79,8 +84,7 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
     if visual.kind == "texture":
         rgba = visual.material.main_color
         if (image := _image(mesh)) is not None:
-            small = np.asarray(image.convert("RGB").resize((8, 8)), float).reshape(-1, 3)
-            rgba = [*small.mean(axis=0), 255.0]
+            rgba = [*mean_colour(image), 255]
     elif visual.kind in ("vertex", "face"):
         rgba = np.asarray(visual.vertex_colors, float).mean(axis=0)
     else:
@@ -96,17 +100,15 @@ def _image(mesh: Any) -> Any:
         return None
     material = mesh.visual.material
     image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
-    return image if image is not None and image.width * image.height <= MOST_PIXELS else None
+    return image if image is not None and image.width * image.height <= textures.MOST_PIXELS else None
 
 
-def _texture(mesh: Any) -> Texture | None:
-    """Texture of a mesh, at most so large as pages need it."""
-    image = _image(mesh)
-    if image is None or mesh.visual.uv is None:
+def _texture(mesh: Any, bare: bool) -> Texture | None:
+    """Texture of a mesh, at most so large as pages need it; without its picture where that is not wanted."""
+    image = None if bare else _image(mesh)
+    if getattr(mesh.visual, "uv", None) is None or (image is None and not bare):
         return None
-    image = image.convert("RGB")
-    image.thumbnail((LARGEST_TEXTURE, LARGEST_TEXTURE))
-    return Texture(image, np.asarray(mesh.visual.uv, float))
+    return Texture(None if bare else for_pages(image), np.asarray(mesh.visual.uv, float))
 
 
 def _beside(folder: Path) -> Any:

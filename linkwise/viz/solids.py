@@ -22,7 +22,7 @@ class Texture:
     """A picture on a surface.
 
     Args:
-        image: a ``PIL.Image``.
+        image: a ``PIL.Image``; None for coordinates on which one is still to be laid.
         uv: where in it each vertex is (V, 2), from its lower left corner, 0 to 1.
     """
 

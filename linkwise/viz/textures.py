@@ -1,14 +1,96 @@
-"""Textures: pictures on surfaces, where mesh files have them."""
+"""Textures: pictures on surfaces, where mesh files or model files have them.
+
+Pictures come from files that nobody vouches for: Pillow reads PNG and JPEG and nothing else, and how many pixels a
+picture has is known before one of them is unpacked.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwise.errors import require_extra
-from linkwise.viz.solids import Colour, Solid
+from linkwise.errors import ModelFileError, require_extra
+from linkwise.files.opening import read_bytes
+from linkwise.mechanism.description import Picture
+from linkwise.viz.solids import Colour, Solid, Texture
+
+MOST_PIXELS = 8192 * 8192
+"""Most pixels of a picture that is unpacked; a small file may hold a huge picture."""
+LARGEST_PICTURE = 64 * 1024 * 1024
+"""Bytes of a file."""
+LARGEST_TEXTURE = 1024
+"""Pixels along an edge of a texture in pages."""
+FORMATS = ("PNG", "JPEG")
+SUFFIXES = (".png", ".jpg", ".jpeg")
+
+
+def read_picture(path: Path) -> Any:
+    """The ``PIL.Image`` of a file, as large as pages need it; a ``ModelFileError`` says what is wrong with it."""
+    return opened_picture(read_bytes(path, suffixes=SUFFIXES, largest=LARGEST_PICTURE), str(path))
+
+
+def opened_picture(content: bytes, file: str) -> Any:
+    """The same from the bytes of a file; `file` is its name in messages."""
+    pillow = require_extra("PIL.Image", "viz")
+    try:
+        image = pillow.open(io.BytesIO(content), formats=FORMATS)
+        if image.width * image.height <= MOST_PIXELS:
+            image.draft("RGB", (LARGEST_TEXTURE, LARGEST_TEXTURE))  # a JPEG is unpacked no larger than needed
+        shrunk = for_pages(image)
+    except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:  # of damaged files
+        raise ModelFileError(
+            "this picture cannot be read",
+            file=file,
+            got=f"{type(error).__name__}: {error}"[:200],
+            allowed=" or ".join(FORMATS),
+        ) from None
+    if shrunk is None:
+        raise ModelFileError(
+            "this picture is too large",
+            file=file,
+            got=f"{image.width} by {image.height}",
+            allowed=f"{MOST_PIXELS} pixels",
+        )
+    return shrunk
+
+
+def for_pages(image: Any) -> Any:
+    """A picture without opacity, as large as pages need it; None for one that is too large to be unpacked."""
+    if image.width * image.height > MOST_PIXELS:
+        return None
+    shrunk = image.convert("RGB")
+    shrunk.thumbnail((LARGEST_TEXTURE, LARGEST_TEXTURE), reducing_gap=2.0)
+    return shrunk
+
+
+def mean_colour(image: Any) -> Colour:
+    """Of all pixels."""
+    counts = np.array(image.convert("RGB").histogram(), float).reshape(3, 256)
+    r, g, b = counts @ np.arange(256) / counts.sum(axis=1)
+    return round(float(r)), round(float(g)), round(float(b))
+
+
+def tinted(image: Any, colour: Colour) -> Any:
+    """A picture whose white is this colour."""
+    if colour == (255, 255, 255):
+        return image
+    pillow = require_extra("PIL.Image", "viz")
+    return pillow.fromarray((np.asarray(image, float) * np.array(colour) / 255.0).round().astype(np.uint8))
+
+
+def papered(solid: Solid, image: Any, picture: Picture) -> Solid:
+    """A surface with a picture on it, where its own coordinates say or projected along z (:class:`Picture`)."""
+    uv = None if solid.texture is None else solid.texture.uv
+    if uv is None:
+        low, high = solid.vertices[:, :2].min(axis=0), solid.vertices[:, :2].max(axis=0)
+        half = np.ones(2) if picture.uniform else np.maximum((high - low) / 2, 1e-12)
+        uv = 0.5 + 0.5 * np.array(picture.repeat) * (solid.vertices[:, :2] - (low + high) / 2) / half
+    return replace(solid, colour=mean_colour(image), texture=Texture(image, uv))
 
 
 class TexturedMesh:

@@ -1,5 +1,9 @@
 """One useful line for each thing that people print, and names that complete."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -54,3 +58,54 @@ def test_names_complete_inside_brackets():
     assert "front_left_knee" in model.joints._ipython_key_completions_()
     assert model.configurations._ipython_key_completions_() == ["stand", "crouch"]
     assert model.configurations.names == ("stand", "crouch")
+
+
+COMPLETED = [
+    ('arm.pose(q, "link', ["link1", "link2"]),
+    ("arm.jacobian(arm.neutral(), body='to", ["tool"]),
+    ('x = 2 * arm.joints["joint', ["joint1", "joint2"]),
+    ('mine["legs"].arm.pose(q, "li', []),  # not looked up: it would run code
+    ('arm.locked(["joint1", "joint', ["joint1", "joint2"]),
+    ('arm.pose("link', []),  # a configuration is due
+    ('print("link', []),
+    ('arm.pose(q, "link1"', []),
+]
+
+
+@pytest.mark.parametrize(("text", "first"), COMPLETED)
+def test_names_complete_inside_calls_in_ipython(text, first):
+    """By IPython's own completer, as in its terminal and, through ``completions``, in Jupyter."""
+    from IPython.core.completer import provisionalcompleter
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from linkwise.model.completions import register
+
+    session = InteractiveShell.instance()
+    try:
+        session.user_ns.update(arm=ARM, q=ARM.start, mine={})
+        register()
+        register()  # once is enough
+        assert len(session.Completer.custom_matchers) == 1
+        with provisionalcompleter():
+            found = list(session.Completer.completions(text, len(text)))
+        names = [each.text for each in found if each.text in {*ARM.bodies.names, *ARM.joints.names, "tool"}]
+        assert names[: len(first)] == first and bool(names) == bool(first)
+        assert all(
+            text[each.start : each.end] == text[max(text.rfind('"'), text.rfind("'")) + 1 :]
+            for each in found[: len(first)]
+        )
+        listed = session.Completer.complete(line_buffer=text, cursor_pos=len(text))[1]
+        assert list(listed[: len(first)]) == first
+    finally:
+        InteractiveShell.clear_instance()
+
+
+def test_the_matcher_is_there_when_linkwise_is_imported_in_a_session(tmp_path):
+    code = (
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "s = InteractiveShell.instance(); s.run_cell('import linkwise')\n"
+        "print(len(s.Completer.custom_matchers))"
+    )
+    env = {**os.environ, "IPYTHONDIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True)
+    assert ran.stdout.split() == ["1"]

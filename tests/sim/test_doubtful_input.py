@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.errors import InputWarning
-from linkwise.samples import planar_arm, quadruped
+from linkwise.samples import four_bar, planar_arm, quadruped
 
 
 def told(function):
@@ -44,6 +44,10 @@ def test_a_start_in_degrees():
     assert len(said) == 1 and "'joint1' looks like degrees" in said[0]
     assert not told(lambda: lw.simulate(planar_arm(2), [45.1, 0.3], duration=0.01))[1]
     assert len(told(lambda: lw.Simulation(planar_arm(2), [0.0, 90.0]))[1]) == 1
+    assert len(told(lambda: lw.simulate(planar_arm(3), [45.0, 90.0, -30.0], duration=0.01))[1]) == 1  # one for all
+    for law in (lw.PD, lw.ComputedTorque):
+        _, said = told(lambda law=law: law(planar_arm(2), [0.3, 90.0]))
+        assert len(said) == 1 and "the target q of joint 'joint2' looks like degrees" in said[0]
 
 
 def test_a_quaternion_of_another_length_is_normalised():
@@ -70,9 +74,21 @@ def test_a_quaternion_of_another_length_is_normalised():
         lambda m: m.with_gravity((0, 0, np.nan)),
         lambda m: lw.path(m, [[0.0, np.nan], [1.0, 1.0]], duration=1.0),
         lambda m: lw.simulate(m, [0.0, 0.0], duration=0.01, f_ext={"link1": [np.nan] * 6}),
+        lambda m: four_bar(1).assemble([0.3, np.nan, 0.0]),
     ],
 )
 def test_what_is_not_a_number_is_refused(make):
     """Wherever it would be kept or go into a run; functions of a state give NaN for NaN, as NumPy's do."""
     with pytest.raises(lw.LinkwiseError):
         make(planar_arm(2))
+
+
+@pytest.mark.parametrize("run", [lw.simulate, lw.Simulation])
+def test_arguments_that_people_look_for_say_where_things_are(run):
+    """Contact is the model's; a misspelt argument is answered with the nearest, as Python's own kind of error."""
+    with pytest.raises(TypeError, match=r"no argument 'contact'(?s:.*)do: +model\.with_contacts\(lw\.Ground\("):
+        run(planar_arm(2), contact=True)
+    with pytest.raises(TypeError, match=r"no argument 'metod'(?s:.*)did you mean method"):
+        run(planar_arm(2), metod="rk4")
+    with pytest.raises(AttributeError, match=r"instead: lw\.Ground, lw\.Material and model\.with_contacts"):
+        lw.Contact  # noqa: B018  # asking is what is tested

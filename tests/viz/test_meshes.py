@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.errors import ModelFileError
-from linkwise.viz import meshes
+from linkwise.viz import textures
 from linkwise.viz.collada import read_collada
 from linkwise.viz.meshes import placeholder, read_mesh
 from linkwise.viz.solids import joined
@@ -190,6 +190,6 @@ def test_a_texture_gives_its_mean_colour(tmp_path, monkeypatch):
     (both,) = joined([solid, turned])
     assert both.texture.image is solid.texture.image and len(both.texture.uv) == len(both.vertices) == 6
     assert len(joined([solid, replace(solid, texture=None)])) == 2
-    monkeypatch.setattr(meshes, "MOST_PIXELS", 100)
+    monkeypatch.setattr(textures, "MOST_PIXELS", 100)
     (bare,) = read_mesh(tmp_path / "a.obj")
     assert bare.colour != (150, 30, 0) and bare.texture is None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, ModelFileError, require_extra
-from linkwise.files.mjcf.document import Document, Spot
+from linkwise.files.mjcf.document import PICTURE, Document, Spot
 
 __all__ = ["WITHIN", "Compiled", "compiled"]
 
@@ -106,6 +106,15 @@ class Compiled:
         own = {int(each.id): each.file for each in self.spec.meshes}.get(index, "")
         path = self.document.meshes.get(own.rpartition("/")[2])
         return None if path is None else str(path)
+
+    def picture(self, material: int) -> str | None:
+        """The file of the picture that a material has; None where it has none."""
+        role = int(self.mj.mjtTextureRole.mjTEXROLE_RGB)
+        texture = int(self.model.mat_texid[material, role])
+        if texture < 0:
+            return None
+        _, ours, number = self.written("texture", texture).rpartition(PICTURE)
+        return self.document.pictures[ours + number]
 
     def fail(self, what: str, kind: str, index: int, **parts: object) -> ModelFileError:
         """An error at an element."""

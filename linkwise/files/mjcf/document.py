@@ -2,8 +2,9 @@
 
 MuJoCo's own parser is written in C++ and would open any file that a model names. So it never gets to see a path: files
 are read here, inside the folders that were given, and it is handed bytes under names of our own. What says nothing
-about the mechanics (textures, skins, lights, visual settings) is taken out, which leaves less to go wrong;
-what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by name.
+about the mechanics (skins, lights, visual settings) is taken out, and one white pixel stands for each picture, which
+leaves less to go wrong; what would run code or cannot be a mechanism of rigid bodies (plugins, flexes) is refused by
+name.
 
 Each element is written on a line of its own, and `Document.where` has the file and line that it came from.
 """
@@ -21,7 +22,7 @@ from linkwise.files.resources import SearchPath
 from linkwise.files.values import shown
 from linkwise.files.xml import DEEPEST, Element
 
-__all__ = ["Document", "Spot", "read_document"]
+__all__ = ["PICTURE", "Document", "Spot", "read_document"]
 
 Spot = tuple[str, int]
 """A file and a line in it."""
@@ -32,7 +33,7 @@ _LARGEST_COUNT = 1000.0
 _LARGEST_NUMBER = 1e30
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf|nan", re.ASCII | re.IGNORECASE)
 
-_DROPPED = {"visual", "statistic", "custom", "size", "texture", "skin", "layer", "light"}
+_DROPPED = {"visual", "statistic", "custom", "size", "skin", "layer", "light"}
 """Says nothing about the mechanics. Each is left out with everything inside."""
 _REFUSED = {
     "plugin": "plugins run code of their own, and are not supported",
@@ -41,6 +42,8 @@ _REFUSED = {
     "flexcomp": "deformable flexes are not supported",
     "composite": "composite objects are not supported",
 }
+PICTURE = "picture "
+"""Names of ours for pictures begin so; those of models that are attached have a prefix before it."""
 _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 
@@ -54,6 +57,7 @@ class Document:
         parts: the texts of the models that this one attaches, by the name that the text has for them.
         assets: the bytes of mesh files, likewise.
         meshes: for each mesh, by its name in the text, the path of its file.
+        pictures: for each texture that is a picture in a file, by its name in the text, that file.
         ignored: what is about contact and was left out, each once.
     """
 
@@ -62,6 +66,7 @@ class Document:
     parts: dict[str, bytes] = field(default_factory=dict)
     assets: dict[str, bytes] = field(default_factory=dict)
     meshes: dict[str, Path] = field(default_factory=dict)
+    pictures: dict[str, str] = field(default_factory=dict)
     ignored: dict[str, Spot] = field(default_factory=dict)
 
     def spot(self, line: int | None) -> Spot:
@@ -79,7 +84,7 @@ def read_document(root: Element, file: str, places: SearchPath) -> Document:
     """
     reader = _Reader(places)
     text, where, _ = reader.whole(root, file)
-    return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.ignored)
+    return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.pictures, reader.ignored)
 
 
 class _Reader(Sources):
@@ -88,6 +93,7 @@ class _Reader(Sources):
     def __init__(self, places: SearchPath) -> None:
         super().__init__(places)
         self.parts: dict[str, bytes] = {}
+        self.pictures: dict[str, str] = {}
         self.ignored: dict[str, Spot] = {}
 
     def whole(self, root: Element, file: str, depth: int = 0) -> tuple[str, list[Spot], int]:
@@ -115,22 +121,36 @@ class _Writer:
         self.lines: list[str] = []
         self.where: list[Spot] = []
         self.seen: set[Path] = set()
-        self.late: list[
-            tuple[int, Element, str, Path | None]
-        ] = []  # lines with meshes: their folder is known at the end
-        self.folder, self.strip = "", False
+        # Lines with meshes and textures, whose folder is known at the end, and with materials, which name textures.
+        self.late: list[tuple[int, Element, str, Path | None]] = []
+        self.textures: dict[str, str] = {}  # names of pictures in this model to ours
+        self.folder, self.picture_folder, self.strip = "", "", False
         self.elements = self.attached = self.largest_part = self.copied = self.including = 0
 
     def written(self) -> tuple[str, list[Spot], int]:
         self.element(self.root, self.file, None, 0, 1)
         self.elements += self.attached * self.largest_part
         self.check_count(self.root, self.file)
-        for line, element, file, home in self.late:
-            attributes = element.attributes | {"file": self.reader.mesh(element, file, home, self.folder, self.strip)}
-            if "name" not in attributes:
-                attributes["name"] = Path(element.attributes["file"].replace("\\", "/")).stem
-            self.lines[line] = _tag(element.tag, attributes)
+        for line, element, file, home in sorted(self.late, key=lambda each: each[1].tag != "texture"):
+            attributes = dict(element.attributes)
+            if element.tag == "texture":
+                attributes = self.picture(element, file, home)
+            elif element.tag == "material":
+                attributes["texture"] = self.textures.get(attributes["texture"], "")
+                if not attributes["texture"]:  # painted by MuJoCo's compiler, or around all six sides
+                    del attributes["texture"]
+            else:
+                attributes["file"] = self.reader.mesh(element, file, home, self.folder, self.strip)
+                attributes.setdefault("name", _stem(element))
+            self.lines[line] = _tag(element.tag, attributes, element.tag == "material" and bool(element.children))
         return "\n".join(self.lines) + "\n", self.where, self.elements
+
+    def picture(self, element: Element, file: str, home: Path | None) -> dict[str, str]:
+        """Attributes of a texture of one white pixel, by a name of ours, for a picture in a file."""
+        ours = f"{PICTURE}{len(self.reader.pictures)}"
+        self.textures[element.attributes.get("name") or _stem(element)] = ours
+        self.reader.pictures[ours] = self.reader.picture(element, home, self.picture_folder, self.strip)
+        return {"name": ours, "type": "2d", "builtin": "flat", "rgb1": "1 1 1", "width": "1", "height": "1"}
 
     def check_count(self, element: Element, file: str) -> None:
         """No more elements than a model can have, copies and attached models included."""
@@ -147,7 +167,7 @@ class _Writer:
         tag = element.tag
         if tag in _REFUSED:
             reader.fail(f"<{tag}>: {_REFUSED[tag]}", element, file, do="take it out of the file")
-        if tag in _DROPPED:
+        if tag in _DROPPED or (tag == "texture" and not _is_picture(element)):
             return
         if tag == "pair":
             reader.ignored.setdefault("contact pairs", (file, element.line))
@@ -188,6 +208,8 @@ class _Writer:
             if is_open:
                 self.reader.fail("a <mesh> has elements inside", element.children[0], file)
             self.late.append((len(self.lines), element, file, home))
+        if element.tag == "texture" or (element.tag == "material" and "texture" in attributes):
+            self.late.append((len(self.lines), element, file, home))
         self.lines.append(_tag(element.tag, attributes, is_open))
         self.where.append((file, element.line))
 
@@ -221,12 +243,12 @@ class _Writer:
         for name in ("assetdir", "meshdir"):
             if name in attributes:
                 self.folder = attributes[name]
+        for name in ("assetdir", "texturedir"):
+            if name in attributes:
+                self.picture_folder = attributes[name]
         self.strip = attributes.get("strippath", str(self.strip)).lower() == "true"
         for name in _DIRECTORIES:
             attributes.pop(name, None)
-
-    def material(self, element: Element, attributes: dict[str, str], file: str) -> None:
-        attributes.pop("texture", None)
 
     def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
         """The heights of a height field in a file are not read: a flat one of two by two stands for it."""
@@ -255,11 +277,20 @@ class _Writer:
 
 _EDITS: dict[str, Callable[[_Writer, Element, dict[str, str], str], None]] = {
     "compiler": _Writer.compiler,
-    "material": _Writer.material,
     "hfield": _Writer.hfield,
     "mesh": _Writer.mesh,
     "model": _Writer.model,
 }
+
+
+def _is_picture(element: Element) -> bool:
+    """Whether a texture is one picture in a file; the others are painted by MuJoCo, or are around all six sides."""
+    return element.attributes.get("type") == "2d" and "file" in element.attributes
+
+
+def _stem(element: Element) -> str:
+    """Name of what is in a file and has none of its own."""
+    return Path(element.attributes["file"].replace("\\", "/")).stem
 
 
 def _tag(tag: str, attributes: dict[str, str], is_open: bool = False) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.description import Geometry, Kind
+from linkwise.mechanism.description import Geometry, Kind, Picture
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import inverse_pose, pose
 
@@ -34,7 +34,7 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
         shape = _shape(source, geom, name, snap)
         if shape is None:
             continue
-        shape = replace(shape, rgba=_rgba(m, geom))
+        shape = replace(shape, rgba=_rgba(m, geom), texture=_texture(source, geom))
         if m.geom_group[geom] in _SHOWN_GROUPS and shape.kind not in (
             "plane",
             "heightfield",
@@ -43,7 +43,7 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
             visuals.append(shape)
         if geom in source.colliding:
             contype, conaffinity = source.colliding[geom]
-            shape = replace(shape, contype=contype, conaffinity=conaffinity)
+            shape = replace(shape, contype=contype, conaffinity=conaffinity, texture=None)
             collisions.append(replace(shape, material=_material(m, geom), compliance=_compliance(m, geom)))
     return tuple(visuals), tuple(collisions)
 
@@ -101,6 +101,17 @@ def _rgba(m: Any, geom: int) -> tuple[float, float, float, float]:
         own = m.mat_rgba[material]
     r, g, b, a = (min(max(float(x), 0.0), 1.0) for x in own)
     return r, g, b, a
+
+
+def _texture(source: Compiled, geom: int) -> Picture | None:
+    """The picture that the material of a geom has in a file."""
+    m = source.model
+    material = int(m.geom_matid[geom])
+    file = None if material < 0 else source.picture(material)
+    if file is None:
+        return None
+    along, across = (float(x) for x in m.mat_texrepeat[material])
+    return Picture(file, (along, across), bool(m.mat_texuniform[material]))
 
 
 def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | None:

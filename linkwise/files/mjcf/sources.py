@@ -65,6 +65,22 @@ class Sources:
         self.meshes[ours] = path
         return ours
 
+    def picture(self, element: Element, home: Path | None, folder: str, strip: bool) -> str:
+        """The file of a picture, which is not read: its path where it is found, or as written.
+
+        Nobody needs it for the mechanics, so one that is missing is no error here; whoever draws says it.
+        """
+        name = element.attributes["file"]
+        if strip:
+            name = name.replace("\\", "/").rpartition("/")[2]
+        name = _joined(folder, name).replace("\\", "/")
+        for places in (self.places, self.places.within(home)):
+            try:
+                return str(places.find(name))
+            except ModelFileError:
+                continue
+        return name
+
     def found(self, name: str, element: Element, file: str, home: Path | None) -> Path:
         """The path of a file beside the main one, or beside `home`, or in the other folders."""
         name = name.replace("\\", "/")

@@ -100,25 +100,33 @@ def _archive(at: At, file: str | None) -> ArrayStore:
 
 
 def _with_meshes_seen_from(mechanism: Mechanism, folder: Path) -> Mechanism:
-    """Meshes that are named by a path, named as seen from another folder; addresses of packages stay."""
+    """Meshes and pictures that are named by a path, named as seen from another folder; addresses of packages stay."""
 
     def moved(shapes: tuple[Geometry, ...]) -> tuple[Geometry, ...]:
-        return tuple(replace(shape, mesh=_seen_from(folder, shape)) for shape in shapes)
+        return tuple(
+            replace(
+                shape,
+                mesh=None if shape.mesh is None else _seen_from(folder, shape, shape.mesh),
+                texture=None
+                if shape.texture is None
+                else replace(shape.texture, file=_seen_from(folder, shape, shape.texture.file)),
+            )
+            for shape in shapes
+        )
 
     bodies = Named(replace(b, visuals=moved(b.visuals), collisions=moved(b.collisions)) for b in mechanism.bodies)
     visuals, collisions = moved(mechanism.base_visuals), moved(mechanism._base_collisions)
     return replace(mechanism, bodies=bodies, base_visuals=visuals, _base_collisions=collisions)
 
 
-def _seen_from(folder: Path, shape: Geometry) -> str | None:
-    mesh = shape.mesh
-    if mesh is None or mesh.startswith(("package://", "model://")) or "\0" in mesh:
-        return mesh
+def _seen_from(folder: Path, shape: Geometry, named: str) -> str:
+    if named.startswith(("package://", "model://")) or "\0" in named:
+        return named
     home = Path.cwd() if shape.source is None else None if shape.source.file is None else Path(shape.source.file).parent
     if home is None or home == folder:
-        return mesh
-    path = home / mesh.removeprefix("file://")
-    return os.path.relpath(path, folder) if path.is_file() else mesh
+        return named
+    path = home / named.removeprefix("file://")
+    return os.path.relpath(path, folder) if path.is_file() else named
 
 
 def _replace(path: Path, content: bytes) -> None:

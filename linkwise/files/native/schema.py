@@ -39,7 +39,7 @@ from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
-from linkwise.mechanism.description import Geometry, JointLimits, Mimic
+from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Picture
 from linkwise.mechanism.description import Kind as ShapeKind
 from linkwise.mechanism.materials import Material
 
@@ -237,6 +237,11 @@ MATERIAL = _MaterialRecord(
     _material,
 )
 
+PICTURE = Record(
+    {"file": (Text(), REQUIRED), "repeat": (Numbers(2), (1.0, 1.0)), "uniform": (Flag(), False)},
+    Picture,
+)
+
 GEOMETRY = Record(
     {
         "kind": (Text(get_args(ShapeKind)), REQUIRED),
@@ -253,6 +258,7 @@ GEOMETRY = Record(
         "conaffinity": (Whole(), 1),
         "material": (OrNone(MATERIAL), None),
         "compliance": (OrNone(Numbers(2)), None),
+        "texture": (OrNone(PICTURE), None),
     },
     lambda **given: _geometry(**given),
 )
