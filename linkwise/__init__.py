@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from linkwise import errors, operators, samples, space, studies
     from linkwise import math as math
-    from linkwise.bridges import as_jax, as_torch
+    from linkwise.bridges.jax import as_jax
+    from linkwise.bridges.torch import as_torch
     from linkwise.errors import InputError, LinkwiseError, ModelError
     from linkwise.files.load import load, loads
     from linkwise.flexible.body import FlexibleBody
@@ -122,7 +123,8 @@ shapes with their masses, spacecraft, parts of ensembles."""
 
 # Where the other names are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
-    "linkwise.bridges": ("as_jax", "as_torch"),
+    "linkwise.bridges.jax": ("as_jax",),
+    "linkwise.bridges.torch": ("as_torch",),
     "linkwise.errors": ("InputError", "LinkwiseError", "ModelError"),
     "linkwise.files.load": ("load", "loads"),
     "linkwise.flexible.body": ("FlexibleBody",),
