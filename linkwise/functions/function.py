@@ -24,6 +24,7 @@ from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
+from linkwise.targets.llvm.tiers import optimised_only
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
@@ -97,6 +98,7 @@ class CompiledFunction:
     """
 
     repeats: tuple[int, Rollout] | None = None  # as a device asks
+    waits = False  # whether the first call waits for optimised code
 
     def __init__(
         self,
@@ -188,7 +190,8 @@ class CompiledFunction:
         return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
 
     def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
-        kernel = device.kernel(self.program_for(device.target), dtype)
+        with optimised_only(self.waits):
+            kernel = device.kernel(self.program_for(device.target), dtype)
         if device is PROCESSOR and isinstance(self.program, Block):
             kernel.offer(self._slot)
         return kernel
@@ -214,7 +217,8 @@ class CompiledFunction:
             return None
         make = None if result is None else result._make
         doc = self.__doc__ or self.name
-        return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
+        with optimised_only(self.waits):
+            return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
 
     @cached_property
     def quick(self) -> Relay:
@@ -333,8 +337,12 @@ class CompiledFunction:
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
         from linkwise.functions import derivatives
 
-        make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
-        return once(self._derivatives, (kind, *arguments), lambda: make(self, *arguments))
+        def made() -> CompiledFunction:
+            derivative: CompiledFunction = getattr(derivatives, kind)(self, *arguments)
+            derivative.waits = self.waits
+            return derivative
+
+        return once(self._derivatives, (kind, *arguments), made)
 
     @cached_property
     def _derivatives(self) -> dict[Any, CompiledFunction]:
@@ -397,6 +405,8 @@ def compile(
     model: Model,
     inputs: Mapping[str, str | int | tuple[int, ...]],
     name: str | None = None,
+    *,
+    wait: bool = False,
 ) -> CompiledFunction:
     """Compile any Python function of a model and vectors.
 
@@ -411,6 +421,8 @@ def compile(
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
         name: name of the function in messages and emitted code; that of ``fn`` if not given.
+        wait: whether its first call waits until its code, and that of its derivatives, is optimised. If not, quickly
+            made code answers until then, two or three times slower, with the same numbers.
 
     Example:
         >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
@@ -452,6 +464,7 @@ def compile(
 
     charts = {argument: model._chart for argument, kind in inputs.items() if kind == "q"}
     made = CompiledFunction(title, text, shapes, charts=charts)
+    made.waits = wait
     _check_call(fn, title, list(inputs))
     try:
         checked_once(fn, f"the function {title}", lambda: made.settled)
