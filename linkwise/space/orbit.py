@@ -134,6 +134,7 @@ class Orbit:
             raise InputError("this speed leaves the planet for ever", got="an open orbit", allowed="e < 1")
         found = [np.asarray(x) for x in elements_of(Vec(*place), Vec(*speed), planet.mu)]
         found[5] = found[5] - np.sqrt(planet.mu / found[0] ** 3) * t
+        found[3:] = [np.mod(angle, 2.0 * math.pi) for angle in found[3:]]
         return cls(*found, planet=planet, through_ground=through_ground)
 
     @property
