@@ -8,16 +8,21 @@ from linkwise.space.magnetism import MagneticField
 from linkwise.space.orbit import Orbit
 from linkwise.space.placed import Placed
 from linkwise.space.planets import EARTH, MARS, MOON, SUN, Planet
+from linkwise.space.propulsion import Propulsion, Thruster
 from linkwise.space.relative import hill_transfer, hill_transition
 from linkwise.space.shadow import sunlit
 from linkwise.space.sky import Sky, StillSky
 from linkwise.space.surfaces import Drag, Facet, Sunlight
+from linkwise.space.tanks import Tank, add_particle, add_pendulum
+from linkwise.space.torquers import Torquer
+from linkwise.space.wheels import ControlMomentGyro, Wheel, add_gyro, add_wheel
 
 __all__ = [
     "EARTH",
     "MARS",
     "MOON",
     "SUN",
+    "ControlMomentGyro",
     "Drag",
     "Exponential",
     "Facet",
@@ -28,9 +33,18 @@ __all__ = [
     "Orbit",
     "Placed",
     "Planet",
+    "Propulsion",
     "Sky",
     "StillSky",
     "Sunlight",
+    "Tank",
+    "Thruster",
+    "Torquer",
+    "Wheel",
+    "add_gyro",
+    "add_particle",
+    "add_pendulum",
+    "add_wheel",
     "hill_transfer",
     "hill_transition",
     "jgm3",
