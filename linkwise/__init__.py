@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwise import errors, operators, samples, studies
+    from linkwise import control, errors, operators, samples, studies
     from linkwise import math as math
     from linkwise.bridges import as_jax, as_torch
     from linkwise.errors import InputError, LinkwiseError, ModelError
@@ -101,11 +101,12 @@ __all__ = [  # noqa: RUF022  # in groups
     # errors
     "LinkwiseError", "InputError", "ModelError",
     # groups; `math` is one of them, and not here: `from linkwise import *` shall not hide Python's own
-    "closures", "equipment", "errors", "linalg", "operators", "samples", "shapes", "studies",
+    "closures", "control", "equipment", "errors", "linalg", "operators", "samples", "shapes", "studies",
 ]  # fmt: skip
 
 _GROUPS = {
     "closures": "linkwise.mechanism.closures",
+    "control": "linkwise.control",
     "equipment": "linkwise.mechanism.actuation",
     "errors": "linkwise.errors",
     "linalg": "linkwise.functions.small_matrices",
@@ -115,9 +116,9 @@ _GROUPS = {
     "shapes": "linkwise.mechanism.shapes",
     "studies": "linkwise.studies",
 }
-"""Modules whose names are asked for less often: closures beyond those of joints, drives and sensors of files, errors,
-functions of scalars and of small matrices, spatial operators, examples of mechanisms,
-shapes with their masses, parts of ensembles."""
+"""Modules whose names are asked for less often: closures beyond those of joints, optimal control and other tools for
+it, drives and sensors of files, errors, functions of scalars and of small matrices, spatial operators, examples of
+mechanisms, shapes with their masses, parts of ensembles."""
 
 # Where the other names are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
