@@ -35,6 +35,7 @@ from linkwise.model.transmissions import (
     pushed_by_closures,
     wrenches,
 )
+from linkwise.sim.acceleration_fields import FieldsAroundBodies
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
@@ -481,9 +482,42 @@ class Motion:
         given = objects(q), objects(v)
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
+        yield from self._in_fields(t, q, v, x, p, self.elements)
         passive = self.passive.on_bodies(q, v, self.model_parameters(p)).values()
         for felt in (*passive, self.limit_wrenches(q, v, p)):
             yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
+
+    def acceleration_field(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, elements: Sequence[Element] | None = None
+    ) -> Any:
+        """Fields of acceleration by elements, all if not given: (n_bodies, 12) around bodies' origins; None for none.
+
+        In each row the acceleration (3) at the origin, then its gradient (9), in the body's axes.
+        """
+        states = self._element_states(x, t, p)
+        given = [
+            (element, field)
+            for element, own in zip(self.elements, states, strict=True)
+            if elements is None or element in elements
+            if (field := element.acceleration(t, objects(q), objects(v), own, self.given(p))) is not None
+        ]
+        return self._around_bodies.field(q, given, self.model_parameters(p)) if given else None
+
+    def _in_fields(
+        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, elements: Sequence[Element]
+    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+        """What fields of acceleration exert on bodies, as :meth:`_wrenches`."""
+        field = self.acceleration_field(t, q, v, x, p, elements)
+        if field is None:
+            return
+        forces: Any = self.model._run("field_forces", objects(q), field, p=self.model_parameters(p))
+        for body, wrench in zip(self.model.bodies, forces.on_bodies, strict=True):
+            on_modes = list(forces.on_modes[body.v_slice]) if body.flexible is not None else []
+            yield body, list(wrench), on_modes
+
+    @cached_property
+    def _around_bodies(self) -> FieldsAroundBodies:
+        return FieldsAroundBodies(self.model)
 
     def _on_bodies(
         self, q: Flat, element: Element, wrenches: dict[Any, Any] | None
@@ -526,7 +560,8 @@ class Motion:
             along = None if cause == "control" else element.closure_force(*given)
             for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
                 found[cause][i] = found[cause][i] + value * factor
-            for body, wrench, on_modes in self._on_bodies(q, element, element.wrench(*given)):
+            of_wrenches = self._on_bodies(q, element, element.wrench(*given))
+            for body, wrench, on_modes in (*of_wrenches, *self._in_fields(t, q, rates, x, p, [element])):
                 felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
                 for i, value in enumerate(on_modes, body.v_slice.start):
                     found[cause][i] = found[cause][i] + value * factor
@@ -735,6 +770,10 @@ class Motion:
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
             total = total + element.energy(objects(q), states, self.given(p))
+            potential = element.potential(objects(q), states, self.given(p))
+            if potential is not None:
+                around = self._around_bodies.potential(q, [potential], self.model_parameters(p))
+                total = total + self.model._run("field_energy", objects(q), around, p=self.model_parameters(p))
         total = total + self.passive.energy(q, self.model_parameters(p), self.closure_flags(x))
         if self.rules.limits == "spring":
             for limit in self.limits:

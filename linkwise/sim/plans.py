@@ -287,6 +287,9 @@ class Plan:
                 found["active"] = x[m.nx - m.switches :]
             if m.contacts is not None:
                 found |= m.contacts.parts(x[m.nx - m.switches - m.touching : m.nx - m.switches])
+            field = m.acceleration_field(t[0], q, v, x, p)
+            if field is not None:
+                found["field"] = list(field.reshape(-1))
             outside = m.body_forces(t[0], q, v, x, p)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
