@@ -137,7 +137,7 @@ def test_dumping_and_detumbling():
 
 
 def test_rates_from_attitudes():
-    spin, dt = np.array([0.1, -0.2, 0.05]), 0.1
+    spin, dt = np.array([0.0, 0.0, 0.2]), 0.1
     free = lw.simulate(BARE, BARE.neutral(), [*spin, 0, 0, 0], 10.0, output_times=np.arange(101) * dt)
     rate = np.array(list(space.rate_between(free.q[50, :4], free.q[51, :4], dt)))
     assert np.allclose(rate, free.v[50:52, :3].mean(axis=0), atol=1e-4)
