@@ -23,6 +23,7 @@ ROBOTS = ("panda.urdf", "cassie.sdf")  # what the pages read
 NEEDS = {
     "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
     "interop.md": ("torch",),
+    "learning.md": ("gymnasium",),
     "jax.md": ("jax", "flatbuffers"),
     "gpu.md": ("cupy", "torch"),
 }  # what the developers' install does not bring
