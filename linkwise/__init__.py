@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwise import errors, operators, samples, studies
+    from linkwise import control, errors, gym, operators, samples, space, studies
     from linkwise import math as math
-    from linkwise.bridges import as_jax, as_torch
+    from linkwise.bridges.jax import as_jax
+    from linkwise.bridges.torch import as_torch
     from linkwise.errors import InputError, LinkwiseError, ModelError
     from linkwise.files.load import load, loads
     from linkwise.flexible.body import FlexibleBody
@@ -101,27 +102,32 @@ __all__ = [  # noqa: RUF022  # in groups
     # errors
     "LinkwiseError", "InputError", "ModelError",
     # groups; `math` is one of them, and not here: `from linkwise import *` shall not hide Python's own
-    "closures", "equipment", "errors", "linalg", "operators", "samples", "shapes", "studies",
+    "closures", "control", "equipment", "errors", "gym", "linalg", "operators", "samples", "shapes", "space",
+    "studies",
 ]  # fmt: skip
 
 _GROUPS = {
     "closures": "linkwise.mechanism.closures",
+    "control": "linkwise.control",
     "equipment": "linkwise.mechanism.actuation",
     "errors": "linkwise.errors",
+    "gym": "linkwise.gym",
     "linalg": "linkwise.functions.small_matrices",
     "math": "linkwise.math",
     "operators": "linkwise.operators",
     "samples": "linkwise.samples",
     "shapes": "linkwise.mechanism.shapes",
+    "space": "linkwise.space",
     "studies": "linkwise.studies",
 }
-"""Modules whose names are asked for less often: closures beyond those of joints, drives and sensors of files, errors,
-functions of scalars and of small matrices, spatial operators, examples of mechanisms,
-shapes with their masses, parts of ensembles."""
+"""Modules whose names are asked for less often: closures beyond those of joints, optimal control and other tools for
+it, drives and sensors of files, errors, learning, functions of scalars and of small matrices, spatial operators,
+examples of mechanisms, shapes with their masses, spacecraft, parts of ensembles."""
 
 # Where the other names are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {
-    "linkwise.bridges": ("as_jax", "as_torch"),
+    "linkwise.bridges.jax": ("as_jax",),
+    "linkwise.bridges.torch": ("as_torch",),
     "linkwise.errors": ("InputError", "LinkwiseError", "ModelError"),
     "linkwise.files.load": ("load", "loads"),
     "linkwise.flexible.body": ("FlexibleBody",),

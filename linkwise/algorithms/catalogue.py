@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from linkwise.algorithms import (
+    acceleration_field,
     configuration,
     coriolis,
     differentiated,
@@ -241,6 +242,8 @@ INPUTS: dict[str, Input] = {
     **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,))),
     **dict.fromkeys(("v", "vdot", "tau", "x", "dq", "dv", "dvdot", "dtau"), Input("v", lambda m: (m.nv,))),
     "f_ext": Input("body", lambda m: (len(m.bodies), 6)),
+    "field": Input("body", lambda m: (len(m.bodies), acceleration_field.FIELD)),
+    "potential": Input("body", lambda m: (len(m.bodies), acceleration_field.POTENTIAL)),
     "pi": Input("body", lambda m: (len(m.bodies), 10)),
     "p": Input("none", _parameter_shape),
     "point": Input("none", lambda m: (3,)),
@@ -455,6 +458,12 @@ CATALOGUE: dict[str, Text] = {
         ),
         empty=(0, 0),
     ),
+    "field_forces": Text(
+        ("q", "field"),
+        lambda t, q, field: acceleration_field.field_forces(t.in_body_frames, q, field),
+        result=acceleration_field.FieldForces,
+    ),
+    "field_energy": Text(("q", "potential"), lambda t, q, U: acceleration_field.field_energy(t.in_body_frames, q, U)),
     "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv)),
     "difference": Text(("q0", "q1"), lambda t, q0, q1: configuration.difference(t.fast, q0, q1)),
 }

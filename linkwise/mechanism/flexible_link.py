@@ -17,7 +17,7 @@ from linkwise.spatial.flattening import flatten
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.moving import RigidMotion
+from linkwise.spatial.moving import AccelerationField, RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
@@ -126,13 +126,27 @@ class FlexibleLink(Link):
     def wrench(self, q: Flat, motion: FlexibleMoving) -> FlexibleForce:
         """[χ; f] that a motion takes: inertia forces and Kη + Dη̇."""
         eta = self._eta(q)
-        f = self.deformation.mass.wrench(eta, motion)
+        f = self.deformation.mass.wrench(eta, motion.root, motion.rate, motion.rate_dot)
         for lump in self.lumps:
             to_node = lump.seat(self.deformation, eta)
             f = f + to_node @ lump.inertia.wrench(to_node.carry(motion))
         if self.slack:
             return f
         return f + FlexibleForce.with_tail(self.deformation.elastic(eta, motion.rate, *self.elasticity), Force.zero())
+
+    def in_field(self, q: Flat, field: AccelerationField) -> FlexibleForce:
+        """[χ; f] that a field of acceleration exerts, on what is welded to nodes as well.
+
+        That sections of beams are spread out counts in f; in χ, where it would be of the order of their thickness over
+        the length of a wave, squared, it is left out.
+        """
+        eta, still = self._eta(q), (0.0,) * self.modes
+        f = self.deformation.mass.wrench(eta, field, still, still)
+        f = f + Force(RigidInertia(0.0, Vec.zero(), self.deformation.mass.dJ).wrench(field).ang, Vec.zero())
+        for lump in self.lumps:
+            to_node = lump.seat(self.deformation, eta)
+            f = f + to_node @ lump.inertia.wrench(to_node.carry(field))
+        return f
 
     def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> FlexibleMoving:
         """The root's motion with the rates of the modes."""

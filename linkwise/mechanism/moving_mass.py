@@ -34,9 +34,10 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.flexible.integrals import ModalIntegrals, zeroed
 from linkwise.mechanism.sparse import QuadraticForm, Sparse, sparse, sum_of_vectors
-from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMoving
+from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.moving import AccelerationField, RigidMotion
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Force, Vec
 
@@ -94,11 +95,10 @@ class MovingMass:
         root = RigidInertia(self.mass, p[0], _about_origin(spread).plus(self.dJ))
         return FlexibleInertia.symmetric(self.modes, between, [Force(A[i], dp[i][0]) for i in n], root)
 
-    def wrench(self, eta: Flat, moving: FlexibleMoving) -> FlexibleForce:
-        """The force [χ; f] that a motion takes."""
-        rate, rate_dot = moving.rate, moving.rate_dot
-        omega, omega_dot = moving.root.omega, moving.root.omega_dot
-        E, twice = moving.root.E, omega + omega
+    def wrench(self, eta: Flat, root: RigidMotion | AccelerationField, rate: Flat, rate_dot: Flat) -> FlexibleForce:
+        """The force [χ; f] that a motion of the root, η̇ and η̈ take; or that a field around it exerts."""
+        omega, omega_dot = root.omega, root.omega_dot
+        E, twice = root.E, omega + omega
         slopes = [Q.slope(eta) for Q in self.Q]
         u, w = self._places(eta, slopes)
 
@@ -109,7 +109,7 @@ class MovingMass:
             accelerated(at, sum_of_vectors(d, rate), Q.value(rate) + sum_of_vectors(d, rate_dot))
             for at, d, Q in zip(u, slopes, self.Q, strict=True)
         ]
-        A_u[0] = A_u[0] + moving.root.a
+        A_u[0] = A_u[0] + root.a
         w_rate, w_own = ([sum_of_vectors(d, x) for d in self.D] for x in (rate, rate_dot))
         A_w = [accelerated(*each) for each in zip(w, w_rate, w_own, strict=True)]
         f_u, f_w = self._mixed(A_u, A_w)

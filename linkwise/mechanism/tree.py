@@ -15,7 +15,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.sweeper import Field, LinkByLink
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.moving import RigidMotion
+from linkwise.spatial.moving import AccelerationField, RigidMotion
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
@@ -125,6 +125,10 @@ class Link:
     def wrench(self, q: Sequence[Scalar], motion: Any) -> Force:
         """The force Mα + b that a motion takes, with elastic forces where the link has some."""
         return self.inertia.wrench(motion)
+
+    def in_field(self, q: Sequence[Scalar], field: AccelerationField) -> Force:
+        """The force that a field of acceleration exerts on the link's mass, with that on modes where it has some."""
+        return self.inertia.wrench(field)
 
     def moving(self, root: RigidMotion, V_J: Motion, A_J: Motion) -> Any:
         """How the link moves, from the motion of its frame and what its axes add to the parent's."""

@@ -128,6 +128,27 @@ class Element(metaclass=_Finished):
         """
         return None
 
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+        """A field of acceleration that acts on all mass, besides the model's gravity; None for none.
+
+        Either 3 numbers, m/s² in world axes, for a field that is the same everywhere (a base that is shaken by a(t) is
+        the field -a(t)), or a function of a point (3), m in world axes, that gives them. The function is asked for the
+        field at each body's mass centre, and dual numbers give its gradient there: forces, moments and, of flexible
+        bodies, the forces on modes follow from the bodies' mass integrals. Exact for fields that are linear in the
+        place; of others, what is dropped is of the order (size of a body / size of the field)².
+
+        A field that takes long to evaluate is better evaluated once, here, at a point of the mechanism, with its
+        gradient G: ``return lambda point: g + G @ (point - where)``.
+        """
+        return None
+
+    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
+        """Function of a point (3), m in world axes, that gives the potential U of its field there, J/kg; None for none.
+
+        Its integral over all mass, to second order in the bodies' sizes, counts in ``Trajectory.energy``.
+        """
+        return None
+
     def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """For each closure, by name, forces in N m or N along the freedoms that its joint leaves; None for none."""
         return None

@@ -54,8 +54,11 @@ class FrozenElement(Element):
             sizes_of["next_sample"] = {"x": states}
             if not element.in_python:
                 sizes_of["sample"] = sizes
+        sizes_of["acceleration"] = sizes | {"point": 3}
+        sizes_of["potential"] = sizes_of["energy"] | {"point": 3}
         texts = {name: getattr(element, name) for name in sizes_of}  # of its class, or given to it alone
         said = [name for name, text in texts.items() if getattr(text, "__func__", None) is not vars(Element)[name]]
+        texts |= {name: _at_point(texts[name]) for name in ("acceleration", "potential")}
         return cls(element, {name: freeze(texts[name], sizes_of[name]) for name in said})
 
     @property
@@ -104,6 +107,18 @@ class FrozenElement(Element):
             found = self.formulas["wrench"](t, q, v, x, p)
         return found
 
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+        """By its formula, as a function of a point."""
+        return self._field("acceleration", t, q, v, x, p)
+
+    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
+        """By its formula, as a function of a point."""
+        return self._field("potential", q, x, p)
+
+    def _field(self, name: str, *given: Any) -> Callable[[Any], Any] | None:
+        formula = self.formulas.get(name)
+        return None if formula is None or formula.structure is None else lambda point: formula(*given, point)
+
     def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """By its formula."""
         found: dict[str, Vector] | None = None
@@ -125,6 +140,17 @@ class FrozenElement(Element):
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """By its formula."""
         return self.formulas["energy"](q, x, p) if "energy" in self.formulas else 0.0
+
+
+def _at_point(text: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that may give a function of a point, as a function that takes the point last."""
+
+    def at(*arguments: Any) -> Any:
+        *given, point = arguments
+        found = text(*given)
+        return found(point) if callable(found) else found
+
+    return at
 
 
 def frozen_element(element: Element, model: Model, n_parameters: int) -> Element:

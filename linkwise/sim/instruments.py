@@ -15,7 +15,7 @@ from linkwise.mechanism.equipment import closing_joint
 from linkwise.memoized import cached_property
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
-from linkwise.sim.sensors import Seed, gravity_of, model_of, noisy, outside_forces
+from linkwise.sim.sensors import Seed, field_at, gravity_of, model_of, noisy, outside_forces
 from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
@@ -126,7 +126,7 @@ class _Run:
             J = self.model.jacobian(self.q, name, p=self.p)
             Jdot = self.model.jacobian_rate(self.q, self.v, name, p=self.p)
             a = _times(J, self.trajectory.vdot) + _times(Jdot, self.v)
-            a[..., 3:] -= gravity_of(self.trajectory)
+            a[..., 3:] -= gravity_of(self.trajectory) + field_at(self.trajectory, name)
             return a
 
         if not self.swept:
@@ -134,7 +134,8 @@ class _Run:
         R, V, alpha, r = self._carried(name)
         omega, turning = V[..., :3], alpha[..., :3]
         at = alpha[..., 3:] + np.cross(turning, r) + np.cross(omega, np.cross(omega, r))
-        return np.concatenate([_times(R, turning), _times(R, at)], axis=-1)
+        held = _times(R, at) - field_at(self.trajectory, name)
+        return np.concatenate([_times(R, turning), held], axis=-1)
 
     def column(self, sensor: Sensor, of: Array, which: str) -> Array:
         closing = closing_joint(self.model, sensor.target)

@@ -287,6 +287,9 @@ class Plan:
                 found["active"] = x[m.nx - m.switches :]
             if m.contacts is not None:
                 found |= m.contacts.parts(x[m.nx - m.switches - m.touching : m.nx - m.switches])
+            field = m.acceleration_field(t[0], q, v, x, p)
+            if field is not None:
+                found["field"] = list(field.reshape(-1))
             outside = m.body_forces(t[0], q, v, x, p)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
@@ -305,7 +308,8 @@ class Plan:
             names.extend(found)
             return {"clipped": list(found.values())}
 
-        if not np.isfinite(m.model.limits.effort).any() and not m.model.actuators:
+        limited = bool(np.isfinite(m.model.limits.effort).any() or m.model.actuators)
+        if not limited and not any(map(_has_limits, m.elements)):
             return (), None
         traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return tuple(names), Work(m).routine(traced) if names else None
@@ -436,6 +440,13 @@ def _made(
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()
     return plan
+
+
+def _has_limits(element: Element) -> bool:
+    """Whether limits of its own may hold an element back."""
+    if isinstance(element, FrozenElement):
+        return "clipped" in element.formulas
+    return type(element).clipped is not Element.clipped
 
 
 def _formulas(elements: Sequence[Element], events: Sequence[Event]) -> Iterator[FrozenFunction]:

@@ -105,7 +105,7 @@ class IMU:
         J = model.jacobian(q, self.body, node=self.node, p=p)
         Jdot = model.jacobian_rate(q, v, self.body, node=self.node, p=p)
         a = np.einsum("...ij,...j->...i", J, trajectory.vdot) + np.einsum("...ij,...j->...i", Jdot, v)
-        force = a[..., 3:] - gravity_of(trajectory)
+        force = a[..., 3:] - gravity_of(trajectory) - field_at(trajectory, self.body, self.node)
         clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (twist[..., :3], force)], axis=-1)
         noise = [self.gyro_noise] * 3 + [self.accel_noise] * 3
         bias = [self.gyro_bias] * 3 + [self.accel_bias] * 3
@@ -227,6 +227,28 @@ def gravity_of(trajectory: Trajectory) -> Array:
     model, p = model_of(trajectory), trajectory.model_parameters
     declared = {parameter.name: parameter.slice for parameter in model.parameters}
     return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
+
+
+def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -> Any:
+    """Acceleration (..., T, 3) by fields of elements at a body, frame or node, world axes; 0 where there are none."""
+    around = trajectory._values.get("field")
+    if around is None:
+        return 0.0
+    model, q, p = model_of(trajectory), trajectory.q, trajectory.model_parameters
+    body = model.frame(name, node).body
+    if body < 0:
+        raise InputError(
+            "fields of acceleration are known along a run where bodies move",
+            got=f"{name!r}, which stands in the world",
+            do="put the instrument on a body",
+        )
+    carrier = model.pose(q, model.bodies[body].name, p=p)
+    R, offset = carrier[..., :3, :3], model.pose(q, name, node=node, p=p)[..., :3, 3] - carrier[..., :3, 3]
+    own = around.reshape(*around.shape[:-1], -1, 12)[..., body, :]
+    E = own[..., 3:].reshape(*own.shape[:-1], 3, 3)
+    arm = np.einsum("...ji,...j->...i", R, offset)
+    there = own[..., :3] + np.einsum("...ij,...j->...i", E, arm)
+    return np.einsum("...ij,...j->...i", R, there)
 
 
 def model_of(trajectory: Trajectory) -> Any:

@@ -70,7 +70,7 @@ def _save_npz(trajectory: Trajectory, target: Path) -> None:
 
 def _is_explanation(name: str) -> bool:
     """Whether values are forces or works that tables have no columns for."""
-    return name in ("f_ext", "work") or name.startswith("force:")
+    return name in ("f_ext", "field", "work") or name.startswith("force:")
 
 
 def _read_npz(source: Path) -> dict[str, Any]:

@@ -1,13 +1,17 @@
-"""Motion of a frame: its rate of turn, and the accelerations that inverse dynamics needs."""
+"""Motion of a frame: its rate of turn, and the accelerations that inverse dynamics needs; fields of acceleration."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import is_zero
 from linkwise.spatial.transforms import Factor
 from linkwise.spatial.vectors import Vec
+
+if TYPE_CHECKING:
+    from linkwise.spatial.flexible import NodeFactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +51,45 @@ class RigidMotion:
     def turned(self, factor: Factor) -> RigidMotion:
         """Motion in the child side's axes."""
         return RigidMotion(*(factor.rotate_back(x) for x in (self.omega, self.omega_dot, self.a)))
+
+
+@dataclass(frozen=True, slots=True)
+class AccelerationField:
+    """Accelerations a + E l at the points l around a frame's origin, in the frame's axes.
+
+    The force that such a field exerts on mass is the one that a motion with these accelerations takes, so inertias ask
+    it what they ask a motion; nothing in it turns.
+    """
+
+    E: Mat3
+    a: Vec
+
+    @property
+    def omega(self) -> Vec:
+        """Zero."""
+        return Vec.zero()
+
+    @property
+    def omega_dot(self) -> Vec:
+        """Zero."""
+        return Vec.zero()
+
+    @property
+    def deviations(self) -> Vec:
+        """E_yy - E_zz, E_zz - E_xx, E_xx - E_yy."""
+        (x, _, _), (_, y, _), (_, _, z) = self.E.m
+        return Vec(y - z, z - x, x - y)
+
+    def shifted(self, l: Vec) -> AccelerationField:
+        """The same field around the point l."""
+        return AccelerationField(self.E, self.a + self.E @ l)
+
+    def turned(self, factor: Factor) -> AccelerationField:
+        """The same field in the child side's axes: R*a and R*E R."""
+        rows = Mat3([list(factor.rotate_back(Vec(*row))) for row in self.E.m])
+        turned = [factor.rotate_back(rows.column(j)) for j in range(3)]
+        return AccelerationField(Mat3.build(lambda i, j: turned[j][i]), factor.rotate_back(self.a))
+
+    def on_node(self, node: NodeFactor) -> AccelerationField:
+        """The same field around a node of a link that deforms, in root axes."""
+        return self.shifted(node.l)

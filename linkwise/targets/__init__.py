@@ -13,7 +13,7 @@ import importlib.util
 import pkgutil
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -70,6 +70,13 @@ class Target(ABC):
     def device(self, arrays: Sequence[Any]) -> Device:
         """The place where arrays in this target's memory are, and where its code runs on them."""
         raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
+
+    def launch(self, program: Block | Program, dtype: np.dtype[Any]) -> Callable[[int, Sequence[Any], int], None]:
+        """Function that launches a program for those who have a stream and addresses of arrays in this memory.
+
+        It takes the stream's address, addresses of inputs and outputs (rows without gaps), and the number of states.
+        """
+        raise LinkwiseError(f"code of the target {self.name!r} is written, not launched")
 
     def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
         """A routine as text: a simulation's loop, many steps of a function."""

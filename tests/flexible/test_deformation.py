@@ -60,7 +60,7 @@ def test_force_is_lagranges(body):
         tuple(rate.tolist()),
         tuple(rate_dot.tolist()),
     )
-    f = MovingMass(body.integrals).wrench(eta.tolist(), moving)
+    f = MovingMass(body.integrals).wrench(eta.tolist(), moving.root, moving.rate, moving.rate_dot)
     mass = body.integrals.mass_matrix
     x, x_dot = np.concatenate([rate, omega, np.zeros(3)]), np.concatenate([rate_dot, omega_dot, a])
     h = 0.2

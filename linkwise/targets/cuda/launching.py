@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -294,6 +294,21 @@ class _Ready:
     tables: tuple[Any, ...]
     memory: int
     most: int
+
+
+def launch_on_stream(program: Block | Program, dtype: Any) -> Callable[[int, Sequence[Any], int], None]:
+    """Function that launches a program on a stream of somebody else's, with arrays of rows known by their addresses."""
+    kernel = device_block(program, dtype) if isinstance(program, Block) else DeviceProgram(program, dtype)
+
+    def launch(stream: int, places: Sequence[Any], count: int) -> None:
+        if not count:
+            return
+        cp = cupy()
+        device = cp.cuda.runtime.pointerGetAttributes(int(places[-1])).device  # results have an address for certain
+        with cp.cuda.Device(device), cp.cuda.ExternalStream(stream, device):
+            kernel.launch(places, tuple[ArrayOrder, ...]("rows" for _ in places), count)
+
+    return launch
 
 
 def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernelWriter:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.targets import Target
+from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ class Cuda(Target):
         from linkwise.targets.cuda.device import CudaDevice
 
         return CudaDevice(arrays)
+
+    def launch(self, program: Block | Program, dtype: np.dtype[Any]) -> Callable[[int, Sequence[Any], int], None]:
+        """Function that launches on a stream; compiled when it is first called."""
+        from linkwise.targets.cuda.launching import launch_on_stream
+
+        return launch_on_stream(program, dtype)
 
 
 TARGET = Cuda()

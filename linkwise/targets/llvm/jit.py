@@ -19,6 +19,11 @@ from linkwise.targets.llvm.binding import Machine, discard, using_llvm
 # A linker keeps ten kilobytes of every library that it ever held: it serves this many, and goes with the last of them.
 _LIBRARIES_OF_A_LINKER = 32
 
+# From so many lines on, a module is spared LLVM's second ordering of instructions, after registers are chosen: half of
+# the whole time there, since it grows with the square of the loads of spilled values, for one part in a hundred.
+_LONG = 60_000
+_LONG_SWITCHES = ("-disable-post-ra=true",)
+
 _names = itertools.count()
 _loaded: weakref.WeakValueDictionary[Any, LoadedObject] = weakref.WeakValueDictionary()
 
@@ -35,19 +40,23 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
         in_order: keep instructions in the order they are written, where that order was chosen with care.
         assembly: return assembly text instead of an object.
     """
+    switches = [] if text.count("\n") < _LONG else [*_LONG_SWITCHES]
+    if in_order:
+        switches.append("-enable-misched=false")
     with using_llvm() as llvm, llvm.parse_assembly(text, _Context(llvm)) as module:
         target = llvm.Target.from_triple(machine.triple)
         made = target.create_target_machine(
             cpu=machine.cpu, features=machine.features, opt=2, reloc="pic", codemodel="small"
         )
-        if in_order:  # a switch of the process, not of the module; put back below
-            llvm.set_option("linkwise", "-enable-misched=false")
+        for switch in switches:  # of the process, not of the module; put back below
+            llvm.set_option("linkwise", switch)
         try:
             return made.emit_assembly(module) if assembly else made.emit_object(module)
         finally:
             made.close()
-            if in_order:
-                llvm.set_option("linkwise", "-enable-misched=true")
+            for switch in switches:
+                name, _, value = switch.partition("=")
+                llvm.set_option("linkwise", f"{name}={'true' if value == 'false' else 'false'}")
 
 
 class _Context:

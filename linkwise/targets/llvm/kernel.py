@@ -19,11 +19,12 @@ from linkwise.targets import cache
 from linkwise.targets import threads as split
 from linkwise.targets.llvm import binding, builtin, fastcall, jit, layouts, source, transcendental
 from linkwise.targets.llvm import crew as native
+from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 13
+CODEGEN_VERSION = 14
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -133,6 +134,21 @@ class BatchKernel:
             longest=_LONGEST_NODES // nodes,
         )
         self._slot = slot
+
+    def foreign_entry(self) -> ForeignEntry:
+        """Entry for calls that do not come from Python."""
+        inputs, outputs = len(self.program.inputs), len(self.program.outputs)
+        return ForeignEntry(
+            "batch",
+            self._address,
+            inputs,
+            outputs,
+            rank=len(self.program.outputs[0].shape),
+            scratch_bytes=self._scratch_bytes,
+            table=0,
+            order=tuple(range(inputs + outputs)),
+            held=self,
+        )
 
     def evaluate(
         self,

@@ -19,6 +19,7 @@ from linkwise.targets import cache
 from linkwise.targets import threads as split
 from linkwise.targets.llvm import binding, jit, kernel, moves, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
+from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes
@@ -169,6 +170,27 @@ class ProgramKernel:
             threads: threads to split them over.
         """
         self.bound(rows, tables, records, count, threads)()
+
+    def foreign_entry(self) -> ForeignEntry | None:
+        """Entry for calls that do not come from Python; None for what needs more than inputs and outputs."""
+        program = self.program
+        if program.tables or program.records or program.curves or program.series:
+            return None
+        if any(buffer.load and buffer.store for buffer in program.kept):
+            return None
+        inputs, outputs = len(program.inputs), len(program.outputs)
+        given, filled = iter(range(inputs)), iter(range(inputs, inputs + outputs))
+        return ForeignEntry(
+            "program",
+            self._library[ENTRY],
+            inputs,
+            outputs,
+            rank=len(program.outputs[0].shape),
+            scratch_bytes=self._scratch_bytes,
+            table=self.memory.address,
+            order=tuple(next(given if buffer.load else filled) for buffer in program.kept),
+            held=self,
+        )
 
     def evaluate(
         self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]], count: int, threads: int = 1

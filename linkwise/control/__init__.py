@@ -1,0 +1,5 @@
+"""Control and co-simulation: the best controls over a horizon, and models inside the tools that others control with."""
+
+from linkwise.control.shooting import Plan, Shooting, shoot
+
+__all__ = ["Plan", "Shooting", "shoot"]

@@ -1,0 +1,82 @@
+"""Motion of two bodies, over any scalar: Kepler's equation, elements and states.
+
+Elements are the six numbers (a, e, i, node, perigee, anomaly): semi-major axis in m, eccentricity, and the angles in
+rad of inclination, ascending node, perigee (from the node) and mean anomaly.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from linkwise.spatial.scalar import Scalar, atan2, cos, hold, is_zero, sin, sqrt, where
+from linkwise.spatial.vectors import Vec
+
+_STEPS = 5  # of order four: from the start below, all eccentricities up to 0.99 are then at the last digit
+
+
+class Conic(NamedTuple):
+    """Ellipse in space and the place on it at t = 0, in the numbers that a state is computed from."""
+
+    a: Scalar
+    e: Scalar
+    n: Scalar
+    """Mean motion, rad/s."""
+    anomaly: Scalar
+    """Mean anomaly at t = 0, rad."""
+    towards: Vec
+    """Unit vector to the perigee."""
+    across: Vec
+    """Unit vector in the plane, a quarter ahead of the perigee."""
+
+
+def eccentric_anomaly(anomaly: Scalar, e: Scalar) -> Scalar:
+    """Solution E of Kepler's equation E - e sin E = M, in (-π, π]; its derivatives are exact."""
+    s, c = sin(anomaly), cos(anomaly)
+    M = atan2(s, c)
+    if is_zero(e):
+        return M
+    E = M + e * s / sqrt(1.0 - 2.0 * e * c + e * e)
+    for _ in range(_STEPS):
+        s, c = e * sin(E), e * cos(E)
+        f, slope = E - s - M, 1.0 - c
+        step = f / slope
+        step = f / (slope - 0.5 * step * s)
+        E = E - f / (slope - 0.5 * step * s + step * step * c * (1.0 / 6.0))
+    E = hold(E)
+    return E - (E - e * sin(E) - M) / (1.0 - e * cos(E))
+
+
+def perifocal_axes(i: Scalar, node: Scalar, perigee: Scalar) -> tuple[Vec, Vec]:
+    """Unit vectors towards the perigee and a quarter ahead of it."""
+    ci, si, cn, sn, cp, sp = cos(i), sin(i), cos(node), sin(node), cos(perigee), sin(perigee)
+    towards = Vec(cn * cp - sn * sp * ci, sn * cp + cn * sp * ci, sp * si)
+    across = Vec(-(cn * sp) - sn * cp * ci, cn * cp * ci - sn * sp, cp * si)
+    return towards, across
+
+
+def state_at(conic: Conic, t: Scalar) -> tuple[Vec, Vec]:
+    """Position in m and velocity in m/s at a time in s."""
+    a, e = conic.a, conic.e
+    E = eccentric_anomaly(conic.anomaly + conic.n * t, e)
+    s, c = sin(E), cos(E)
+    b, rate = a * sqrt(1.0 - e * e), conic.n / (1.0 - e * c)
+    r = conic.towards * (a * (c - e)) + conic.across * (b * s)
+    v = conic.across * (b * c * rate) - conic.towards * (a * s * rate)
+    return r, v
+
+
+def elements_of(r: Vec, v: Vec, mu: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]:
+    """Elements of a closed orbit from a state; a circle has its perigee where the body is, a plane orbit node 0."""
+    h = r.cross(v)
+    distance, speed2 = sqrt(r.dot(r)), v.dot(v)
+    a = 1.0 / (2.0 / distance - speed2 / mu)
+    e_cos, e_sin = distance * speed2 / mu - 1.0, r.dot(v) / sqrt(mu * a)
+    e, E = sqrt(e_cos * e_cos + e_sin * e_sin), atan2(e_sin, e_cos)
+    length, flat = sqrt(h.dot(h)), sqrt(h.x * h.x + h.y * h.y)
+    plane = flat < 1e-14 * length
+    safe = where(plane, 1.0, flat)
+    to_node = Vec(where(plane, 1.0, -h.y / safe), where(plane, 0.0, h.x / safe), 0.0 * flat)
+    ahead = h.cross(to_node)
+    latitude = atan2(r.dot(ahead) / length, r.dot(to_node))
+    true = atan2(sqrt(1.0 - e * e) * sin(E), cos(E) - e)
+    return a, e, atan2(flat, h.z), atan2(to_node.y, to_node.x), latitude - true, E - e_sin

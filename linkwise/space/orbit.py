@@ -1,0 +1,264 @@
+"""Orbits: elements to states and back, and the frame that falls along one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.array_types import Array
+from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.memoized import cached_property
+from linkwise.model.model import Model
+from linkwise.sim.elements import Element
+from linkwise.space.kepler import Conic, elements_of, perifocal_axes, state_at
+from linkwise.space.planets import EARTH, Planet
+from linkwise.space.relative import local_axes
+from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.vectors import Vec
+
+NAMES = ("a", "e", "i", "node", "perigee", "anomaly")
+
+
+class Orbit:
+    """Closed orbit around a planet: an ellipse in inertial axes, with the planet's centre as origin.
+
+    Elements may have batch axes (...), one orbit for each member of a batch.
+
+    Args:
+        a: semi-major axis, m.
+        e: eccentricity, 0 <= e < 1.
+        i: inclination, rad.
+        node: longitude of the ascending node, rad.
+        perigee: angle from the node to the perigee, rad.
+        anomaly: mean anomaly at t = 0, rad.
+        planet: what it goes around.
+        through_ground: whether the perigee may lie inside the planet, as that of a ballistic flight does.
+
+    >>> orbit = Orbit(a=7e6, e=0.01, i=0.9)
+    >>> round(orbit.period, 3)
+    5828.517
+    >>> r, v = orbit.state(orbit.period)
+    >>> bool(np.allclose(r, orbit.state(0.0)[0]))
+    True
+    """
+
+    def __init__(
+        self,
+        a: ArrayLike,
+        e: ArrayLike = 0.0,
+        i: ArrayLike = 0.0,
+        node: ArrayLike = 0.0,
+        perigee: ArrayLike = 0.0,
+        anomaly: ArrayLike = 0.0,
+        *,
+        planet: Planet = EARTH,
+        through_ground: bool = False,
+    ) -> None:
+        if not isinstance(planet, Planet):
+            raise InputError("this is not a planet", got=repr(planet), allowed="lw.space.Planet(...)")
+        try:
+            numbers = [np.asarray(value, float) for value in (a, e, i, node, perigee, anomaly)]
+        except (TypeError, ValueError):
+            raise InputError("elements of an orbit are numbers", got=repr((a, e, i, node, perigee, anomaly))) from None
+        for name, value in zip(NAMES, numbers, strict=True):
+            if not np.isfinite(value).all():
+                raise InputError(f"the element {name!r} of an orbit is not finite", got=repr(value.tolist()))
+        try:
+            elements = np.stack(np.broadcast_arrays(*numbers), axis=-1)
+        except ValueError:
+            shapes = ", ".join(f"{name} {value.shape}" for name, value in zip(NAMES, numbers, strict=True))
+            raise InputError("the batches of an orbit's elements do not fit together", got=shapes) from None
+        size, shape = elements[..., 0], elements[..., 1]
+        if (shape < 0.0).any() or (shape >= 1.0).any():
+            raise InputError(
+                "an orbit that closes has 0 <= e < 1", got=f"e = {_first(shape, (shape < 0) | (shape >= 1))}"
+            )
+        if (size <= 0.0).any():
+            raise InputError("the semi-major axis is positive", got=f"a = {_first(size, size <= 0)} m")
+        low = size * (1.0 - shape)
+        if not through_ground and (low < planet.radius).any():
+            bad = _first(low, low < planet.radius)
+            raise InputError(
+                f"the orbit goes through the ground of {planet.name}",
+                got=f"perigee at {bad / 1e3:.1f} km from the centre",
+                allowed=f"at least the radius, {planet.radius / 1e3:.1f} km",
+                do="a is measured from the centre, not from the ground; through_ground=True for a ballistic flight",
+            )
+        elements.flags.writeable = False
+        self.elements: Array = elements
+        """(..., 6): a, e, i, node, perigee, anomaly."""
+        self.planet = planet
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.batch_shape}" if self.batch_shape else ""
+        if batch:
+            return f"<Orbit around {self.planet.name}{batch}>"
+        a, e, i, *_ = self.elements.tolist()
+        return f"<Orbit around {self.planet.name}: a = {a / 1e3:.3f} km, e = {e:.6g}, i = {math.degrees(i):.3f}°>"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Orbit) and self.planet == other.planet and np.array_equal(self.elements, other.elements)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.planet, self.elements.tobytes()))
+
+    @classmethod
+    def from_state(
+        cls, r: ArrayLike, v: ArrayLike, t: float = 0.0, *, planet: Planet = EARTH, through_ground: bool = False
+    ) -> Orbit:
+        """Orbit through a state.
+
+        Args:
+            r: position (..., 3), m.
+            v: velocity (..., 3), m/s.
+            t: when, s.
+            planet: what it goes around.
+            through_ground: as of :class:`Orbit`.
+
+        >>> orbit = Orbit.from_state([7e6, 0.0, 0.0], [0.0, 7600.0, 1000.0])
+        >>> bool(np.allclose(orbit.state(0.0)[1], [0.0, 7600.0, 1000.0]))
+        True
+        """
+        place, speed = (np.moveaxis(np.asarray(x, float), -1, 0) for x in (r, v))
+        if place.shape[:1] != (3,) or speed.shape[:1] != (3,):
+            raise InputError("a state is two vectors", got=f"{np.shape(r)} and {np.shape(v)}", allowed="(..., 3) each")
+        far = np.sqrt((place**2).sum(axis=0))
+        if ((speed**2).sum(axis=0) * far >= 2.0 * planet.mu).any():
+            raise InputError("this speed leaves the planet for ever", got="an open orbit", allowed="e < 1")
+        found = [np.asarray(x) for x in elements_of(Vec(*place), Vec(*speed), planet.mu)]
+        found[5] = found[5] - np.sqrt(planet.mu / found[0] ** 3) * t
+        found[3:] = [np.mod(angle, 2.0 * math.pi) for angle in found[3:]]
+        return cls(*found, planet=planet, through_ground=through_ground)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Batch axes of the elements."""
+        return tuple(self.elements.shape[:-1])
+
+    @property
+    def mean_motion(self) -> Any:
+        """Turns in rad/s, (...)."""
+        return _number(np.sqrt(self.planet.mu / self.elements[..., 0] ** 3))
+
+    @property
+    def period(self) -> Any:
+        """Time of one turn (...), s."""
+        return _number(2.0 * math.pi / np.asarray(self.mean_motion))
+
+    @property
+    def perigee_altitude(self) -> Any:
+        """Height of the lowest point above the equator's radius (...), m."""
+        return _number(self.elements[..., 0] * (1.0 - self.elements[..., 1]) - self.planet.radius)
+
+    @cached_property
+    def numbers(self) -> Array:
+        """The numbers (..., 10) of a :class:`~linkwise.space.kepler.Conic`: a, e, n, anomaly, two unit vectors."""
+        a, e, i, node, perigee, anomaly = (self.elements[..., k] for k in range(6))
+        towards, across = perifocal_axes(i, node, perigee)
+        parts = [a, e, np.sqrt(self.planet.mu / a**3), anomaly, *towards, *across]
+        return np.stack(np.broadcast_arrays(*parts), axis=-1)
+
+    def conic(self, numbers: Sequence[Scalar] | None = None) -> Conic:
+        """Its ellipse; from the numbers (10) of one member of a batch, or its own."""
+        if numbers is None:
+            numbers = self.numbers.tolist() if not self.batch_shape else list(np.moveaxis(self.numbers, -1, 0))
+        a, e, n, anomaly = numbers[:4]
+        return Conic(a, e, n, anomaly, Vec.of(numbers[4:7]), Vec.of(numbers[7:10]))
+
+    def state(self, t: Any) -> tuple[Any, Any]:
+        """Position in m and velocity in m/s, (..., 3) each, in inertial axes about the planet's centre.
+
+        Args:
+            t: time or times (...), s; also a traced scalar, in functions that are compiled.
+        """
+        r, v = _arrays(state_at(self.conic(), _time(t)))
+        return r, v
+
+    def local_axes(self, t: Any) -> Array:
+        """Rotation (..., 3, 3) whose columns are Hill's axes: away from the planet, along the orbit, its normal."""
+        axes = _arrays(local_axes(*state_at(self.conic(), _time(t))))
+        return np.stack(axes, axis=-1)
+
+    def local_rate(self, t: Any) -> Any:
+        """Angular velocity (..., 3) of Hill's axes, in inertial axes, rad/s."""
+        r, v = state_at(self.conic(), _time(t))
+        return _arrays([r.cross(v) * (1.0 / r.dot(r))])[0]
+
+    def to_local(self, t: Any, r: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """State (..., 3) as seen in Hill's axes, of position and velocity beside the orbit in inertial axes."""
+        R, w = self.local_axes(t), self.local_rate(t)
+        place, speed = np.asarray(r, float), np.asarray(v, float)
+        seen = speed - np.cross(w, place)
+        return np.einsum("...ji,...j->...i", R, place), np.einsum("...ji,...j->...i", R, seen)
+
+    def from_local(self, t: Any, r: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """State (..., 3) beside the orbit in inertial axes, of one in Hill's axes: the reverse of :meth:`to_local`."""
+        R, w = self.local_axes(t), self.local_rate(t)
+        place, speed = (np.einsum("...ij,...j->...i", R, np.asarray(x, float)) for x in (r, v))
+        return place, speed + np.cross(w, place)
+
+    def drift(self) -> tuple[Any, Any, Any]:
+        """Mean rates by the planet's J2: of node, perigee and mean anomaly (...), rad/s.
+
+        >>> node, perigee, _ = Orbit(a=7e6, e=0.01, i=np.radians(51.6)).drift()
+        >>> f"{node:.6e}, {perigee:.6e}"
+        '-9.029532e-07, 6.753259e-07'
+        """
+        a, e, i = (self.elements[..., k] for k in range(3))
+        n = np.sqrt(self.planet.mu / a**3)
+        flat = 1.0 - e * e
+        k = 1.5 * self.planet.j2 * (self.planet.radius / (a * flat)) ** 2 * n
+        c2 = np.cos(i) ** 2
+        return (
+            _number(-k * np.cos(i)),
+            _number(0.5 * k * (5.0 * c2 - 1.0)),
+            _number(n + 0.5 * k * np.sqrt(flat) * (3.0 * c2 - 1.0)),
+        )
+
+    # The frame that falls along the orbit, for ``simulate(..., frame=orbit)``.
+    def enter(self, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
+        """Elements as they act in a world that falls along this orbit; gravity is added where none of them is it."""
+        from linkwise.space.placed import entered
+
+        return entered(self, model, elements)
+
+
+def _first(values: Array, bad: Array) -> float:
+    return float(values[bad].flat[0])
+
+
+def _number(value: Any) -> Any:
+    return float(value) if np.ndim(value) == 0 else value
+
+
+def _time(t: Any) -> Any:
+    if isinstance(t, (int, float)):
+        _check_time(t)
+        return float(t)
+    array = np.asarray(t)
+    return array.astype(float) if array.ndim and array.dtype.kind in "iuf" else t
+
+
+def _check_time(t: float) -> None:
+    """Refuse times that are not finite."""
+    if not math.isfinite(t):
+        raise InputError("a time is not finite", got=repr(t), allowed="seconds")
+
+
+def _arrays(vectors: Sequence[Vec] | tuple[Vec, ...]) -> Any:
+    """Vectors as arrays (..., 3); of traced scalars, as object arrays (3)."""
+    made = []
+    for vector in vectors:
+        parts = list(vector)
+        if all(isinstance(x, (float, int, np.ndarray, np.floating)) for x in parts):
+            made.append(np.stack(np.broadcast_arrays(*(np.asarray(x, float) for x in parts)), axis=-1))
+        else:
+            made.append(scalar_array(parts))
+    return tuple(made)
