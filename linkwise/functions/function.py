@@ -18,7 +18,7 @@ from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_stat
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.functions.traced_loops import loop, while_loop
+from linkwise.functions.traced_loops import loop, loop_over_items, while_loop
 from linkwise.memoized import cached_property, once
 from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
 
 
-HANDLERS.update(loop=loop, while_loop=while_loop)  # of the texts of the mathematics, which know no traces
+# Of the texts of the mathematics, which know no traces.
+HANDLERS.update(loop=loop, while_loop=while_loop, loop_over_items=loop_over_items)
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 

@@ -95,7 +95,9 @@ class _Texts:
         m, nv = self.m, self.m.nv
         u, s, _ = self.ends(y, memory, w, h)
         if not self.by_forces:
-            return [a - b for a, b in zip(w, m.rates(y, [*u, *s], t, p)[nv:], strict=True)]
+            at = [*m.moved(m.parts(y)[0], u), *s, *m.kept(y)]
+            vdot, xdot = m.own_rates(t, m.allowed(t, at, p) if m.projects else at, p)
+            return [a - b for a, b in zip(w, [*vdot, *xdot], strict=True)]
         q = m.moved(m.parts(y)[0], u)
         tau, outside, xdot = self.forces(q, s, y, t, p)
         needed = m.model.inverse_dynamics(
@@ -139,9 +141,9 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
     sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
 
-    def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
-        known = memory[0] > 0.0
-        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *k0[nv:], *k0[nv:]], strict=True)]}
+    def restart(y: Flat, memory: Flat, k0: Flat) -> dict[str, Any]:
+        known, rates = memory[0] > 0.0, [*m.own_acceleration(y, k0), *k0[2 * nv :]]
+        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *rates, *rates], strict=True)]}
 
     def seek(w: Flat, found: Scalar) -> dict[str, Any]:
         """The start of an iteration, for the states that have not found their w."""
@@ -199,7 +201,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     else:
         factor, solve = _stiff(work, texts, sizes)
     fresh = program("fresh", lambda memory: {"fresh": flag(memory[0] <= 0.0)}, {"memory": size})
-    restarting = work.call(program("restart", restart, {"memory": size, "k0": m.nz}))
+    restarting = work.call(program("restart", restart, {"y": m.ny, "memory": size, "k0": m.nz}))
     found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
     passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
     return Step(

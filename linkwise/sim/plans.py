@@ -308,7 +308,8 @@ class Plan:
             names.extend(found)
             return {"clipped": list(found.values())}
 
-        if not np.isfinite(m.model.limits.effort).any() and not m.model.actuators:
+        limited = bool(np.isfinite(m.model.limits.effort).any() or m.model.actuators)
+        if not limited and not any(map(_has_limits, m.elements)):
             return (), None
         traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return tuple(names), Work(m).routine(traced) if names else None
@@ -439,6 +440,13 @@ def _made(
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()
     return plan
+
+
+def _has_limits(element: Element) -> bool:
+    """Whether limits of its own may hold an element back."""
+    if isinstance(element, FrozenElement):
+        return "clipped" in element.formulas
+    return type(element).clipped is not Element.clipped
 
 
 def _formulas(elements: Sequence[Element], events: Sequence[Event]) -> Iterator[FrozenFunction]:
