@@ -22,6 +22,7 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts
 ROBOTS = ("panda.urdf", "cassie.sdf")  # what the pages read
 NEEDS = {
     "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
+    "casadi.md": ("casadi",),
     "torch.md": ("torch",),
     "learning.md": ("gymnasium",),
     "jax.md": ("jax", "flatbuffers"),
