@@ -25,12 +25,28 @@ STEPS, DT = 100, 0.01
 ROUNDS = 7
 
 
-def cases() -> list[tuple[str, Robot, str, Any, Any]]:
+HALF_SITTING = {
+    "leg_left_3_joint": -0.41,
+    "leg_left_4_joint": 0.86,
+    "leg_left_5_joint": -0.45,
+    "leg_right_3_joint": -0.41,
+    "leg_right_4_joint": 0.86,
+    "leg_right_5_joint": -0.45,
+    "arm_left_1_joint": 0.26,
+    "arm_left_2_joint": 0.17,
+    "arm_left_4_joint": -0.53,
+    "arm_right_1_joint": -0.26,
+    "arm_right_2_joint": -0.17,
+    "arm_right_4_joint": -0.53,
+}
+
+
+def cases() -> list[tuple[str, Robot, str, Any, dict[str, float]]]:
     """Title, robot, the hand's frame, its goal, the start."""
-    panda = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.8, 0.8])
+    bent = dict(zip((f"panda_joint{k}" for k in range(1, 8)), (0.0, -0.5, 0.0, -2.0, 0.0, 1.8, 0.8), strict=True))
     return [
-        ("Panda", ROBOTS["panda"], "panda_hand", np.array([0.4, 0.3, 0.4]), panda),
-        ("Talos", ROBOTS["talos"], "gripper_left_base_link", np.array([0.4, 0.4, 0.2]), None),
+        ("Panda", ROBOTS["panda"], "panda_hand", np.array([0.4, 0.3, 0.4]), bent),
+        ("Talos", ROBOTS["talos"], "gripper_left_base_link", np.array([0.55, 0.3, 0.35]), HALF_SITTING),
     ]
 
 
@@ -87,9 +103,9 @@ def theirs(robot: Robot, hand: str, goal: Any, q0: Any) -> Any:
 
 def main() -> None:
     """Measure and print."""
-    for title, robot, hand, goal, q0 in cases():
+    for title, robot, hand, goal, posture in cases():
         model = lw.load(robot.path, locked=robot.locked).with_joint_constants(damping=0.0, friction=0.0)
-        q0 = np.clip(np.full(model.nq, 0.3), model.limits.lower, model.limits.upper) if q0 is None else q0
+        q0 = np.array([posture.get(name, 0.0) for name in model.joints.names])
         begin = time.perf_counter()
         problem = ours(model, hand, goal, q0)
         plan = problem.solve(q0)

@@ -9,7 +9,7 @@ as FDDP. Limits enter by an augmented Lagrangian.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.control.riccati import Riccati
+from linkwise.control.riccati import Riccati, padded
 from linkwise.control.stages import Steps
 from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction
+from linkwise.functions.many_steps import RolloutFunction
 from linkwise.memoized import cached_property
 from linkwise.model.state_space import checked_dt
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 _SHARES = 0.5 ** np.arange(8.0)  # of the step; as many as lanes of the widest registers
 _ENOUGH = 1e-4  # of the progress that a linear cost would make
 _LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e9
+_MOST_WEIGHT = 1e12
+_NO_GAP = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +159,10 @@ class Shooting:
         )
         self._limits = self.steps.spent.limit_count
         self._end_limits = self.steps.spent_at_end.limit_count
-        self._riccati = Riccati(2 * model.nv, self.steps.m)
+        self._riccati = Riccati(2 * model.nv, self.steps.m, self.steps.dt if self.steps.by_speeds else None)
 
     @cached_property
-    def _fed_back(self) -> Any:
+    def _fed_back(self) -> RolloutFunction:
         return self.steps.fed_back(self.count)
 
     def linearized(self, q: ArrayLike, v: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
@@ -196,6 +200,132 @@ class Shooting:
         return search.run(iterations, tolerance, excess)
 
 
+class _Horizon:
+    """The arrays of a horizon, and compiled functions bound to them."""
+
+    def __init__(self, problem: Shooting, q: Array, v: Array, u: Array, goals: Array) -> None:
+        steps, N, nv, m = problem.steps, problem.count, problem.model.nv, problem.steps.m
+        n, lanes = 2 * nv, len(_SHARES)
+        self.q, self.v, self.u, self.goals = q, v, u, goals
+        self.multipliers, self.end_multipliers = np.zeros((N, problem._limits)), np.zeros((1, problem._end_limits))
+        self.weight = np.empty((N, 1))
+        # What a linearisation fills.
+        long, short = padded(n + 1 + m), padded(n + 1)
+        self._riccati = problem._riccati
+        self.F, self.H_x, self.H_u = (
+            np.empty((N, rows, width)) for rows, width in ((self._riccati.rows, long), (n, short), (m, long))
+        )
+        self.lead = np.empty((N, n - self._riccati.rows))
+        self.cost, self.excess = np.empty((N, 1)), np.empty((N, problem._limits))
+        self.value, self.end_cost = np.empty((n, short)), np.empty((1, 1))
+        self.end_excess = np.empty((1, problem._end_limits))
+        self.gains, self.costates, self.gaps = np.empty((N, m, n + 1)), np.empty((N, n)), np.empty((N, n))
+        self._end_value = np.empty((n, short))
+        further = ([goals[:-1]] if problem.goal else []) + ([self.multipliers, self.weight] if problem._limits else [])
+        self._stage = _evaluated(
+            steps.stage,
+            [q[:-1], v[:-1], u, q[1:], v[1:], *further],
+            [self.F, self.lead, self.H_x, self.H_u, self.cost, self.excess],
+        )
+        at_end = [goals[-1:]] if problem.goal else []
+        of_limits = [self.end_multipliers, self.weight] if problem._end_limits else []
+        filled = [self._end_value, self.end_cost, self.end_excess]
+        self._end = _evaluated(steps.end, [q[-1:], v[-1:], *at_end, *of_limits], filled, 1)
+        matrices = (self.F, self.lead, self.H_x, self.H_u, self.value, self.gains, self.costates)
+        self._feedback = self._riccati.bound(*matrices)
+        # What runs under feedback, a length of step in each lane.
+        self.q_tried, self.v_tried = np.empty((lanes, N, problem.model.nq)), np.empty((lanes, N, nv))
+        self.u_tried, self.cost_tried = np.empty((lanes, N, m)), np.empty((lanes, N, 1))
+        self._tried = _repeated(
+            problem._fed_back,
+            {"q": q[0], "v": v[0], "cost": np.zeros(1), "share": _SHARES[:, None], "weight": self.weight[0]},
+            {
+                "q_old": q[:-1],
+                "v_old": v[:-1],
+                "u_old": u,
+                "gains": self.gains,
+                "gap": self.gaps,
+                "goal": goals[:-1],
+                "multipliers": self.multipliers,
+            },
+            [self.q_tried, self.v_tried, self.cost_tried, self.u_tried],
+            lanes,
+        )
+        self.reached = np.empty((lanes, 1))
+        self._ends = [np.empty((lanes, problem.model.nq)), np.empty((lanes, nv))]
+        end_further = [np.repeat(array, lanes, axis=0) for array in at_end]
+        self._end_limits = [np.empty((lanes, problem._end_limits)), np.empty((lanes, 1))] if problem._end_limits else []
+        unused = [np.empty((lanes, n * short)), self.reached, np.empty((lanes, problem._end_limits))]
+        self._end_tried = _evaluated(steps.end, [*self._ends, *end_further, *self._end_limits], unused, lanes)
+
+    def linearize(self) -> float:
+        """Fill all matrices; the whole cost."""
+        self._stage()
+        self._end()
+        n = self.gaps.shape[1]
+        self.gaps[:, n - self._riccati.rows :] = self.F[:, :, n]
+        if self._riccati.dt is not None:
+            self.gaps[:, : n // 2] = self.lead + self._riccati.dt * self.F[:, :, n]
+        return float(self.cost.sum() + self.end_cost[0, 0])
+
+    def back(self, damping: float) -> float | None:
+        """Gains, from the last step to the first; the progress that they promise, or None."""
+        self.value[:] = self._end_value
+        return self._feedback(damping)
+
+    def forth(self) -> Array:
+        """What each length of step would cost (8)."""
+        self._tried()
+        self._ends[0][:], self._ends[1][:] = self.q_tried[:, -1], self.v_tried[:, -1]
+        if self._end_limits:
+            self._end_limits[0][:], self._end_limits[1][:] = self.end_multipliers, self.weight[0]
+        self._end_tried()
+        return self.cost_tried[:, -1, 0] + self.reached[:, 0]
+
+    def take(self, lane: int) -> None:
+        """Go where a length of step leads."""
+        self.q[1:], self.v[1:], self.u[:] = self.q_tried[lane], self.v_tried[lane], self.u_tried[lane]
+
+
+def _evaluated(
+    function: CompiledFunction, inputs: Sequence[Array], outputs: Sequence[Array], count: int | None = None
+) -> Callable[[], None]:
+    """A compiled function on these very arrays, (count, …) each."""
+    rows = len(inputs[0]) if count is None else count
+    kernel = function.kernel(np.dtype(float), few_states=rows < 2)
+    flat_in = [array[:rows].reshape(rows, -1) for array in inputs]
+    flat_out = [array.reshape(rows, -1) for array in outputs]
+    return lambda: kernel.evaluate(flat_in, flat_out, rows)
+
+
+def _repeated(
+    function: RolloutFunction,
+    given: Mapping[str, Array],
+    sequences: Mapping[str, Array],
+    records: Sequence[Array],
+    lanes: int,
+) -> Callable[[], None]:
+    """Repeated steps on these very arrays: what is given at the start, one row for each step, what is recorded."""
+    kernel, routine = function.kernel(np.dtype(float)), function.routine
+    names = [name for name, _ in function.inputs]
+    rows = {name: np.empty((lanes, given[name].shape[-1])) for name in names if name in given}
+    passed = {routine.given(names.index(name)): row for name, row in rows.items()}
+    passed[routine.CLOCK] = np.tile([0.0, float(function.steps)], (lanes, 1))
+    series = {
+        routine.given(names.index(name)): array.reshape(1, function.steps, -1)
+        for name, array in sequences.items()
+        if name in names
+    }
+    run = kernel.bound(passed, series, {routine.made(k): array for k, array in enumerate(records)}, lanes)
+
+    def call(held: Any = (passed, series, records)) -> None:
+        for name, row in rows.items():  # those that are fed back were overwritten
+            row[:] = given[name]
+        run()
+
+    return call
+
+
 class _Search:
     """One solution on its way."""
 
@@ -204,15 +334,15 @@ class _Search:
         self.problem = problem
         first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
         if start is None:
-            self.q, self.v = np.tile(first[0], (N + 1, 1)), np.zeros((N + 1, model.nv))
+            q, v = np.tile(first[0], (N + 1, 1)), np.zeros((N + 1, model.nv))
             hold = model.inverse_dynamics(first[0], np.zeros(model.nv), np.zeros(model.nv))
-            self.u = np.tile(np.linalg.lstsq(problem.steps.motors, hold, rcond=None)[0], (N, 1))
+            u = np.tile(np.linalg.lstsq(problem.steps.motors, hold, rcond=None)[0], (N, 1))
         else:
             q, v, u = (start.q, start.v, start.u) if isinstance(start, Plan) else start
-            self.q = _shaped("q of the start", q, (N + 1, model.nq)).copy()
-            self.v = _shaped("v of the start", v, (N + 1, model.nv)).copy()
-            self.u = _shaped("u of the start", u, (N, m)).copy()
-        self.q[0], self.v[0] = first
+            q = _shaped("q of the start", q, (N + 1, model.nq)).copy()
+            v = _shaped("v of the start", v, (N + 1, model.nv)).copy()
+            u = _shaped("u of the start", u, (N, m)).copy()
+        q[0], v[0] = first
         numbers = np.empty(0) if goal is None else np.asarray(goal, float)
         if numbers.shape[-1:] != (problem.goal,) or numbers.ndim > 2 or numbers.shape[:-1] not in ((), (N + 1,)):
             raise InputError(
@@ -220,46 +350,23 @@ class _Search:
                 got=f"shape {numbers.shape}",
                 allowed=f"({problem.goal},) or ({N + 1}, {problem.goal})",
             )
-        self.goals = np.ascontiguousarray(np.broadcast_to(numbers, (N + 1, problem.goal)))
-        earlier = start if isinstance(start, Plan) else None
-        self.multipliers = np.zeros((N, problem._limits)) if earlier is None else earlier.multipliers
-        self.end_multipliers = np.zeros(problem._end_limits) if earlier is None else earlier.end_multipliers
-        self.weight = 10.0 if earlier is None else earlier.weight
+        goals = np.ascontiguousarray(np.broadcast_to(numbers, (N + 1, problem.goal)))
+        self.h = _Horizon(problem, q, v, u, goals)
+        self.weight = 10.0
+        if isinstance(start, Plan):
+            self.h.multipliers[:], self.h.end_multipliers[0] = start.multipliers, start.end_multipliers
+            self.weight = start.weight
         self.damping, self.price, self.made = 0.0, 0.0, 0
-        n = 2 * model.nv
-        self.gains, self.costates = np.empty((N, m, n + 1)), np.empty((N, n))
-
-    # What compiled functions take behind the state.
-    def _of_steps(self, *, weights: bool) -> list[Array]:
-        problem = self.problem
-        found = [self.goals[:-1]] if problem.goal else []
-        if problem._limits:
-            weight = np.full(problem.count if weights else len(_SHARES), self.weight)
-            found += [self.multipliers, weight]
-        return found
-
-    def _of_end(self) -> list[Array]:
-        problem = self.problem
-        found = [self.goals[-1]] if problem.goal else []
-        return found + ([self.end_multipliers, np.array(self.weight)] if problem._end_limits else [])
 
     def _linearize(self) -> None:
-        steps = self.problem.steps
-        self.stage = steps.stage(
-            self.q[:-1], self.v[:-1], self.u, self.q[1:], self.v[1:], *self._of_steps(weights=True)
-        )
-        self.end = steps.end(self.q[-1], self.v[-1], *self._of_end())
-        self.total = float(self.stage.cost.sum() + self.end.cost)
-        self.gaps = np.ascontiguousarray(self.stage.F[:, :, 2 * self.problem.model.nv])
-        self.gap = float(np.abs(self.gaps).max())
+        self.h.weight[:] = self.weight
+        self.total = self.h.linearize()
+        self.gap = float(np.abs(self.h.gaps).max())
 
     def _feedback(self) -> float:
-        """Gains, from the last step to the first; the progress that they promise."""
+        """Gains; the progress that they promise."""
         while True:
-            V = self.end.H_x.copy()
-            promised = self.problem._riccati(
-                self.stage.F, self.stage.H_x, self.stage.H_u, V, self.damping, self.gains, self.costates
-            )
+            promised = self.h.back(self.damping)
             if promised is not None:
                 return promised
             if not self._damp():
@@ -275,48 +382,34 @@ class _Search:
 
     def _step(self, promised: float) -> bool:
         """Go on by the longest of the steps that makes enough progress; whether there is one."""
-        problem = self.problem
-        ends = problem._fed_back(
-            np.broadcast_to(self.q[0], (len(_SHARES), problem.model.nq)),
-            np.broadcast_to(self.v[0], (len(_SHARES), problem.model.nv)),
-            np.zeros(len(_SHARES)),
-            _SHARES,
-            self.q[:-1, None],
-            self.v[:-1, None],
-            self.u[:, None],
-            self.gains[:, None],
-            self.gaps[:, None],
-            *(array[:, None] if array.ndim == 2 else array for array in self._of_steps(weights=False)),
-        )
-        last = problem.steps.end(
-            ends.q[-1], ends.v[-1], *(np.broadcast_to(x, (len(_SHARES), *x.shape)) for x in self._of_end())
-        )
-        open_gaps = float(np.abs(self.gaps).sum())
+        costs = self.h.forth()
+        open_gaps = float(np.abs(self.h.gaps).sum())
         if open_gaps:
-            self.price = max(self.price, 2.0 * float(np.abs(self.costates).max()))
-        reached = ends.cost[-1] + last.cost + self.price * open_gaps * (1.0 - _SHARES)
+            self.price = max(self.price, 2.0 * float(np.abs(self.h.costates).max()))
+        reached = costs + self.price * open_gaps * (1.0 - _SHARES)
         needed = self.total + self.price * open_gaps - _ENOUGH * _SHARES * promised
         good = np.flatnonzero(reached <= needed)
         if not len(good):
             return False
-        k = good[0]
-        self.q[1:], self.v[1:], self.u[:] = ends.q[:, k], ends.v[:, k], ends.u[:, k]
-        if k <= 1:
+        self.h.take(good[0])
+        if good[0] <= 1:
             self.damping = self.damping / 10.0 if self.damping > _LEAST_DAMPING else 0.0
         return True
 
-    def _excess(self) -> float:
-        end = self.problem.steps.spent_at_end._one_sided()
-        over = [np.maximum(self.stage.excess, 0.0).max(initial=0.0)]
-        over += [max(x, 0.0) if bound else abs(x) for x, bound in zip(self.end.excess, end, strict=True)]
-        return float(max(over))
+    @property
+    def _one_sided(self) -> Array:
+        """Which of the conditions at the end may be below zero."""
+        return np.array(self.problem.steps.spent_at_end.one_sided, bool)
 
-    def _press(self) -> None:
-        """New multipliers from what is exceeded, and more weight."""
-        self.multipliers = np.maximum(self.multipliers + self.weight * self.stage.excess, 0.0)
-        pressed = self.end_multipliers + self.weight * self.end.excess
-        bound = np.array(self.problem.steps.spent_at_end._one_sided(), bool)
-        self.end_multipliers = np.where(bound, np.maximum(pressed, 0.0), pressed)
+    def _excess(self) -> float:
+        at_end = np.where(self._one_sided, np.maximum(self.h.end_excess, 0.0), np.abs(self.h.end_excess))
+        return float(max(np.maximum(self.h.excess, 0.0).max(initial=0.0), at_end.max(initial=0.0)))
+
+    def _pressed(self) -> tuple[Array, Array]:
+        """Multipliers that what is exceeded asks for, of the steps and of the end."""
+        along = np.maximum(self.h.multipliers + self.weight * self.h.excess, 0.0)
+        at_end = self.h.end_multipliers + self.weight * self.h.end_excess
+        return along, np.where(self._one_sided, np.maximum(at_end, 0.0), at_end)
 
     def run(self, iterations: int, tolerance: float, allowed: float) -> Plan:
         """Iterate until nothing is left to gain and every limit is kept."""
@@ -325,17 +418,16 @@ class _Search:
         self._linearize()
         while True:
             promised = self._feedback()
-            settled = promised <= tolerance * max(1.0, 1.0 if not limited else abs(self.total)) and self.gap <= 1e-9
-            if settled:
+            if promised <= tolerance * (max(1.0, abs(self.total)) if limited else 1.0) and self.gap <= _NO_GAP:
                 over = self._excess() if limited else 0.0
                 if over <= allowed:
                     status = "done"
                     break
-                self._press()
+                self.h.multipliers[:], self.h.end_multipliers[:] = self._pressed()
                 if over > 0.25 * worst:
                     self.weight *= 10.0
                 worst, self.price = over, 0.0
-                if self.weight > 1e12:
+                if self.weight > _MOST_WEIGHT:
                     status = "stuck"
                     break
                 self._linearize()
@@ -351,34 +443,24 @@ class _Search:
         return self._plan(status)
 
     def _plan(self, status: str) -> Plan:
-        problem = self.problem
-        share = 0.0
-        if problem._limits or problem._end_limits:
-            share = self._limits_share()
+        h, problem = self.h, self.problem
+        of_limits = sum(float(np.sum(part * part)) for part in self._pressed()) / (2.0 * self.weight)
         return Plan(
             problem.model,
             problem.steps.dt * np.arange(problem.count + 1),
-            self.q,
-            self.v,
-            self.u,
-            self.gains[:, :, :-1],
-            self.total - share,
+            h.q,
+            h.v,
+            h.u,
+            h.gains[:, :, :-1],
+            self.total - of_limits,
             self.made,
             status,
             self.gap,
             self._excess(),
-            self.multipliers,
-            self.end_multipliers,
+            h.multipliers,
+            h.end_multipliers[0],
             self.weight,
         )
-
-    def _limits_share(self) -> float:
-        """Part of the cost that the augmented Lagrangian is."""
-        pressed = np.maximum(self.multipliers + self.weight * self.stage.excess, 0.0)
-        at_end = self.end_multipliers + self.weight * self.end.excess
-        bound = np.array(self.problem.steps.spent_at_end._one_sided(), bool)
-        at_end = np.where(bound, np.maximum(at_end, 0.0), at_end)
-        return float((pressed**2).sum() + (at_end**2).sum()) / (2.0 * self.weight)
 
 
 def _with_limits(model: Model, motors: Array, below: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.control.riccati import padded
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
-from linkwise.functions.many_steps import rollout
+from linkwise.functions.many_steps import RolloutFunction, rollout
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.math import maximum, sqrt, where
 from linkwise.memoized import cached_property
@@ -37,11 +38,16 @@ class Stage(NamedTuple):
     """A step's matrices for z = [δx; 1; δu], what it costs, and how far its limits are exceeded."""
 
     F: Any
-    """[A | gap | B] (n, n + 1 + m): δx⁺ = F z, the gap being from the next state given to where the step leads."""
+    """[A | gap | B | 0] (n, ·): δx⁺ = F z, the gap being from the next state given to where the step leads.
+
+    Where positions follow from the new speeds, δq⁺ = δq + lead + dt δv⁺, the rows of v alone.
+    """
+    lead: Any
+    """Gap of positions less that of speeds times dt (nv); without entries where F has all rows."""
     H_x: Any
-    """[xx | x] (n, n + 1): second derivatives of the cost, then its gradient."""
+    """[xx | x | 0] (n, ·): second derivatives of the cost, then its gradient."""
     H_u: Any
-    """[ux | u | uu] (m, n + 1 + m)."""
+    """[ux | u | uu | 0] (m, ·)."""
     cost: Any
     """With the limits' share."""
     excess: Any
@@ -49,7 +55,7 @@ class Stage(NamedTuple):
 
 
 class End(NamedTuple):
-    """The end of a horizon: [xx | x] (n, n + 1) of its cost, the cost, and the values of its conditions."""
+    """The end of a horizon: [xx | x | 0] (n, ·) of its cost, the cost, and the values of its conditions."""
 
     H_x: Any
     cost: Any
@@ -162,18 +168,26 @@ class Steps:
         kinds: dict[str, Any] = {"q": "q", "v": "v", "u": self.m, "q_next": "q", "v_next": "v"}
         return compile(self._gap, self.model, kinds, "gap")
 
-    def _matrix(self, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> list[list[Any]]:
-        """F, row by row."""
-        if self.method == "euler" and not len(self.model._structure[0]):
-            by_q, by_v, by_u, gap = self._flat_euler(q, v, u, q_next, v_next)
+    @property
+    def by_speeds(self) -> bool:
+        """Whether positions follow from the new speeds, along a flat tangent space."""
+        return self.method == "euler" and not len(self.model._structure[0])
+
+    def _matrix(self, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> tuple[list[list[Any]], Any]:
+        """F, row by row, and the lead."""
+        lead: Any = np.empty(0)
+        if self.by_speeds:
+            by_q, by_v, by_u, gap = self._speeds(q, v, u, v_next)
+            lead = q + self.dt * v_next - q_next
         else:
             given = (q, v, u, q_next, v_next)
             by_q, by_v, by_u = (self._led.jacobian(name).text(*given) for name in ("q", "v", "u"))
             gap = self._led.text(*given)
-        return [[*row_q, *row_v, g, *row_u] for row_q, row_v, g, row_u in zip(by_q, by_v, gap, by_u, strict=True)]
+        rows = zip(by_q, by_v, gap, by_u, strict=True)
+        return [_row([*row_q, *row_v, g, *row_u]) for row_q, row_v, g, row_u in rows], lead
 
-    def _flat_euler(self, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> tuple[Any, Any, Any, Any]:
-        """The same by the recursion for derivatives, where the tangent space is flat."""
+    def _speeds(self, q: Any, v: Any, u: Any, v_next: Any) -> tuple[Any, Any, Any, Any]:
+        """Derivatives and gap of the speeds after a step, by the recursion for derivatives."""
         model, dt, n = self.model, self.dt, self.model.nv
         lin = model.linearize_forward(q, v, self.forces(q, v, u))
         dq, dv = np.asarray(lin.dq, object), np.asarray(lin.dv, object)
@@ -182,12 +196,8 @@ class Steps:
             passive = compile(lambda model, q, v: model.passive_force(q, v), model, {"q": "q", "v": "v"}, "passive")
             dq = dq + dtau @ passive.jacobian("q").text(q, v)
             dv = dv + dtau @ passive.jacobian("v").text(q, v)
-        v_there = v + dt * np.asarray(lin.vdot, object)
-        gap = np.concatenate([q + dt * v_there - q_next, v_there - v_next])
-        one = np.eye(n)
-        speeds = (dt * dq, one + dt * dv, dt * (dtau @ self.motors.astype(object)))
-        by_q, by_v, by_u = (np.concatenate([dt * own, own]) for own in speeds)
-        return np.concatenate([one, np.zeros((n, n))]) + by_q, by_v, by_u, gap
+        gap = v + dt * np.asarray(lin.vdot, object) - v_next
+        return dt * dq, np.eye(n) + dt * dv, dt * (dtau @ self.motors.astype(object)), gap
 
     # Compiled.
     @cached_property
@@ -196,12 +206,12 @@ class Steps:
 
         def text(q: Flat, v: Flat, u: Flat, q_next: Flat, v_next: Flat, *rest: Flat) -> Stage:
             given, multipliers, weight = self._rest(rest, self.spent.limit_count)
-            F = self._matrix(*map(_vector, (q, v, u, q_next, v_next)))
+            F, lead = self._matrix(*map(_vector, (q, v, u, q_next, v_next)))
             cost, gradient, hessian, excess = self.spent.second_order((q, v, u, *given), multipliers, weight)
             n = 2 * self.model.nv
-            H_x = [[*row[:n], g] for row, g in zip(hessian[:n], gradient[:n], strict=True)]
-            H_u = [[*row[:n], g, *row[n:]] for row, g in zip(hessian[n:], gradient[n:], strict=True)]
-            return Stage(F, H_x, H_u, cost, excess)
+            H_x = [_row([*row[:n], g]) for row, g in zip(hessian[:n], gradient[:n], strict=True)]
+            H_u = [_row([*row[:n], g, *row[n:]]) for row, g in zip(hessian[n:], gradient[n:], strict=True)]
+            return Stage(F, lead, H_x, H_u, cost, excess)
 
         nq, nv = self.model.nq, self.model.nv
         inputs = [("q", (nq,)), ("v", (nv,)), ("u", (self.m,)), ("q_next", (nq,)), ("v_next", (nv,))]
@@ -214,12 +224,12 @@ class Steps:
         def text(q: Flat, v: Flat, *rest: Flat) -> End:
             given, multipliers, weight = self._rest(rest, self.spent_at_end.limit_count)
             cost, gradient, hessian, excess = self.spent_at_end.second_order((q, v, *given), multipliers, weight)
-            return End([[*row, g] for row, g in zip(hessian, gradient, strict=True)], cost, excess)
+            return End([_row([*row, g]) for row, g in zip(hessian, gradient, strict=True)], cost, excess)
 
         inputs = [("q", (self.model.nq,)), ("v", (self.model.nv,))]
         return CompiledFunction("end", text, inputs + self._further(self.spent_at_end.limit_count))
 
-    def fed_back(self, steps: int) -> Any:
+    def fed_back(self, steps: int) -> RolloutFunction:
         """All steps under feedback, repeated: :class:`FedBack`, recorded."""
         model, n, m = self.model, 2 * self.model.nv, self.m
 
@@ -300,7 +310,9 @@ class Terms:
     def _excess(self, given: Sequence[Flat]) -> list[Any]:
         return [x for function, _ in self.limits for x in np.ravel(function.text(*given))]
 
-    def _one_sided(self) -> list[bool]:
+    @property
+    def one_sided(self) -> list[bool]:
+        """Which of the limited numbers may be below zero."""
         return [bound for function, bound in self.limits for _ in range(function.program.outputs[0].size)]
 
     def value(self, given: Sequence[Flat], multipliers: Flat, weight: Any) -> Any:
@@ -314,7 +326,7 @@ class Terms:
     def _pressed(self, excess: Flat, multipliers: Flat, weight: Any) -> list[Any]:
         """Residuals of the limits."""
         found = []
-        for g, multiplier, bound in zip(excess, multipliers, self._one_sided(), strict=True):
+        for g, multiplier, bound in zip(excess, multipliers, self.one_sided, strict=True):
             pressed = multiplier + weight * g
             found.append((maximum(0.0, pressed) if bound else pressed) / sqrt(weight))
         return found
@@ -345,7 +357,7 @@ class Terms:
         slopes = [row for function, _ in self.limits for row in _jacobian(function, names, given)]
         root = sqrt(weight)
         pressed = self._pressed(excess, multipliers, weight)
-        for r, slope, bound in zip(pressed, slopes, self._one_sided(), strict=True):
+        for r, slope, bound in zip(pressed, slopes, self.one_sided, strict=True):
             active = where(r > 0.0, root, 0.0) if bound else root
             residuals.append((r, [0.0 if is_zero(x) else active * x for x in slope]))
         for r, row in residuals:
@@ -375,6 +387,11 @@ def _half_square(residuals: Any) -> Any:
 
 def _mean(a: Any, b: Any) -> Any:
     return a if a is b else 0.5 * (a + b)
+
+
+def _row(values: list[Any]) -> list[Any]:
+    """A row of a matrix for the recursion, whole registers."""
+    return values + [0.0] * (padded(len(values)) - len(values))
 
 
 def _vector(values: Any) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
-_ROWS = 4  # of a block, whose sums are in registers: four rows of two registers cover the time of a multiplication
+_ROWS = 8  # of a block, whose sums are in registers: eight rows of two of them, of 32 that the widest machines have
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,22 @@ class MatrixCode:
             place = self._place(matrix, row, first)
             old = self.f.load(kind, place, 8)
             self.f.store(kind, self.f.emit(f"fsub contract {kind} {old}, {term}"), place, 8)
+
+    def combined(self, out: Matrix, row: str | int, one: Matrix, other: Matrix, factor: str, columns: int) -> None:
+        """A row of ``out``: that of one matrix and a multiple of another's, as many columns as said."""
+        for first, shape in self._strips(columns):
+            kind = shape.real
+            taken = self.f.load(kind, self._place(other, row, first), 8)
+            term = self.f.emit(f"fmul contract {kind} {self.everywhere(factor, shape)}, {taken}")
+            own = self.f.load(kind, self._place(one, row, first), 8)
+            self.f.store(kind, self.f.emit(f"fadd contract {kind} {own}, {term}"), self._place(out, row, first), 8)
+
+    def copied(self, out: Matrix, matrix: Matrix, row: str | int, factor: str) -> None:
+        """A row of ``out``: a multiple of another matrix's."""
+        for first, shape in self._strips(out.columns):
+            taken = self.f.load(shape.real, self._place(matrix, row, first), 8)
+            term = self.f.emit(f"fmul {shape.real} {taken}, {self.everywhere(factor, shape)}")
+            self.f.store(shape.real, term, self._place(out, row, first), 8)
 
     def element(self, matrix: Matrix, row: str | int, column: str | int) -> str:
         """Address of an entry."""
