@@ -18,7 +18,7 @@ from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_stat
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.functions.traced_loops import loop, while_loop
+from linkwise.functions.traced_loops import loop, loop_over_items, while_loop
 from linkwise.memoized import cached_property, once
 from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
 
 
-HANDLERS.update(loop=loop, while_loop=while_loop)  # of the texts of the mathematics, which know no traces
+# Of the texts of the mathematics, which know no traces.
+HANDLERS.update(loop=loop, while_loop=while_loop, loop_over_items=loop_over_items)
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 
@@ -99,6 +100,8 @@ class CompiledFunction:
 
     repeats: tuple[int, Rollout] | None = None  # as a device asks
     waits = False  # whether the first call waits for optimised code
+    origin: Callable[[], tuple[Callable[..., CompiledFunction], tuple[Any, ...]]] | None = None
+    """Recipe by which another process makes the function again: a callable and its arguments."""
 
     def __init__(
         self,
@@ -337,12 +340,22 @@ class CompiledFunction:
     def _derived(self, kind: str, *arguments: Any) -> CompiledFunction:
         from linkwise.functions import derivatives
 
+        make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
+
         def made() -> CompiledFunction:
-            derivative: CompiledFunction = getattr(derivatives, kind)(self, *arguments)
-            derivative.waits = self.waits
-            return derivative
+            function = make(self, *arguments)
+            function.waits = self.waits
+            if function.origin is None:
+                function.origin = lambda: (_derived, (self, kind, arguments))
+            return function
 
         return once(self._derivatives, (kind, *arguments), made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The recipe, without code: that is made again, from the cache if it has been compiled on that machine."""
+        if self.origin is None:
+            raise TypeError(f"{self!r} is a part of something else and does not travel: pickle that instead")
+        return (*self.origin(), {"waits": True}) if self.waits else self.origin()
 
     @cached_property
     def _derivatives(self) -> dict[Any, CompiledFunction]:
@@ -356,6 +369,10 @@ class CompiledFunction:
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}{list(shape)}" for name, shape in self.inputs)
         return f"<compiled {self.name}({shapes})>"
+
+
+def _derived(function: CompiledFunction, kind: str, arguments: tuple[Any, ...]) -> CompiledFunction:
+    return function._derived(kind, *arguments)
 
 
 def checked_threads(threads: object) -> int:
@@ -462,9 +479,9 @@ def compile(
         arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
         return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
-    charts = {argument: model._chart for argument, kind in inputs.items() if kind == "q"}
-    made = CompiledFunction(title, text, shapes, charts=charts)
+    made = CompiledFunction(title, text, shapes, charts=_charts(model, inputs))
     made.waits = wait
+    made.origin = lambda: (_with_formulas, _formulas_of(made, model, inputs))
     _check_call(fn, title, list(inputs))
     try:
         checked_once(fn, f"the function {title}", lambda: made.settled)
@@ -477,6 +494,37 @@ def compile(
             allowed="a function of the model and of arrays that does not branch on values",
             do="lw.math.where instead of `if`; NumPy or lw.math.sin instead of math.sin",
         ) from error
+    return made
+
+
+def _charts(model: Model, kinds: Mapping[str, Any]) -> dict[str, Chart]:
+    return {argument: model._chart for argument, kind in kinds.items() if kind == "q"}
+
+
+def _formulas_of(made: CompiledFunction, model: Model, kinds: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Arguments of :func:`_with_formulas`."""
+    outputs = [(spec.name, spec.shape) for spec in made.program.outputs]
+    return made.name, made.settled, made.inputs, model, dict(kinds), outputs, made.result_type is None
+
+
+def _with_formulas(
+    name: str,
+    settled: Block | Program | Recorded,
+    inputs: Sequence[tuple[str, tuple[int, ...]]],
+    model: Model,
+    kinds: Mapping[str, Any],
+    outputs: Sequence[tuple[str, tuple[int, ...]]],
+    one: bool,
+) -> CompiledFunction:
+    """A function from what it computes: as it was traced, without the Python function that said so."""
+
+    def text(*flat: Sequence[Any]) -> Any:
+        found = run_again(settled, flat)
+        arrays = {name: results_like(shape, array) for (name, shape), array in zip(outputs, found, strict=True)}
+        return next(iter(arrays.values())) if one else arrays
+
+    made = CompiledFunction(name, text, inputs, charts=_charts(model, kinds))
+    made.origin = lambda: (_with_formulas, (name, settled, inputs, model, kinds, outputs, one))
     return made
 
 

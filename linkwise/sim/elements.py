@@ -142,6 +142,20 @@ class Element(metaclass=_Finished):
         """
         return None
 
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
+        """Constants of the model that change during the run, by name, as ``{"tank.mass": m}``; None for none.
+
+        Names and sizes as in ``model.with_parameters``, which the model need not have been given: masses, mass centres,
+        inertias, placements, armatures, gravity; not closures. The names are the same at all times. Other elements and
+        sensors, which have a model of their own, see its nominal constants.
+
+        At each time the mechanism moves as the rigid one with the constants of that time: mass that leaves takes along
+        the momentum that it has at its place, and the speed at which a placement changes counts for nothing. What
+        flows, say from a tank to a nozzle, exerts forces besides: the thrust, and those of
+        :func:`linkwise.sim.mass_flow.flow_wrench` (jet damping).
+        """
+        return None
+
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """Function of a point (3), m in world axes, that gives the potential U of its field there, J/kg; None for none.
 

@@ -21,6 +21,7 @@ from linkwise.sim.curves import RunTables, batch_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
+from linkwise.sim.frames import Frame
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.impacts import ImpactEvent
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
@@ -58,6 +59,7 @@ class Setup:
         limits: str | None,
         stabilization: Any,
         released: str | Sequence[str],
+        frame: Frame | None = None,
     ) -> Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
@@ -71,6 +73,10 @@ class Setup:
         if limits is not None:
             rules = replace(rules, limits=limits)
         elements = (*as_elements(control), *as_loads(model, f_ext))
+        if frame is not None:
+            if not isinstance(frame, Frame):
+                raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
+            elements = frame.enter(model, elements)
         chosen = as_events(events)
         _check_contacts(model, name, rules, chosen)
         closing, flags = as_closing(stabilization), closure_flags(model, released)

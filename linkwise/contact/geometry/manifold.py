@@ -54,7 +54,10 @@ _UNUSED = Spot(UNUSED_GAP, 0.0, 0.0, 0.0)
 
 def margin_of(*shapes: Geometry) -> float:
     """How much farther from touching than the nearest point others may be to be kept, m: 2 % of the smallest shape."""
-    return _MARGIN * min(radius_about_origin(shape) for shape in shapes)
+    first, *others = (radius_about_origin(shape) for shape in shapes)
+    for radius in others:
+        first = minimum(first, radius)
+    return _MARGIN * first
 
 
 def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: float, lowest: Scalar = UNUSED_GAP) -> Contacts:
