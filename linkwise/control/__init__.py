@@ -1,6 +1,7 @@
 """Control and co-simulation: the best controls over a horizon, and models inside the tools that others control with."""
 
 from linkwise.control.casadi import EmittedCasadi, emit_casadi
+from linkwise.control.fmi import to_fmu
 from linkwise.control.shooting import Plan, Shooting, shoot
 
-__all__ = ["EmittedCasadi", "Plan", "Shooting", "emit_casadi", "shoot"]
+__all__ = ["EmittedCasadi", "Plan", "Shooting", "emit_casadi", "shoot", "to_fmu"]
