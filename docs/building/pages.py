@@ -24,6 +24,7 @@ NEEDS = {
     "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
     "casadi.md": ("casadi",),
     "fmi.md": ("fmpy",),
+    "optimal_control.md": ("control",),
     "torch.md": ("torch",),
     "learning.md": ("gymnasium",),
     "jax.md": ("jax", "flatbuffers"),

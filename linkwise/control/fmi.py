@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from os import PathLike
@@ -26,13 +26,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.control.rates import Outputs, input_names, state_names, state_rates
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
-from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.model.passive_forces import PassiveForces
 from linkwise.model.state_space import checked_dt
-from linkwise.sim.trajectory_tables import coordinate_names
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
 from linkwise.trace.program import Program
@@ -58,7 +55,7 @@ def to_fmu(
     q0: ArrayLike | None = None,
     v0: ArrayLike | None = None,
     actuated: Sequence[str] | None = None,
-    outputs: Callable[..., Mapping[str, Any]] | None = None,
+    outputs: Outputs | None = None,
     step: float = 1e-3,
     compiler: str | None = "cc",
 ) -> Path:
@@ -150,39 +147,14 @@ class _Unit:
         model: Model,
         start: Array,
         motors: Array,
-        outputs: Callable[..., Mapping[str, Any]] | None,
+        outputs: Outputs | None,
         step: float,
     ) -> None:
-        self.model, self.start, self.motors, self.outputs, self.step = model, start, motors, outputs, step
+        self.model, self.start, self.motors, self.step = model, start, motors, step
         self.identifier = identifier(model.name)
         self.parameters = np.asarray(model.parameters.nominal, float)
-        self.output_names: list[str] = []
-        self.rates = self._rates()
-        self.rates_program = self.rates.program  # traced: the names of the outputs are known from here on
+        self.rates, self.output_names = state_rates(model, motors, outputs)
         self.slopes = componentwise(self.rates).jvp()
-
-    def _rates(self) -> CompiledFunction:
-        """State derivatives and outputs, from states, inputs and parameters."""
-        model, nq, m = self.model, self.model.nq, self.motors.shape[1]
-        passive = PassiveForces(model).there_are
-        has_inputs, has_parameters = bool(m), bool(len(self.parameters))
-
-        def text(x: Sequence[Any], *rest: Sequence[Any]) -> dict[str, Any]:
-            q, v = scalar_array(list(x[:nq]), (nq,)), scalar_array(list(x[nq:]), (model.nv,))
-            u = list(rest[0]) if has_inputs else []
-            given = {"p": scalar_array(list(rest[-1]), (len(rest[-1]),))} if has_parameters else {}
-            tau = scalar_array(list(self.motors.astype(object) @ np.asarray(u, object)), (model.nv,))
-            whole = tau + model.passive_force(q, v, **given) if passive else tau
-            vdot = model.forward_dynamics(q, v, whole, **given)
-            found: dict[str, Any] = {"dx": [*model._chart.rate(list(q), list(v)), *vdot]}
-            if self.outputs is not None:
-                named = dict(self.outputs(model, q, v, tau))
-                self.output_names = list(named)
-                found["y"] = list(named.values())
-            return found
-
-        sizes = [("x", len(self.start)), ("u", m), ("p", len(self.parameters))]
-        return CompiledFunction("rates", text, [(name, (size,)) for name, size in sizes if size])
 
     # C.
     def source(self) -> str:
@@ -196,7 +168,7 @@ class _Unit:
             lines += constants("double", name, literals(values, 64))
         lines += constants("double", "START_P", literals([*self.parameters, 0.0], 64))
         lines += constants("int", "QUATERNIONS", [*map(str, self._quaternions()), "-1"])
-        lines += self._called("rates", self.rates_program, ("x", "u", "p"), ("dx", "y"))
+        lines += self._called("rates", self.rates.program, ("x", "u", "p"), ("dx", "y"))
         lines += self._called("slopes", self.slopes.program, ("x", "u", "p", "d_x", "d_u", "d_p"), ("d_dx", "d_y"))
         return "\n".join([*lines, "", resources.files("linkwise.control").joinpath("fmi_runtime.c").read_text("utf-8")])
 
@@ -227,7 +199,7 @@ class _Unit:
         model = self.model
         of_v = self._freedom_units()
         of_q = self._coordinate_units(of_v)
-        names = [f"q.{name}" for name in coordinate_names(model)] + [f"v.{name}" for name in model.freedom_names]
+        names = state_names(model)
         units = of_q + [f"{unit}/s" for unit in of_v]
         rates = [f"{unit}/s" for unit in of_q] + [f"{unit}/s2" for unit in of_v]
         found = [_Variable("time", "independent", "continuous", "s")]
@@ -235,10 +207,9 @@ class _Unit:
             found.append(_Variable(name, "output", "continuous", unit, float(start), initial="exact"))
         for k, (name, unit) in enumerate(zip(names, rates, strict=True)):
             found.append(_Variable(f"der({name})", "local", "continuous", unit, derivative=1 + k, initial="calculated"))
-        for k in range(self.motors.shape[1]):
-            place = int(np.flatnonzero(self.motors[:, k])[0])
-            force = {"rad": "N.m", "m": "N"}.get(of_v[place], "1")
-            found.append(_Variable(f"tau.{model.freedom_names[place]}", "input", "continuous", force, 0.0))
+        for name, column in zip(input_names(model, self.motors), self.motors.T, strict=True):
+            force = {"rad": "N.m", "m": "N"}.get(of_v[int(np.flatnonzero(column)[0])], "1")
+            found.append(_Variable(name, "input", "continuous", force, 0.0))
         for name, value in zip(model.parameters.names, self.parameters, strict=True):
             found.append(_Variable(f"p.{name}", "parameter", "tunable", "", float(value), initial="exact"))
         found += [_Variable(name, "output", "continuous", "", initial="calculated") for name in self.output_names]
@@ -308,7 +279,7 @@ class _Unit:
     @property
     def token(self) -> str:
         """Name of just this model: by what it computes and where it starts."""
-        numbers = (self.rates_program.fingerprint, self.start.tobytes().hex(), self.parameters.tobytes().hex())
+        numbers = (self.rates.program.fingerprint, self.start.tobytes().hex(), self.parameters.tobytes().hex())
         told = "\n".join((self.model.name, repr(self.step), *numbers))
         return "{" + hashlib.sha256(told.encode()).hexdigest()[:32] + "}"
 
