@@ -131,6 +131,22 @@ def test_a_whole_robot_stands_without_creep(crowd: lw.Model) -> None:
     assert np.linalg.norm(feet[1] - feet[0]) < 1e-6
 
 
+def test_robots_that_fall_all_over_lose_energy(crowd: lw.Model) -> None:
+    """Without forces at their joints they fold up and lie down; steps after impacts do not speed them up."""
+    q, v = random_states(crowd, 16, np.random.default_rng(5))
+    impulses = np.zeros((16, crowd.function("contact_step").inputs[3][1][0]))
+    energy = [crowd.kinetic_energy(q, v) + crowd.potential_energy(q)]
+    missed = []
+    for _ in range(150):
+        end = crowd.contact_step(q, v, np.zeros_like(v), impulses, 0.002)
+        q, v, impulses = end.q, end.v, end.impulses
+        energy.append(crowd.kinetic_energy(q, v) + crowd.potential_energy(q))
+        missed.append(end.residuals[:, 0])
+    assert np.max(np.diff(energy, axis=0)) < 0.05  # J, of 36
+    assert np.mean(energy[-1]) < 0.5 * np.mean(energy[0])
+    assert np.quantile(missed, 0.99) < 1e-7
+
+
 def test_points_without_room_are_counted_and_said() -> None:
     """With two places a robot that lies down has points left over."""
     model = beast(lw.ContactRules(points=2))
