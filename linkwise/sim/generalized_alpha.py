@@ -86,6 +86,7 @@ class _Texts:
         """On the joints, on the bodies, and ẋ."""
         m = self.m
         v, x = list(s[: m.nv]), [*s[m.nv :], *m.kept(y)]
+        p = m.in_force(t, q, v, x, p)
         active, passive = m.joint_forces(t, q, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v, x, p), strict=True)]
         return tau, m.body_forces(t, q, v, x, p), m.element_rates(t, q, v, x, p)
@@ -99,6 +100,7 @@ class _Texts:
             vdot, xdot = m.own_rates(t, m.allowed(t, at, p) if m.projects else at, p)
             return [a - b for a, b in zip(w, [*vdot, *xdot], strict=True)]
         q = m.moved(m.parts(y)[0], u)
+        p = m.in_force(t, q, s[:nv], [*s[nv:], *m.kept(y)], p)
         tau, outside, xdot = self.forces(q, s, y, t, p)
         needed = m.model.inverse_dynamics(
             objects(q), objects(s[:nv]), objects(w[:nv]), f_ext=outside, p=m.model_parameters(p)
@@ -110,7 +112,8 @@ class _Texts:
         """𝓜 + hγ'D + h²β'K of what is stiff."""
         m, nv, n = self.m, self.m.nv, self.n
         u, s, _ = self.ends(y, memory, w, h)
-        q, own = m.moved(m.parts(y)[0], u), m.model_parameters(p)
+        q = m.moved(m.parts(y)[0], u)
+        own = m.model_parameters(m.in_force(t, q, s[:nv], [*s[nv:], *m.kept(y)], p))
         of_places, of_rates = self.slopes(memory, h)
         by_place, by_rate = (h * h) * of_places, h * of_rates
         mass = m.model.mass_matrix(objects(q), p=own)

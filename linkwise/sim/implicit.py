@@ -33,8 +33,9 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
     q, v, x = m.parts(y)
     at = [*m.chart_origin(y), t]
     directions = [[1.0 if i == j else 0.0 for i in range(nz + 1)] for j in range(nz + 1)]
-    outside = m.body_forces(t, q, v, x, p)
-    if outside is not None:  # forces on bodies change with the state in ways only the whole text knows
+    outside = m.body_forces(t, q, v, x, m.in_force(t, q, v, x, p))
+    # Forces on bodies, and constants that vary, change with the state in ways only the whole text knows.
+    if outside is not None or m.varying.elements:
         columns = [derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions]
     else:
         active, passive = m.joint_forces(t, q, v, x, p)

@@ -102,6 +102,10 @@ def moreau(work: Work) -> Step:
         start = m.nx - m.switches - m.touching
         before = numbers.parts(x[start : start + m.touching])
         middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
+        if m.varying.elements:
+            rates = m.element_rates(t[0], q, v, x, m.in_force(t[0], q, v, x, p), accounted=False)
+            own = [a + 0.5 * h[0] * b for a, b in zip(x[m.works : m.flowing], rates, strict=True)]
+            p = m.in_force(time, middle, v, [*x[: m.works], *own, *x[m.flowing :]], p)
         active, passive = m.joint_forces(time, middle, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, x, p), strict=True)]
         given = m.closure_inputs(t[0], x, p)

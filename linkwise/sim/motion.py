@@ -50,6 +50,7 @@ from linkwise.sim.limits import (
     limits_of_joints,
     limits_of_tendons,
 )
+from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Scalar, beyond, is_zero, sqrt, where, within
 from linkwise.trace.calls import stored
 
@@ -155,6 +156,9 @@ class Motion:
         contacts: ContactNumbers | None = None,
     ) -> None:
         self.passes_smooth = passes_smooth
+        sizes = [element.nx + element.nh + sum(table.size for table in element.tables) for element in elements]
+        self.varying = Varying(model, elements, sizes, n_parameters)
+        model = self.varying.model
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
         self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
@@ -167,7 +171,6 @@ class Motion:
         self.n_given = n_parameters
         self._curves = curves_of(self.elements, n_parameters)
         self.np = n_parameters + sum(curve.width for curve in self.curves)
-        self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
 
     @property
     def works(self) -> int:
@@ -622,13 +625,17 @@ class Motion:
     def _drifts(self) -> set[int]:
         """Freedoms along which nothing but the axes that velocities are written in tells how fast all moves.
 
-        Those of bodies that fly free: at 8 km/s, inertia forces of the axes' turning would cost four digits of ω̇.
+        Those of bodies that fly free: at 8 km/s, inertia forces of the axes' turning would cost four digits of ω̇. An
+        armature, which belongs to the axes, tells it.
         """
         if self.model.closures:
             return set()
-        bodies = zip(self.model.parents, self.model.joints, strict=True)
-        fliers = [joint for parent, joint in bodies if parent < 0 and isinstance(joint.type, Free) and not joint.mimic]
-        return {joint.v_slice.start + k for joint in fliers for k in (3, 4, 5)}
+        found: set[int] = set()
+        for body, joint in zip(self.model.bodies, self.model.joints, strict=True):
+            flies = body.parent < 0 and isinstance(joint.type, Free) and joint.mimic is None
+            if flies and not any(joint.armature) and f"{body.name}.armature" not in self.model._parameter_names:
+                found |= {joint.v_slice.start + k for k in (3, 4, 5)}
+        return found
 
     # Closures.
     @property
@@ -661,17 +668,31 @@ class Motion:
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
         """One step of Newton's method from y towards where all closures in force are closed."""
         q, v, x = self.parts(y)
+        p = self.in_force(t, q, v, x, p)
         return [*self.model._run("project_configuration", objects(q), **self.closure_inputs(t, x, p)), *v, *x]
 
     def obeying(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
         """The state with the nearest velocity that obeys all closures in force."""
         q, v, x = self.parts(y)
-        given = self.closure_inputs(t, x, p)
+        given = self.closure_inputs(t, x, self.in_force(t, q, v, x, p))
         return [*q, *self.model._run("project_velocity", objects(q), objects(v), **given), *x]
 
     def model_parameters(self, p: Flat) -> Any:
-        """The part of p that is the model's, or None."""
-        return objects(p[: self._model_parameters]) if self._model_parameters else None
+        """The part of p that is the model's, or None; of what varies, the nominal values where no state is known."""
+        if not self.model._parameter_names:
+            return None
+        return objects(p.own if isinstance(p, InForce) else self.varying.nominal(p))
+
+    def in_force(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Flat:
+        """The same p, with the parameters of the model as elements make them in this state."""
+        if not self.varying.elements or isinstance(p, InForce):
+            return p
+        found: list[tuple[Element, Any]] = []
+        for k in self.varying.elements:
+            own = self.own_states(k, x, t, p)
+            given = self.elements[k].parameters(t, objects(q), objects(v), own, self.given(p))
+            found.append((self.elements[k], given))
+        return InForce(p, self.varying.values(p, found))
 
     def rotor_inertias(self, p: Flat) -> list[Scalar]:
         """Rotor inertia at each freedom, that of the joints which follow it included; nv numbers."""
@@ -767,9 +788,9 @@ class Motion:
         """
         if not self.projects:
             return list(error)
-        q, _, x = self.parts(y)
+        q, v, x = self.parts(y)
+        given = self.closure_inputs(t, x, self.in_force(t, q, v, x, p))
         u, v, own = self.chart_parts(error)
-        given = self.closure_inputs(t, x, p)
         little, lasting = sqrt(rtol), []
         for part in (u, v):
             along = self.model._run("tangent_part", objects(q), objects(part), **given)
@@ -794,6 +815,7 @@ class Motion:
     def own_rates(self, t: Scalar, y: Flat, p: Flat, hosted: Flat | None = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ and ẋ of a state."""
         q, v, x = self.parts(y)
+        p = self.in_force(t, q, v, x, p)
         return self.acceleration(t, q, v, x, p, hosted)[0], self.element_rates(t, q, v, x, p, hosted)
 
     def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:

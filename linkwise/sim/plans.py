@@ -275,6 +275,7 @@ class Plan:
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
+            p = m.in_force(t[0], q, v, x, p)
             felt = m.felt_in_steps(stepping(m.model, m.rules), q, x, p) if m.contacts is not None else {}
             vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None, felt)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
