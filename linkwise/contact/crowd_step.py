@@ -39,7 +39,7 @@ STUCK = 1e-3
 joint can part is not pressed apart without bounds."""
 
 FIRM = 1e-7
-"""Of a point's own mobility, by which its normal gives way: a point that friction alone wedges has some impulse then."""
+"""Of a point's own mobility, by which its normal gives way: one that friction alone wedges has some impulse then."""
 
 
 def crowd_step(
@@ -112,9 +112,9 @@ class MiddleOfCrowd:
         return free
 
     def _foreseen(self, free: list[Scalar], impulses: Flat) -> list[Scalar]:
-        """The velocity at the end if impulses were those of the step before, or the part of them that takes most energy.
+        """The velocity at the end with those impulses of the step before, or that part of them, which take most energy.
 
-        That part is all of them where contact goes on as it was, and little after an impact.
+        It is all of them where contact goes on as it was, and little after an impact.
         """
         push = [b - a for a, b in zip(free, self.primal.pushed(free, impulses), strict=True)]
 
