@@ -23,6 +23,8 @@ ROBOTS = ("panda.urdf", "cassie.sdf")  # what the pages read
 NEEDS = {
     "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
     "casadi.md": ("casadi",),
+    "fmi.md": ("fmpy",),
+    "optimal_control.md": ("control",),
     "torch.md": ("torch",),
     "learning.md": ("gymnasium",),
     "jax.md": ("jax", "flatbuffers"),

@@ -24,6 +24,7 @@ from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
+from linkwise.targets.llvm.tiers import optimised_only
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
@@ -98,6 +99,7 @@ class CompiledFunction:
     """
 
     repeats: tuple[int, Rollout] | None = None  # as a device asks
+    waits = False  # whether the first call waits for optimised code
     origin: Callable[[], tuple[Callable[..., CompiledFunction], tuple[Any, ...]]] | None = None
     """Recipe by which another process makes the function again: a callable and its arguments."""
 
@@ -191,7 +193,8 @@ class CompiledFunction:
         return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
 
     def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
-        kernel = device.kernel(self.program_for(device.target), dtype)
+        with optimised_only(self.waits):
+            kernel = device.kernel(self.program_for(device.target), dtype)
         if device is PROCESSOR and isinstance(self.program, Block):
             kernel.offer(self._slot)
         return kernel
@@ -217,7 +220,8 @@ class CompiledFunction:
             return None
         make = None if result is None else result._make
         doc = self.__doc__ or self.name
-        return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
+        with optimised_only(self.waits):
+            return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
 
     @cached_property
     def quick(self) -> Relay:
@@ -340,6 +344,7 @@ class CompiledFunction:
 
         def made() -> CompiledFunction:
             function = make(self, *arguments)
+            function.waits = self.waits
             if function.origin is None:
                 function.origin = lambda: (_derived, (self, kind, arguments))
             return function
@@ -350,7 +355,7 @@ class CompiledFunction:
         """The recipe, without code: that is made again, from the cache if it has been compiled on that machine."""
         if self.origin is None:
             raise TypeError(f"{self!r} is a part of something else and does not travel: pickle that instead")
-        return self.origin()
+        return (*self.origin(), {"waits": True}) if self.waits else self.origin()
 
     @cached_property
     def _derivatives(self) -> dict[Any, CompiledFunction]:
@@ -417,6 +422,8 @@ def compile(
     model: Model,
     inputs: Mapping[str, str | int | tuple[int, ...]],
     name: str | None = None,
+    *,
+    wait: bool = False,
 ) -> CompiledFunction:
     """Compile any Python function of a model and vectors.
 
@@ -431,6 +438,8 @@ def compile(
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
         name: name of the function in messages and emitted code; that of ``fn`` if not given.
+        wait: whether its first call waits until its code, and that of its derivatives, is optimised. If not, quickly
+            made code answers until then, two or three times slower, with the same numbers.
 
     Example:
         >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
@@ -471,6 +480,7 @@ def compile(
         return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
     made = CompiledFunction(title, text, shapes, charts=_charts(model, inputs))
+    made.waits = wait
     made.origin = lambda: (_with_formulas, _formulas_of(made, model, inputs))
     _check_call(fn, title, list(inputs))
     try:

@@ -61,8 +61,11 @@ class Free(Joint):
         return (*turn, *(chord - across * 0.5 + turn.cross(across) * c))
 
     def carried(self, v: Sequence[Scalar], turn: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        turned = quaternions.rotation_matrix(quaternions.moved((1.0, 0.0, 0.0, 0.0), Vec.of(turn[:3])))
-        return (*v[:3], *turned.transpose_times(Vec.of(v[3:])))
+        # As a sum: of a small turn, which many steps repeat, the rounding is then as small as the change.
+        w, x, y, z = quaternions.exponential(Vec.of(turn[:3]))
+        axis, shift = Vec(x, y, z), Vec.of(v[3:])
+        across = axis.cross(shift)
+        return (*v[:3], *(shift + (axis.cross(across) - across * w) * 2.0))
 
     def carry(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
         p = Vec.of(q[4:7]) + quaternions.rotation_matrix(q[:4]) @ Vec.of(dv[3:])

@@ -84,6 +84,13 @@ class Element(metaclass=_Finished):
     is_actuator: bool = True
     """Whether the model's effort limits hold for its joint forces; not for springs and other passive parts."""
 
+    changes_closures: bool = False
+    """Whether its ``parameters`` may name closures; they then stay the same within a step."""
+
+    def fitted(self, model: Any) -> Any:
+        """The model that it acts on, changed where it needs that."""
+        return model
+
     @property
     def cause(self) -> str:
         """Where ``Trajectory.forces`` counts it: ``"control"``, ``"external"``, or ``"springs"`` with their dampers."""

@@ -14,6 +14,7 @@ from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
+from linkwise.sim.captures import captures_of
 from linkwise.sim.checks import check_start
 from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
 from linkwise.sim.closing import Closing, as_closing
@@ -78,9 +79,10 @@ class Setup:
                 raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
             elements = frame.enter(model, elements)
         chosen = as_events(events)
+        check_switched(model, chosen)
+        elements = (*elements, *captures_of(chosen))
         _check_contacts(model, name, rules, chosen)
         closing, flags = as_closing(stabilization), closure_flags(model, released)
-        check_switched(model, chosen)
         if rules.limits == "stop":
             chosen = (*chosen, *limits_of(model, rules)[1])
         own = method if isinstance(method, GeneralizedAlpha) else name

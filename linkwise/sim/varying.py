@@ -27,6 +27,8 @@ class InForce(list[Scalar]):
 class Varying:
     """The parameters of a model that elements change: by name, and which element gives which.
 
+    ``given`` is the model as the user knows it, ``model`` the one that moves, with these parameters besides its own.
+
     Args:
         model: the mechanism.
         elements: all that act.
@@ -35,9 +37,12 @@ class Varying:
     """
 
     def __init__(self, model: Model, elements: Sequence[Element], sizes: Sequence[int], n_parameters: int) -> None:
+        self.given = model
         self.elements: list[int] = []
         names: dict[str, Element] = {}
         closures = {closure.name for closure in model.closures}
+        for element in elements:
+            model = element.fitted(model)
         for k, (element, size) in enumerate(zip(elements, sizes, strict=True)):
             inputs = {"t": None, "q": model.nq, "v": model.nv, "x": size, "p": n_parameters}
             if type(element).parameters is Element.parameters:
@@ -47,7 +52,7 @@ class Varying:
                 continue
             self.elements.append(k)
             for name in found:
-                if name.rpartition(".")[0] in closures:
+                if name.rpartition(".")[0] in closures and not element.changes_closures:
                     raise InputError(
                         "elements change constants of bodies and joints, not of closures",
                         got=f"{name!r} by {element!r}",

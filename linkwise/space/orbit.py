@@ -170,7 +170,8 @@ class Orbit:
         if numbers is None:
             numbers = self.numbers.tolist() if not self.batch_shape else list(np.moveaxis(self.numbers, -1, 0))
         a, e, n, anomaly = numbers[:4]
-        return Conic(a, e, n, anomaly, Vec.of(numbers[4:7]), Vec.of(numbers[7:10]))
+        most = float(self.elements[..., 1].max(initial=0.0))
+        return Conic(a, e, n, anomaly, Vec.of(numbers[4:7]), Vec.of(numbers[7:10]), most)
 
     def state(self, t: Any) -> tuple[Any, Any]:
         """Position in m and velocity in m/s, (..., 3) each, in inertial axes about the planet's centre.

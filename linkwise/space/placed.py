@@ -65,7 +65,7 @@ class Placed(Element):
         """Its numbers; those of tables, and of one orbit for each member of a batch, are read at run time."""
         facts = {name: value for name, value in vars(self).items() if name not in ("tables", "model", "_finished")}
         if self.orbit is not None and self.orbit.batch_shape:
-            facts["orbit"] = self.orbit.planet
+            facts["orbit"] = (self.orbit.planet, self.orbit.conic().most)
         return (type(self), *facts.items())
 
     # In the axes of the world.

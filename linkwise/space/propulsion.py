@@ -12,6 +12,7 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.mass_flow import flow_wrench
 from linkwise.sim.motion import objects
 from linkwise.sim.targets import own_parameters
 from linkwise.space.planets import STANDARD_GRAVITY
@@ -88,7 +89,7 @@ class Propulsion(Element):
 
     The mass left is a state, by which the propellant's mass, centre and inertia follow. What flows to the nozzle and
     leaves there damps the craft's turning (jet damping): it leaves faster, across the axis, than where it came from.
-    Thrusters stop when the tank is empty; :attr:`empty` says when that is.
+    Thrusters stop when the tank is empty.
 
     Args:
         model: the mechanism; with a tank, :meth:`Tank.add` has put the propellant into it.
@@ -218,26 +219,29 @@ class Propulsion(Element):
     def _flow(self, tank: Tank, q: Vector, v: Vector, x: Vector, p: Vector, parts: Sequence[Scalar]) -> list[Scalar]:
         """Moment and force of Coriolis on what flows from the tank to the nozzles, in the tank's axes."""
         own = own_parameters(self.model, p)
-        place, rates = objects(list(q)), objects(list(v))
+        place, speed = objects(list(q)), objects(list(v))
         X = self.model.pose(place, tank.body, p=own)
         R, at = Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
-        omega = R.transpose_times(Vec.of(self.model.velocity(place, rates, tank.body, p=own)[:3].tolist()))
+        omega = R.transpose_times(Vec.of(self.model.velocity(place, speed, tank.body, p=own)[:3].tolist()))
 
         def moments(m: Sequence[Scalar]) -> list[Scalar]:
-            """First moment of the propellant, and its inertia about the tank's origin times ω."""
+            """First and second moments of the propellant about the tank's origin: 3 and 9 numbers."""
             c, (xx, yy, zz, xy, xz, yz) = tank.content(m[0])
+            square = c.dot(c)
             J = Mat3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
-            return [*(c * m[0]), *(J @ omega + c.cross(omega.cross(c)) * m[0])]
+            about = Mat3.build(lambda i, j: J.m[i][j] + ((square if i == j else 0.0) - c[i] * c[j]) * m[0])
+            return [*(c * m[0]), *(value for row in about.m for value in row)]
 
         slope = derivative(moments, [x[0]], [1.0])[1]
-        first, second = Vec.of(slope[:3]), Vec.of(slope[3:])
-        force, moment = Vec.zero(), Vec.zero()
+        total: list[Scalar] = [0.0] * 6
         for each, part in zip(self.thrusters, parts, strict=True):
             if each.impulse is None:
                 continue
             N = self.model.pose(place, each.body, node=each.node, p=own)
             nozzle = Vec.of((N[:3, :3] @ objects(list(each.place)) + N[:3, 3]).tolist())
-            r, used = R.transpose_times(nozzle - at), part * each.flow
-            force = force - omega.cross(r - first) * (used * 2.0)
-            moment = moment - (r.cross(omega.cross(r)) - second) * used
-        return [*moment, *force]
+            used = part * each.flow
+            rates = [value * -used for value in slope]
+            J_rate = [rates[k : k + 3] for k in (3, 6, 9)]
+            six = flow_wrench(list(omega), used, list(R.transpose_times(nozzle - at)), rates[:3], J_rate)
+            total = [a + b for a, b in zip(total, six, strict=True)]
+        return total

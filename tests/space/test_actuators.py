@@ -117,6 +117,78 @@ def test_thruster_pulses_are_as_long_as_asked_or_not_at_all():
     assert np.allclose(burnt, [0.5, 0.25, 0.0, 0.21, 1.0, 1.0], atol=1e-9)
 
 
+def rocket(propellant, radius=0.3, inertia=(100.0, 100.0, 100.0), mass=500.0, capacity=None, **others):
+    tank = space.Tank.sphere("propellant", radius, propellant, capacity)
+    b = hub(inertia, mass - propellant)
+    tank.add(b, "hub")
+    model = b.build()
+    return model, lambda thruster: space.Propulsion(model, thruster, tank, **others)
+
+
+DV, USED, WAY = 26.555716563, 5.852284353, 7951.082177
+
+
+def test_rocket_equation():
+    model, propelled = rocket(20.0)
+    push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
+    motion = lw.simulate(model, model.neutral(), None, 600.0, control=push, **TIGHT)
+    assert motion.v[-1, 3] == pytest.approx(DV, abs=1e-8)
+    assert motion.x[0, 0] - motion.x[-1, 0] == pytest.approx(USED, abs=1e-9)
+    assert motion.q[-1, 4] == pytest.approx(WAY, abs=1e-5)
+
+
+def test_an_empty_tank_ends_the_burn():
+    model, propelled = rocket(2.0)
+    push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
+    motion = lw.simulate(model, model.neutral(), None, 600.0, control=push)
+    assert motion.v[-1, 3] == pytest.approx(230 * 9.80665 * np.log(500 / 498), rel=1e-7)
+    assert abs(motion.x[-1, 0]) < 1e-6
+
+
+def test_reboost_along_the_velocity():
+    model, propelled = rocket(20.0)
+    orbit = space.Orbit(7e6)
+    r, v = orbit.state(0.0)
+
+    def along(t, q, v, p):
+        """Turns the body so that its x axis stays along the velocity, which gravity turns."""
+        X = model.pose(q, "hub")
+        speed, g = X[:2, :2] @ v[3:5], -space.EARTH.mu * q[4:6] / (q[4:6] @ q[4:6]) ** 1.5
+        rate = (speed[0] * g[1] - speed[1] * g[0]) / (speed @ speed)
+        return [0.0, 0.0, 100.0 * (0.5 * lw.math.atan2(v[4], v[3]) - (v[2] - rate))]
+
+    push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
+    control = [push, space.BodyMoment(model, "hub", along), space.Gravity(model)]
+    half = np.sqrt(0.5)
+    q0, v0 = [half, 0, 0, half, *r], [0, 0, orbit.mean_motion, np.linalg.norm(v), 0, 0]
+    motion = lw.simulate(model, q0, v0, 600.0, control=control, rtol=1e-12, atol=1e-9)
+    q, v = motion.q[-1], motion.v[-1]
+    after = space.Orbit.from_state(q[4:], model.pose(q, "hub")[:3, :3] @ v[3:])
+    assert after.elements[0] == pytest.approx(7049699.250654, abs=1e-4)
+    assert after.elements[1] == pytest.approx(6.928878681e-3, abs=1e-11)
+
+
+def test_jet_damping():
+    model, propelled = rocket(60.0, np.sqrt(5.0), (680.0, 680.0, 680.0), 400.0)
+    push = propelled(space.Thruster("hub", (-1, 0, 0), 0.25 * 230 * 9.80665, impulse=230.0, place=(2, 0, 0)))
+    motion = lw.simulate(model, model.neutral(), [0, 0, 0.1, 0, 0, 0], 200.0, control=push, **TIGHT)
+    assert motion.x[-1, 0] == pytest.approx(10.0, abs=1e-9)
+    assert motion.v[-1, 2] == pytest.approx(0.0875, abs=1e-11)
+    still = space.Propulsion(model, push.thrusters, push.tank, damping=False)
+    motion = lw.simulate(model, model.neutral(), [0, 0, 0.1, 0, 0, 0], 200.0, control=still, **TIGHT)
+    assert motion.v[-1, 2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_contents_of_tanks():
+    centre, J = space.Tank.cylinder("p", 0.5, 2.0, 30.0, 100.0, settled=True).content(50.0)
+    assert np.allclose(list(centre), [0, 0, -0.5])
+    assert np.allclose(J, [50 * (0.25 / 4 + 1 / 12)] * 2 + [50 * 0.125, 0, 0, 0], rtol=1e-3)
+    inertia = np.tile([1.0, 2.0, 3.0, 0, 0, 0], (3, 1)) * [[0.0], [1.0], [2.0]]
+    table = space.Tank.table("p", 1.5, [0.0, 1.0, 2.0], [[0, 0, 0], [0, 0, 1], [0, 0, 3]], inertia)
+    centre, J = table.content(1.5)
+    assert list(centre) == [0, 0, 2.0] and pytest.approx([1.5, 3.0, 4.5, 0, 0, 0]) == J
+
+
 def test_slosh_pendulum():
     """Frequencies under thrust, with the hub held and free."""
     M, m, l, F, I, z = 400.0, 30.0, 0.25, 22.0, 100.0, -0.2

@@ -59,13 +59,13 @@ FLATTENED = np.array([5472904.8981987, 4291673.9669251, 394613.6367061])
 
 
 def test_oblateness_for_a_day():
-    gravity, tight = space.Gravity(ONE, "J2"), {"rtol": 1e-13, "atol": 1e-9}
+    gravity, tight = space.Gravity(ONE, "J2"), {"rtol": 1e-13}
     r, v = TILTED.state(0.0)
-    inertial = lw.simulate(ONE, [1, 0, 0, 0, *r], [0, 0, 0, *v], 86400.0, control=gravity, **tight)
-    assert np.abs(inertial.q[-1, 4:] - FLATTENED).max() < 3e-6
+    inertial = lw.simulate(ONE, [1, 0, 0, 0, *r], [0, 0, 0, *v], 86400.0, control=gravity, atol=1e-9, **tight)
+    assert np.abs(inertial.q[-1, 4:] - FLATTENED).max() < 1e-6
     assert np.ptp(inertial.energy) < 1e-12 * abs(inertial.energy[0])
-    falling = lw.simulate(ONE, [1, 0, 0, 0, 0, 0, 0], None, 86400.0, control=gravity, frame=TILTED, **tight)
-    assert np.abs(falling.q[-1, 4:] + TILTED.state(86400.0)[0] - FLATTENED).max() < 3e-6
+    falling = lw.simulate(ONE, [1, 0, 0, 0, 0, 0, 0], None, 86400.0, control=gravity, frame=TILTED, atol=1e-12, **tight)
+    assert np.abs(falling.q[-1, 4:] + TILTED.state(86400.0)[0] - FLATTENED).max() < 5e-6  # 670 km from the orbit
 
 
 def test_harmonics_turn_with_the_planet_and_are_the_same_in_both_worlds():
@@ -88,6 +88,18 @@ def test_harmonics_turn_with_the_planet_and_are_the_same_in_both_worlds():
 
     theirs = solve_ivp(rate, (0, 3000.0), [*r, *v], method="DOP853", rtol=1e-12, atol=1e-8).y[:3, -1]
     assert np.abs(theirs - inertial.q[-1, 4:]).max() < 1e-5
+
+
+def test_once_for_the_craft_is_as_good_as_link_by_link():
+    model = lw.samples.flexible_satellite()
+    model = model.with_gravity((0, 0, 0)) if np.any(model.gravity) else model
+    rng = np.random.default_rng(0)
+    q0, v0 = model.neutral(), 0.01 * rng.normal(size=model.nv)
+    ends = []
+    for each_link in (True, False):
+        gravity = space.Gravity(model, 4, each_link=each_link)
+        ends.append(lw.simulate(model, q0, v0, 500.0, control=gravity, frame=TILTED, rtol=1e-11, atol=1e-12).q[-1])
+    assert np.abs(ends[0] - ends[1]).max() < 1e-6
 
 
 def local(orbit, t, angles):

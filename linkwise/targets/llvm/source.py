@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
@@ -19,10 +18,12 @@ from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.overlap import overlap
+from linkwise.targets.llvm.tiers import Entries, Module
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
 SCRATCH_ENTRY = "linkwise_scratch_bytes"
+ENTRIES = Entries({BATCH_ENTRY: 4}, (SCRATCH_ENTRY,))
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,6 @@ def attributes(machine: Machine) -> str:
 def entries_used(plan: FunctionPlan) -> list[str]:
     """The grouped functions a plan calls."""
     return sorted({step.entry for piece in plan.pieces for step in piece.steps if isinstance(step, GroupedCall)})
-
-
-class Module(NamedTuple):
-    """LLVM text, and whether its instructions are to stay in their order."""
-
-    text: str
-    in_order: bool
 
 
 def batch_module(program: Block, machine: Machine, bits: int) -> Module:
