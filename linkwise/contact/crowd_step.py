@@ -34,6 +34,13 @@ Flat = Sequence[Scalar]
 REACH = 2e-3
 """m, beside the way that bodies go in a step: points that are farther are not looked at."""
 
+STUCK = 1e-3
+"""Of the mobility of the whole mass: points that joints let part less than this give way by as much, so that what no
+joint can part is not pressed apart without bounds."""
+
+FIRM = 1e-7
+"""Of a point's own mobility, by which its normal gives way: one that friction alone wedges has some impulse then."""
+
 
 def crowd_step(
     crowd: Crowd,
@@ -52,7 +59,7 @@ def crowd_step(
     middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules.recovery)
     begin = remembered(middle.slots, middle.rows, impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
-    v_new, found = middle.primal.solved(middle.primal.pushed(free, begin), begin, rules)
+    v_new, found, middle.primal = middle.primal.solved(free, begin, rules)
     return middle.end(v_new, found)
 
 
@@ -101,8 +108,24 @@ class MiddleOfCrowd:
             gained = generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
             free = [a + self.h * x for a, x in zip(self.v, gained, strict=True)]
             if left:
-                mean = [0.5 * (a + b) for a, b in zip(self.v, self.primal.pushed(free, impulses), strict=True)]
+                mean = [0.5 * (a + b) for a, b in zip(self.v, self._foreseen(free, impulses), strict=True)]
         return free
+
+    def _foreseen(self, free: list[Scalar], impulses: Flat) -> list[Scalar]:
+        """The velocity at the end with those impulses of the step before, or that part of them, which take most energy.
+
+        It is all of them where contact goes on as it was, and little after an impact.
+        """
+        push = [b - a for a, b in zip(free, self.primal.pushed(free, impulses), strict=True)]
+
+        def row(sums: Flat, line: Flat, both: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            y = sum((a * x for a, x in zip(line, push, strict=True)), 0.0)
+            return [sums[0] + y * both[0], sums[1] + y * both[1]], []
+
+        both = Items.rows(list(zip(free, push, strict=True)))
+        (along, square), _ = looped_over([self.primal.M, both], row, [0.0, 0.0])
+        part = minimum(maximum(-along / maximum(square, 1e-30), 0.0), 1.0)
+        return [a + part * b for a, b in zip(free, push, strict=True)]
 
     # Rows of points.
     def _primal(self, recovery: float) -> Primal:
@@ -151,14 +174,20 @@ class MiddleOfCrowd:
         def laws(
             state: Flat, slot: Flat, J: Flat, U: Flat, bias: Flat, other: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
-            used, more, ells, start = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0
+            used, more, ells, start, give = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0, other[0]
             for rows in (1, *disks):
                 own = range(start, start + rows)
                 ell = _largest([[_dot(J, i, U, j, self.n) for j in own] for i in own])
-                ells.append(where(used, maximum(ell + (other[0] if start == 0 else 0.0), 1e-30), 1.0))
+                if start == 0:
+                    give = maximum(give, maximum(stuck - ell, FIRM * ell))
+                    ell = ell + give
+                ells.append(where(used, maximum(ell, 1e-30), 1.0))
                 start += rows
-            return [], Laws(bias, other[0], [more[name] for name in radii], ells).numbers
+            eased = maximum(bias[0] + other[2], 0.0) - other[2]
+            return [], Laws(bias, eased, give, [more[name] for name in radii], ells).numbers
 
+        mass = sum((link.inertia.m for link in self.tree.links), 0.0)
+        stuck = STUCK / mass
         found = Items.rows(looped_over([Items.rows(self.slots), J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
