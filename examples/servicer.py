@@ -32,6 +32,7 @@ class Follow(lw.Element):
     """Thrust and moment that keep the servicer before the port, ever nearer; it knows how the target moves."""
 
     def wrench(self, t, q, v, x, p):
+        """At the origin of the servicer, in its axes."""
         X, Y = (MODEL.pose(q, name) for name in ("target", "servicer"))
         V, W = (MODEL.velocity(q, v, name) for name in ("target", "servicer"))
         left = lw.math.maximum(LENGTH - CLOSING * t, 0.0)
