@@ -13,6 +13,8 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.laws import law as asked
+from linkwise.sim.laws import with_states
 from linkwise.sim.targets import Target, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.scalar import where
 
@@ -107,6 +109,8 @@ class Controller(Element):
 
     def _checked_law(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
         """tau (nv) and the change of the states."""
+        if getattr(p, "states", None) is None:  # tried out, before it is known what else there is
+            p = with_states(p, p)
         result = self.law(t, q, v, x, p)
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError(
@@ -175,7 +179,8 @@ class Sampled(Controller):
 
     Args:
         model: the mechanism.
-        control: ``control(t, q, v, p) -> tau`` (nv), or an element without states such as :class:`PD`.
+        control: ``control(t, q, v, p) -> tau`` (nv), or ``(t, q, v, p, x)`` with the states of all elements, in the
+            order of ``Trajectory.x``; or an element without states such as :class:`PD`.
         rate: samples a second, Hz; the first sample is at the start.
         delay: s from a sample to the moment its output acts.
         python: as in :class:`Controller`.
@@ -199,7 +204,7 @@ class Sampled(Controller):
         elif callable(control):
 
             def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
-                return control(t, q, v, p), ()
+                return asked(control, t, q, v, p), ()
 
         else:
             raise InputError("control is neither a function nor an element", got=repr(control))
