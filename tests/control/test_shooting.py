@@ -189,7 +189,7 @@ def test_branches_that_nothing_couples_are_solved_apart_and_together_alike():
 
     def solved(coupling):
         def running(model, q, v, u):
-            return np.concatenate([0.1 * u, [coupling * (q[0] - q[2])]])
+            return np.array([*(0.1 * u), coupling * (q[0] - q[2])])
 
         def terminal(model, q, v):
             return np.concatenate([5.0 * (q - goal), v])
