@@ -26,7 +26,7 @@ from linkwise.contact.geometry.points import (
 )
 from linkwise.contact.geometry.supports import facing, radius_about_origin, support
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, where
+from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, minimum, repeated, where
 from linkwise.spatial.vectors import Vec
 
 _PASSES, _CURVED_PASSES = 24, 40
@@ -64,7 +64,7 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
     if passes is None:
         passes = _CURVED_PASSES if a.kind in _CURVED or b.kind in _CURVED else _PASSES
     (core_a, r_a), (core_b, r_b) = _core(a), _core(b)
-    size = max(1e-6, min(radius_about_origin(a), radius_about_origin(b)))
+    size = maximum(minimum(radius_about_origin(a), radius_about_origin(b)), 1e-6)
 
     def over(n: Vec, h: Scalar) -> Vec:
         """The point over the set along n: as high as the set is deep there, so that corners are left behind fast."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.points import choose, direction, half_edges, out_of, signs, sizes, tangents, times
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import absolute, maximum, sqrt, where
+from linkwise.spatial.scalar import Scalar, absolute, maximum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Face = tuple[Vec, Vec, Vec, Vec]
@@ -146,15 +147,15 @@ _FACES: dict[str, Callable[[Geometry, Placed, Vec], Face]] = {
 }
 
 
-def radius_about_origin(shape: Geometry) -> float:
+def radius_about_origin(shape: Geometry) -> Scalar:
     """Radius of the ball about a shape's origin that holds it, m."""
     size = shape.size
     if shape.kind == "box":
-        return 0.5 * float(sqrt(sum(x * x for x in size)))
+        return 0.5 * sqrt(sum(x * x for x in size))
     if shape.kind == "capsule":
         return size[0] + 0.5 * size[1]
     if shape.kind == "cylinder":
-        return float(sqrt(size[0] ** 2 + 0.25 * size[1] ** 2))
+        return sqrt(size[0] ** 2 + 0.25 * size[1] ** 2)
     if shape.kind == "convex":
-        return max(float(sqrt(x * x + y * y + z * z)) for x, y, z in shape.vertices)
+        return max(math.sqrt(x * x + y * y + z * z) for x, y, z in shape.vertices)
     return max(size)
