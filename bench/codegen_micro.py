@@ -27,7 +27,7 @@ import numpy as np
 from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.targets.llvm import binding, jit, kernel, overlap, schedule, source
+from linkwise.targets.llvm import binding, jit, kernel, overlap, schedule, source, tiers
 from linkwise.targets.llvm.kernel import BatchKernel, builtin_function
 from linkwise.trace.block import Block
 
@@ -112,7 +112,7 @@ def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> N
                 text = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8).text
             obj = jit.compile_text(text, machine, in_order=in_order)
             library = jit.LoadedObject(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
-            built = BatchKernel(program, dtype, library, machine.lanes(dtype))
+            built = BatchKernel(program, dtype, tiers.Library(source.ENTRIES, library), machine.lanes(dtype))
             calls.append(Call(built.run, (*arrays(program, dtype), BATCH), states=BATCH))
             parts = (
                 "ordered" if ordered else "traced",

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwise import errors, operators, samples, space, studies
+    from linkwise import control, errors, gym, operators, samples, space, studies
     from linkwise import math as math
     from linkwise.bridges.jax import as_jax
     from linkwise.bridges.torch import as_torch
@@ -102,13 +102,16 @@ __all__ = [  # noqa: RUF022  # in groups
     # errors
     "LinkwiseError", "InputError", "ModelError",
     # groups; `math` is one of them, and not here: `from linkwise import *` shall not hide Python's own
-    "closures", "equipment", "errors", "linalg", "operators", "samples", "shapes", "space", "studies",
+    "closures", "control", "equipment", "errors", "gym", "linalg", "operators", "samples", "shapes", "space",
+    "studies",
 ]  # fmt: skip
 
 _GROUPS = {
     "closures": "linkwise.mechanism.closures",
+    "control": "linkwise.control",
     "equipment": "linkwise.mechanism.actuation",
     "errors": "linkwise.errors",
+    "gym": "linkwise.gym",
     "linalg": "linkwise.functions.small_matrices",
     "math": "linkwise.math",
     "operators": "linkwise.operators",
@@ -117,9 +120,9 @@ _GROUPS = {
     "space": "linkwise.space",
     "studies": "linkwise.studies",
 }
-"""Modules whose names are asked for less often: closures beyond those of joints, drives and sensors of files, errors,
-functions of scalars and of small matrices, spatial operators, examples of mechanisms,
-shapes with their masses, spacecraft, parts of ensembles."""
+"""Modules whose names are asked for less often: closures beyond those of joints, optimal control and other tools for
+it, drives and sensors of files, errors, learning, functions of scalars and of small matrices, spatial operators,
+examples of mechanisms, shapes with their masses, spacecraft, parts of ensembles."""
 
 # Where the other names are; `tests/test_imports.py` compares this with what type checkers read above.
 _MODULES = {

@@ -22,7 +22,11 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts
 ROBOTS = ("panda.urdf", "cassie.sdf")  # what the pages read
 NEEDS = {
     "ensembles.md": ("distributed", "zarr", "xarray", "cma"),
-    "interop.md": ("torch",),
+    "casadi.md": ("casadi",),
+    "fmi.md": ("fmpy",),
+    "optimal_control.md": ("control",),
+    "torch.md": ("torch",),
+    "learning.md": ("gymnasium",),
     "jax.md": ("jax", "flatbuffers"),
     "gpu.md": ("cupy", "torch"),
 }  # what the developers' install does not bring

@@ -100,6 +100,13 @@ class Trees:
                 found.append(replace(c, type=kind))
         return found if active is None else [switched(c, a) for c, a in zip(found, active, strict=True)]
 
+    def ends(self, name: str, q: Flat) -> list[Any]:
+        """Poses 4×4 of frames a and b of a closure in the world."""
+        closure = self.mechanism.closures[name]
+        assert isinstance(closure, ClosureInstance)
+        values = Values(self.mechanism, self.p)
+        return [kinematics.pose(self.fast, q, _end(self.fast, values, closure, side)) for side in "ab"]
+
     def closed(
         self,
         q: Flat,

@@ -9,12 +9,16 @@ from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
 from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
+from linkwise.contact.crowd import Crowd, KeptPoint
+from linkwise.contact.crowd_step import crowd_push, crowd_step
 from linkwise.contact.geometry.pairs import distance
+from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
-from linkwise.contact.scene import meetings_of, rows_of, touches_of
+from linkwise.contact.scene import kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.spatial.scalar import Scalar
+from linkwise.errors import InputError
+from linkwise.spatial.scalar import Scalar, hold
 
 
 def _accounted(
@@ -32,9 +36,18 @@ def _accounted(
     scene = t.mechanism._contact_scene
     assert scene is not None
     tree = t.fast
-    touches = touches_of(t.mechanism, tree)
     forces = t.link_forces(f_ext, tree)
-    rows, constraints = joint_rows(t.mechanism, scene.rules), t.constraints(tree, active)
+    rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
+    if kept is not None:
+        if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):
+            raise InputError(
+                "steps of a crowd have no derivatives",
+                got=f"{t.mechanism.name!r} with more points than have places of their own",
+                do='only=[…] the bodies that touch, or rules=lw.ContactRules(solver="dual")',
+            )
+        crowd = Crowd(t.mechanism, tree, kept)
+        return crowd_step(crowd, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows)
+    touches, constraints = touches_of(t.mechanism, tree), t.constraints(tree, active)
     return step.accounted_step(
         tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
     )
@@ -82,15 +95,22 @@ def _push(t: Trees, q: Flat, impulses: Flat) -> ContactPush:
     scene = t.mechanism._contact_scene
     assert scene is not None
     tree = t.fast
-    touches, frames, rows = touches_of(t.mechanism, tree), placed(tree, q), joint_rows(t.mechanism, scene.rules)
-    points, _ = placed_points(touches, frames, q)
-    pulls = pulled(tree, touches, points, frames, q)
+    rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
+    if kept is not None:
+        crowd = Crowd(t.mechanism, tree, kept)
+        own = kept * crowd.features.rows
+        on_points = crowd_push(crowd, q, [*impulses[:own], *impulses[len(impulses) - kept :]])
+    else:
+        touches, frames = touches_of(t.mechanism, tree), placed(tree, q)
+        points, _ = placed_points(touches, frames, q)
+        pulls = pulled(tree, touches, points, frames, q)
+        own = len(pulls.rows)
+        on_points = felt_at_joints(tree, q, pulls, impulses[:own])
     found = {kind: [0.0] * t.mechanism.nv for kind in (RangeOf, FrictionOf)}
-    for row, x in zip(rows, impulses[len(pulls.rows) :], strict=True):
+    for row, x in zip(rows, impulses[own : own + len(rows)], strict=True):
         scale = row.joint.mimic.multiplier if row.joint.mimic else 1.0
         for i, slope in enumerate(slopes_of(row, tree, q), row.joint.v_slice.start):
             found[type(row)][i] = found[type(row)][i] + slope * x * scale
-    on_points = felt_at_joints(tree, q, pulls, impulses[: len(pulls.rows)])
     return ContactPush(on_points, found[RangeOf], found[FrictionOf])
 
 
@@ -119,26 +139,48 @@ class ContactPoints(NamedTuple):
         point: in the world, m (n, 3), midway between the surfaces.
         normal: unit vector from the second surface to the first (n, 3).
         tangents: two unit vectors across it (n, 2, 3), along which friction is written.
+        number: of the point (n): 8 times the place of its pair in ``model.contacts.pairs``, and its own place among
+            those of the pair, from 1 on; 0 for a point of a crowd that is not used.
     """
 
     gap: Any
     point: Any
     normal: Any
     tangents: Any
+    number: Any
 
 
 def _points(t: Trees, q: Flat) -> ContactPoints:
+    kept = kept_points(t.mechanism)
+    if kept is not None:
+        return _nearest_points(Crowd(t.mechanism, t.fast, kept), placed(t.fast, q))
     found, _ = placed_points(touches_of(t.mechanism, t.fast), placed(t.fast, q), q)
     return ContactPoints(
         [x.gap for x in found],
         [list(x.point) for x in found],
         [list(x.normal) for x in found],
         [[list(a) for a in x.tangents] for x in found],
+        numbers_of(t.mechanism),
+    )
+
+
+def _nearest_points(crowd: Crowd, frames: Any) -> ContactPoints:
+    slots, _ = crowd.nearest(frames, None, 0.0, 0.5 * UNUSED_GAP)
+    found = [KeptPoint.of(slot, crowd.names) for slot in slots]
+    return ContactPoints(
+        [x.gap for x in found],
+        [list(x.point) for x in found],
+        [list(x.normal) for x in found],
+        [[list(a) for a in tangents(x.normal)] for x in found],
+        [x.more["number"] for x in found],
     )
 
 
 def _distances(t: Trees, q: Flat) -> list[Scalar]:
     frames = placed(t.fast, q)
+    kept = kept_points(t.mechanism)
+    if kept is not None:
+        return Crowd(t.mechanism, t.fast, kept).distances(frames)
     return [
         distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
         for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)

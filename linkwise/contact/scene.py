@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place, Placed
+from linkwise.contact.features import Features
 from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import Contacts
 from linkwise.contact.geometry.selection import meetings
@@ -95,16 +96,71 @@ def rigid_meeting(mechanism: Mechanism) -> Meeting | None:
     return next((meeting for meeting in meetings_of(mechanism) if meeting.material.is_rigid), None)
 
 
+CROWD = 40
+"""Points of all pairs beyond which a scene is a crowd: pairs are gone through in loops, and the nearest points kept."""
+
+
+def kept_points(mechanism: Mechanism) -> int | None:
+    """How many points of a crowd are kept; None where a scene is none, and all points have places of their own."""
+    scene = mechanism._contact_scene
+    if scene is None or scene.rules.solver == "dual":
+        return None
+    pairs = meetings_of(mechanism)
+    points = sum(meeting.points for meeting in pairs)
+    if scene.rules.solver == "auto" and points <= CROWD:
+        return None
+    hindered = _hindered(mechanism, pairs)
+    if not hindered:
+        return min(scene.rules.points, points)
+    if scene.rules.solver == "auto":
+        return None
+    raise InputError(
+        f"the primal contact solver is not for {mechanism.name!r}",
+        got=hindered,
+        allowed="trees of rigid bodies, friction that is the same in all directions, Newton's impacts",
+        do='rules=lw.ContactRules(solver="dual"), and only=[…] the bodies that touch',
+    )
+
+
+def _hindered(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> str:
+    """Something of a mechanism that crowds do not have, for people; empty if there is nothing."""
+    if mechanism.closures or any(joint.mimic for joint in mechanism.joints):
+        return "closures, or joints that follow others"
+    if any(body.flexible is not None for body in mechanism.bodies):
+        return "bodies that deform"
+    for meeting in pairs:
+        m = meeting.material
+        if not m.is_isotropic:
+            return f"{meeting.name}: friction {m.friction}"
+        if m.restitution > 0.0 and m.impact == "poisson":
+            return f"{meeting.name}: impacts by Poisson's law"
+    return ""
+
+
 def points_of(mechanism: Mechanism) -> int:
     """Number of contact points."""
-    return sum(meeting.points for meeting in meetings_of(mechanism))
+    kept = kept_points(mechanism)
+    return sum(meeting.points for meeting in meetings_of(mechanism)) if kept is None else kept
+
+
+def numbers_of(mechanism: Mechanism) -> list[float]:
+    """Numbers of all points where each has a place of its own, as :class:`~linkwise.contact.crowd.Crowd` has them."""
+    pairs = enumerate(meetings_of(mechanism))
+    return [8.0 * k + 1.0 + i for k, meeting in pairs for i in range(meeting.points)]
+
+
+def pair_places(numbers: Any) -> Any:
+    """Places of pairs from numbers of their points, integers of the same shape; -1 for none."""
+    return (np.asarray(np.nan_to_num(numbers), int) - 1) // 8
 
 
 def rows_of(mechanism: Mechanism) -> int:
-    """Number of impulses: those of all points, then those along joints."""
-    of_points = sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
-    scene = mechanism._contact_scene
-    return of_points + (0 if scene is None else len(joint_rows(mechanism, scene.rules)))
+    """Number of impulses: those of all points, then those along joints; of a crowd, then the numbers of its points."""
+    scene, kept = mechanism._contact_scene, kept_points(mechanism)
+    along = 0 if scene is None else len(joint_rows(mechanism, scene.rules))
+    if kept is not None:
+        return kept * (Features.of(meetings_of(mechanism)).rows + 1) + along
+    return along + sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
 
 
 def touches_of(mechanism: Mechanism, tree: Tree) -> list[Touch]:
@@ -125,15 +181,17 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         else _on_link(tree, other, meeting.other_shape)
     )
     a = _on_link(tree, meeting.body, meeting.shape)
-    rounding = _rounding(meeting.shape) if meeting.other_shape.kind in _FLAT else None
+    rounding = rounding_of(meeting.shape, meeting.other_shape)
     return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, rounding)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")
 
 
-def _rounding(shape: Geometry) -> float | None:
+def rounding_of(shape: Geometry, other: Geometry) -> float | None:
     """The radius about corners or centres of a shape where it touches what is flat; None for other shapes."""
+    if other.kind not in _FLAT:
+        return None
     if shape.kind in ("sphere", "capsule"):
         return shape.size[0]
     return 0.0 if shape.kind in ("box", "convex") else None

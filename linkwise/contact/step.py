@@ -161,7 +161,7 @@ class MiddleOfStep:
         t: Scalar = 0.0,
     ) -> None:
         self.h, self.touches = h, touches
-        self.tree = tree if implicit is None else _stiffened(tree, implicit)
+        self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
@@ -362,11 +362,11 @@ class MiddleOfStep:
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, _part_of_mean(gap, h, before, after, closed=closed))
+                s = minimum(s, part_of_mean(gap, h, before, after, closed=closed))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
-            s = s if gap is None else minimum(s, _part_of_mean(gap, h, before, after, closed=closed))
+            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, closed=closed))
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
@@ -413,7 +413,7 @@ class MiddleOfStep:
         return [signorini, beyond, lost]
 
 
-def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
     """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero.
 
     Less than that at points which press already: the step then loses a little energy rather than to gain some. But not
@@ -425,7 +425,7 @@ def _part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, clos
     return room / (overshoot + CLOSE)
 
 
-def _stiffened(tree: Tree, implicit: Flat) -> Tree:
+def stiffened(tree: Tree, implicit: Flat) -> Tree:
     """The tree with more inertia at its joints."""
 
     def more(link: Link) -> Link:

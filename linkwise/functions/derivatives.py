@@ -213,6 +213,7 @@ def componentwise(f: CompiledFunction) -> CompiledFunction:
     known: CompiledFunction | None = f.__dict__.get("_componentwise")
     if known is None:
         known = f.__dict__["_componentwise"] = CompiledFunction(f.name, f.text, f.inputs, f.__doc__ or "")
+        known.origin = lambda: (componentwise, (f,))
     return known
 
 

@@ -18,12 +18,13 @@ from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_stat
 from linkwise.functions.frozen import run_again
 from linkwise.functions.purity import checked_once
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.functions.traced_loops import loop, while_loop
+from linkwise.functions.traced_loops import loop, loop_over_items, while_loop
 from linkwise.memoized import cached_property, once
 from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
+from linkwise.targets.llvm.tiers import optimised_only
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from linkwise.model.model import Model
 
 
-HANDLERS.update(loop=loop, while_loop=while_loop)  # of the texts of the mathematics, which know no traces
+# Of the texts of the mathematics, which know no traces.
+HANDLERS.update(loop=loop, while_loop=while_loop, loop_over_items=loop_over_items)
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 
@@ -97,6 +99,9 @@ class CompiledFunction:
     """
 
     repeats: tuple[int, Rollout] | None = None  # as a device asks
+    waits = False  # whether the first call waits for optimised code
+    origin: Callable[[], tuple[Callable[..., CompiledFunction], tuple[Any, ...]]] | None = None
+    """Recipe by which another process makes the function again: a callable and its arguments."""
 
     def __init__(
         self,
@@ -188,7 +193,8 @@ class CompiledFunction:
         return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
 
     def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
-        kernel = device.kernel(self.program_for(device.target), dtype)
+        with optimised_only(self.waits):
+            kernel = device.kernel(self.program_for(device.target), dtype)
         if device is PROCESSOR and isinstance(self.program, Block):
             kernel.offer(self._slot)
         return kernel
@@ -214,7 +220,8 @@ class CompiledFunction:
             return None
         make = None if result is None else result._make
         doc = self.__doc__ or self.name
-        return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
+        with optimised_only(self.waits):
+            return builtin_function(program, slow, name, doc, make, signature, self._slot, one_state)
 
     @cached_property
     def quick(self) -> Relay:
@@ -334,7 +341,21 @@ class CompiledFunction:
         from linkwise.functions import derivatives
 
         make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
-        return once(self._derivatives, (kind, *arguments), lambda: make(self, *arguments))
+
+        def made() -> CompiledFunction:
+            function = make(self, *arguments)
+            function.waits = self.waits
+            if function.origin is None:
+                function.origin = lambda: (_derived, (self, kind, arguments))
+            return function
+
+        return once(self._derivatives, (kind, *arguments), made)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The recipe, without code: that is made again, from the cache if it has been compiled on that machine."""
+        if self.origin is None:
+            raise TypeError(f"{self!r} is a part of something else and does not travel: pickle that instead")
+        return (*self.origin(), {"waits": True}) if self.waits else self.origin()
 
     @cached_property
     def _derivatives(self) -> dict[Any, CompiledFunction]:
@@ -348,6 +369,10 @@ class CompiledFunction:
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}{list(shape)}" for name, shape in self.inputs)
         return f"<compiled {self.name}({shapes})>"
+
+
+def _derived(function: CompiledFunction, kind: str, arguments: tuple[Any, ...]) -> CompiledFunction:
+    return function._derived(kind, *arguments)
 
 
 def checked_threads(threads: object) -> int:
@@ -397,6 +422,8 @@ def compile(
     model: Model,
     inputs: Mapping[str, str | int | tuple[int, ...]],
     name: str | None = None,
+    *,
+    wait: bool = False,
 ) -> CompiledFunction:
     """Compile any Python function of a model and vectors.
 
@@ -411,6 +438,8 @@ def compile(
         inputs: for each argument of ``fn``, in their order, its kind: ``"q"``, ``"v"``, ``"p"`` (the model's run-time
             parameters), ``"f_ext"``, ``"scalar"``, or a length or shape.
         name: name of the function in messages and emitted code; that of ``fn`` if not given.
+        wait: whether its first call waits until its code, and that of its derivatives, is optimised. If not, quickly
+            made code answers until then, two or three times slower, with the same numbers.
 
     Example:
         >>> f = lw.compile(lambda m, q, v: m.kinetic_energy(q, v), model, inputs={"q": "q", "v": "v"})  # doctest: +SKIP
@@ -450,8 +479,9 @@ def compile(
         arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
         return arrays[0] if made.result_type is None else made.result_type._make(arrays)
 
-    charts = {argument: model._chart for argument, kind in inputs.items() if kind == "q"}
-    made = CompiledFunction(title, text, shapes, charts=charts)
+    made = CompiledFunction(title, text, shapes, charts=_charts(model, inputs))
+    made.waits = wait
+    made.origin = lambda: (_with_formulas, _formulas_of(made, model, inputs))
     _check_call(fn, title, list(inputs))
     try:
         checked_once(fn, f"the function {title}", lambda: made.settled)
@@ -464,6 +494,37 @@ def compile(
             allowed="a function of the model and of arrays that does not branch on values",
             do="lw.math.where instead of `if`; NumPy or lw.math.sin instead of math.sin",
         ) from error
+    return made
+
+
+def _charts(model: Model, kinds: Mapping[str, Any]) -> dict[str, Chart]:
+    return {argument: model._chart for argument, kind in kinds.items() if kind == "q"}
+
+
+def _formulas_of(made: CompiledFunction, model: Model, kinds: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Arguments of :func:`_with_formulas`."""
+    outputs = [(spec.name, spec.shape) for spec in made.program.outputs]
+    return made.name, made.settled, made.inputs, model, dict(kinds), outputs, made.result_type is None
+
+
+def _with_formulas(
+    name: str,
+    settled: Block | Program | Recorded,
+    inputs: Sequence[tuple[str, tuple[int, ...]]],
+    model: Model,
+    kinds: Mapping[str, Any],
+    outputs: Sequence[tuple[str, tuple[int, ...]]],
+    one: bool,
+) -> CompiledFunction:
+    """A function from what it computes: as it was traced, without the Python function that said so."""
+
+    def text(*flat: Sequence[Any]) -> Any:
+        found = run_again(settled, flat)
+        arrays = {name: results_like(shape, array) for (name, shape), array in zip(outputs, found, strict=True)}
+        return next(iter(arrays.values())) if one else arrays
+
+    made = CompiledFunction(name, text, inputs, charts=_charts(model, kinds))
+    made.origin = lambda: (_with_formulas, (name, settled, inputs, model, kinds, outputs, one))
     return made
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import Items, plainly_looped_over, where
 from linkwise.trace import state_loops
-from linkwise.trace.calls import CallingTracer
+from linkwise.trace.calls import CallingTracer, Captured
 from linkwise.trace.tracer import Traced, TracedBool
 
 State = Any
@@ -65,7 +65,7 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
     made = _RecordedBody(tracer, leaves, on)
     code, captured = tracer.part("pass", made.inputs, [("next", made.outputs)])
     program = state_loops.counted_loop("loop", code, passes)
-    return rebuild(made.results(tracer.call(program, [made.begin, captured])[0]))[1]
+    return rebuild(made.results(tracer.call(program, [made.begin, *tracer.given(captured)])[0]))[1]
 
 
 def while_loop(
@@ -112,10 +112,50 @@ def while_loop(
 
     code, captured, begin = _with_flag(tracer, made, flag)
     program = state_loops.while_loop("while_loop", begin, code)
-    number, found = rebuild(made.results(tracer.call(program, [made.begin, captured])[0]))
+    number, found = rebuild(made.results(tracer.call(program, [made.begin, *tracer.given(captured)])[0]))
     late = _both(number >= float(limit), condition(found))
     parts, again = _taken_apart(found)
     return again([where(late, float("nan"), x) for x in parts])
+
+
+def loop_over_items(
+    columns: Sequence[Items],
+    step: Callable[..., tuple[list[Any], list[Any]]],
+    state: list[Any],
+    asks: Callable[..., Any] | None,
+) -> tuple[list[Any], list[list[Any]]]:
+    """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
+    numbers = [*state, *(x for column in columns for x in column.numbers)]
+    tracer = _tracer_of(numbers)
+    if tracer is None or any(isinstance(x, Dual) for x in numbers):
+        return plainly_looped_over(columns, step, state, asks)
+    held = tracer.loop_input("state", max(1, len(state)))
+    items = [tracer.loop_input("item", column.width) for column in columns]
+    now = held[: len(state)]
+    following, made = step(now, *items)
+    outputs = [("next", following if state else held)]
+    if made and asks is None:
+        outputs.append(("made", made))
+    flag = [] if asks is None else [("flag", [where(asks(now, *items), 1.0, 0.0)])]
+    _, captured = tracer.part("pass", held, [*outputs, *flag], items=items)
+    code = tracer.part("pass", held, outputs, captured, items)[0]
+    condition = tracer.part("condition", held, flag, captured, items)[0] if flag else None
+    program = state_loops.loop_over_items("items", code, [_column(column) for column in columns], condition)
+    given = [list(column.numbers) for column in columns if not _is_known(column)]
+    results = tracer.call(program, [state or [0.0], *tracer.given(captured), *given])
+    of_passes = results[1] if len(results) > 1 else []
+    width = len(made) if of_passes else 0
+    passes = len(columns[0].starts)
+    return results[0][: len(state)], [of_passes[k * width : (k + 1) * width] for k in range(passes)]
+
+
+def _is_known(column: Items) -> bool:
+    return all(isinstance(x, (int, float)) for x in column.numbers)
+
+
+def _column(column: Items) -> state_loops.Column:
+    constants = np.array(column.numbers, float) if _is_known(column) else None
+    return state_loops.Column(tuple(column.starts), column.width, len(column.numbers), constants)
 
 
 def _is_whole(number: object) -> bool:
@@ -185,7 +225,7 @@ class _RecordedBody:
 
 def _with_flag(
     tracer: CallingTracer, made: _RecordedBody, flag: Callable[[Sequence[Any]], list[Any]]
-) -> tuple[Any, list[Traced], Any]:
+) -> tuple[Any, Captured, Any]:
     """The body with the flag of its result, and what raises the first flag, both of the same captured values."""
     following = [x if isinstance(x, Traced) else Traced(tracer, tracer.number(x)) for x in made.outputs]
     outputs = [("next", made.outputs), ("flag_next", flag(following))]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from linkwise.errors import InputError
 from linkwise.joints.directions import RelativePose, differences, nearest_coordinates, turn_z_to
+from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, cos, sin
@@ -195,6 +196,22 @@ class Joint(ABC):
     def carry_rate(self, v: Sequence[Scalar]) -> Sequence[Scalar]:
         """The rate of :meth:`carried` (nv) for a motion with this velocity."""
         return [0.0] * self.nv
+
+    def carry_way(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> Sequence[Scalar]:
+        """The u (nv) for which ``carry(q0, u)`` is q1."""
+        return self.difference(q0, q1)
+
+    def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> Sequence[Scalar]:
+        """How fast u changes (nv) so that ``carry(q, u)`` moves with the velocity ``carried(w, u)``.
+
+        If not given, from the joint's own exponential and logarithm by dual numbers: right where nothing is carried.
+        """
+        start = self.integrate(self.neutral(), u)
+
+        def way(e: Sequence[Scalar]) -> Sequence[Scalar]:
+            return self.difference(self.neutral(), self.integrate(start, [e[0] * x for x in w]))
+
+        return derivative(way, [0.0], [1.0])[1]
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         """Random coordinates within the limits; within ± :attr:`usual` where there are none."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from linkwise.joints.base import Handle, Joint, SeriesJoint
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
-from linkwise.joints.spherical import random_quaternion
+from linkwise.joints.spherical import Spherical, random_quaternion
 from linkwise.spatial import quaternions
 from linkwise.spatial.scalar import Scalar, cos, sin, sqrt, where
 from linkwise.spatial.transforms import Rotation, Shift, Transform
@@ -61,8 +61,11 @@ class Free(Joint):
         return (*turn, *(chord - across * 0.5 + turn.cross(across) * c))
 
     def carried(self, v: Sequence[Scalar], turn: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        turned = quaternions.rotation_matrix(quaternions.moved((1.0, 0.0, 0.0, 0.0), Vec.of(turn[:3])))
-        return (*v[:3], *turned.transpose_times(Vec.of(v[3:])))
+        # As a sum: of a small turn, which many steps repeat, the rounding is then as small as the change.
+        w, x, y, z = quaternions.exponential(Vec.of(turn[:3]))
+        axis, shift = Vec(x, y, z), Vec.of(v[3:])
+        across = axis.cross(shift)
+        return (*v[:3], *(shift + (axis.cross(across) - across * w) * 2.0))
 
     def carry(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
         p = Vec.of(q[4:7]) + quaternions.rotation_matrix(q[:4]) @ Vec.of(dv[3:])
@@ -70,6 +73,13 @@ class Free(Joint):
 
     def carry_rate(self, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
         return (0.0, 0.0, 0.0, *Vec.of(v[3:]).cross(Vec.of(v[:3])))
+
+    def carry_way(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        chord = quaternions.rotation_matrix(q0[:4]).transpose_times(Vec.of(q1[4:7]) - Vec.of(q0[4:7]))
+        return (*quaternions.between(q0[:4], q1[:4]), *chord)
+
+    def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return (*_TURN.carry_way_rate(u[:3], w[:3]), *w[3:])
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))
@@ -84,6 +94,9 @@ class Free(Joint):
     def handles(self) -> tuple[Handle, ...]:
         turns = [Handle(f" {axis} turn", "turn", part=k) for k, axis in enumerate("xyz")]
         return (*turns, *(Handle(f" {axis}", "coordinate", 4 + k, reach=None) for k, axis in enumerate("xyz")))
+
+
+_TURN = Spherical()
 
 
 def _screw_coefficients(turn: Vec) -> tuple[Scalar, Scalar]:

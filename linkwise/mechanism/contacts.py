@@ -55,7 +55,9 @@ class ContactRules:
     """How a step with contact is solved.
 
     Args:
-        solver: ``"dual"``: sweeps over impulses, and Newton steps; ``"auto"`` is that too, as there is no other yet.
+        solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: Newton
+            steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: primal for scenes
+            of more than 40 points.
         sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them, each kept only where it brings all laws nearer.
         rounds: the most rounds; only states that miss the ``tolerance`` go on after the first, a Newton step on
@@ -73,9 +75,11 @@ class ContactRules:
             ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
             descent sees a contact before it is made. Steps themselves are the same.
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
+        points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
+            could come in a step are counted: ``overflow``.
     """
 
-    solver: Literal["auto", "dual"] = "auto"
+    solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 4
     polish: int = 2
     rounds: int = 40
@@ -88,14 +92,16 @@ class ContactRules:
     joint_friction: bool = False
     backward: Literal["exact", "smooth"] = "exact"
     smoothing: float = 1e-3
+    points: int = 16
 
     def __post_init__(self) -> None:
-        if self.solver not in ("auto", "dual"):
-            raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual")
-        for name, least in (("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1)):
+        if self.solver not in ("auto", "dual", "primal"):
+            raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
+        for name, least in (("points", 1), ("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
-                raise InputError(f"{name} is not a number of passes", got=repr(value), allowed=f"{least} or more")
+                what = "points" if name == "points" else "passes"
+                raise InputError(f"{name} is not a number of {what}", got=repr(value), allowed=f"{least} or more")
         for name, unit in (("recovery", "m/s"), ("overlap", "m")):
             if not getattr(self, name) >= 0.0:
                 raise InputError(f"{name} is negative", got=repr(getattr(self, name)), allowed=f"0 {unit} or more")

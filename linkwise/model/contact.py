@@ -31,6 +31,9 @@ class Contacts(Group):
     def points(self, q: ArrayLike, **others: Unpack[ByName]) -> ContactPoints:
         """Where bodies touch or come nearest: gap (..., n), point and normal (..., n, 3), tangents (..., n, 2, 3).
 
+        Of a scene with many points the nearest are given, ``ContactRules.points`` of them, in the order of their gaps;
+        ``number`` says which they are.
+
         Args:
             q: configuration (..., nq).
             others: ``p``, ``out``, ``threads``.
@@ -40,10 +43,20 @@ class Contacts(Group):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of every contact point, what touches what."""
+        """Of every contact point, what touches what; of a scene with many points only that it is one of the nearest."""
+        from linkwise.contact.scene import kept_points, meetings_of
+
+        kept = kept_points(self.model)
+        if kept is not None:
+            return tuple(f"nearest point {k + 1}" for k in range(kept))
+        return tuple(meeting.name for meeting in meetings_of(self.model) for _ in range(meeting.points))
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        """Of every pair of shapes that may touch, what touches what, in the order of :meth:`Model.distances`."""
         from linkwise.contact.scene import meetings_of
 
-        return tuple(meeting.name for meeting in meetings_of(self.model) for _ in range(meeting.points))
+        return tuple(meeting.name for meeting in meetings_of(self.model))
 
     def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.

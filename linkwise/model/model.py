@@ -73,6 +73,10 @@ class ModelBuilder(Builder):
             raise missing(f"{type(self).__name__!r} object", "builder", name, BUILDER)
 
 
+def _function_of(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+    return model.function(name, *optional, **static)
+
+
 @dataclass(frozen=True, eq=True)
 class Model(
     Touching,
@@ -243,7 +247,12 @@ class Model(
         """
         key = (name, optional, tuple(sorted(static.items())))
         function: CompiledFunction | None = self._functions.get(key)
-        return function or once(self._functions, key, lambda: made(self, name, optional, static))
+        return function or once(self._functions, key, lambda: self._made(name, optional, static))
+
+    def _made(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+        function = made(self, name, optional, static)
+        function.origin = lambda: (_function_of, (self, name, optional, static))
+        return function
 
     @property
     def _rolls(self) -> bool:

@@ -307,6 +307,8 @@ class Acting:
         x: states of what acts (nx), about which it is linearised.
         n_parameters: numbers in p, those of the model first.
         by_clock: whether something follows a table over time.
+        varied: where what acts changes constants of the model: the model with these as parameters, and a text as above
+            that gives all parameters of it.
     """
 
     def __init__(
@@ -317,6 +319,7 @@ class Acting:
         n_parameters: int,
         *,
         by_clock: bool = False,
+        varied: tuple[Model, Callable[..., Sequence[Scalar]]] | None = None,
     ) -> None:
         self.by_clock = by_clock
         self.model, self.x, self.nx = model, x, len(x)
@@ -331,6 +334,14 @@ class Acting:
             return found if self.nx else found.force
 
         self.function = CompiledFunction("acting_forces", run, self.inputs, charts={"q": model._chart})
+        self.varied = varied
+
+        def varying(*flat: Flat) -> Any:
+            given = dict(zip((name for name, _ in self.inputs), flat, strict=True))
+            assert varied is not None
+            return varied[1](given["q"], given["v"], given.get("x", ()), given["t"][0], given.get("p", ()))
+
+        self._varying = CompiledFunction("parameters_in_force", varying, self.inputs, charts={"q": model._chart})
 
     def given(self, t: Any, p: Any) -> Acting:
         """The same at a time, zero if not given, and with run-time parameters, nominal if not given."""
@@ -376,8 +387,24 @@ class Acting:
         """Changes of the joint forces (..., nv, np) with the model's run-time parameters."""
         return self.by("p", q, v)[0][..., : len(self.model.parameters.nominal)]
 
+    def parameters(self, q: Any, v: Any) -> Array:
+        """Parameters (..., np) of the model with what varies."""
+        return np.asarray(self._varying.general(*self._arguments(q, v)))
+
+    def parameters_by(self, name: str, q: Any, v: Any) -> Array:
+        """Changes (..., np, k) of these with an input, of k numbers; none with one that is not there."""
+        if name not in dict(self.inputs):
+            return np.zeros((1, 0))
+        return np.asarray(self._varying.jacobian(name).general(*self._arguments(q, v)))
+
     def refuse_memory(self, what: str) -> None:
         """Raise InputError where what acts has states of its own or goes by the clock: not every function follows."""
+        if self.varied is not None:
+            raise InputError(
+                f"{what} is there for models whose constants stay",
+                got="an element that changes some during the run",
+                do="leave dt out (state_space follows them), or take differences of simulations",
+            )
         if self.nx or self.reads_time:
             raise InputError(
                 f"{what} is there for controls that depend on q and v alone",

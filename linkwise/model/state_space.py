@@ -96,6 +96,10 @@ class StateSpaces(TangentSpace, ClosedDynamics):
             A, B = self._rates(lin, v)
             if acting is not None and acting.nx:
                 A, B = _with_states(A, B, lin, acting, q, v)
+                if acting.varied is not None:
+                    A[..., self.nv : 2 * self.nv, 2 * self.nv :] += self._by_varied_states(
+                        q, v, tau, acting, t, threads
+                    )
         return StateSpace(*(self._in_independent(A, B, q, v, t, p) if self.closures else (A, B)))
 
     def _linearized_acting(
@@ -113,12 +117,38 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         """The derivatives of v̇ with all that acts besides τ, and ∂v̇/∂p, without columns where it is not asked for."""
         if acting is not None:
             tau = tau + acting.force(q, v, threads)
+        if acting is not None and acting.varied is not None:
+            return self._linearized_varied(q, v, tau, acting, t, threads, by_p=by_p)
         lin, of_p = self._linearized(q, v, tau, None, t, p, threads, by_p=by_p)
         if acting is None:
             return lin, of_p
         if of_p.shape[-1]:
             of_p = of_p + lin.dtau @ acting.by_parameters(q, v)
         return acting.added(lin, q, v), of_p
+
+    def _by_varied_states(self, q: Array, v: Array, tau: Array, acting: Acting, t: Any, threads: int | None) -> Array:
+        """Changes of v̇ (..., nv, nx) with the states of what acts, by the constants of the model that follow them."""
+        assert acting.varied is not None
+        summed = tau + acting.force(q, v, threads)
+        own = acting.parameters(q, v)
+        of_all = acting.varied[0]._linearized(q, v, summed, None, t, own, threads, by_p=True)[1]
+        found: Array = of_all @ acting.parameters_by("x", q, v)
+        return found
+
+    def _linearized_varied(
+        self, q: Array, v: Array, tau: Array, acting: Acting, t: Any, threads: int | None, *, by_p: bool
+    ) -> tuple[LinearizedForward, Array]:
+        """The same where what acts changes constants of the model with the state."""
+        assert acting.varied is not None
+        whole = acting.varied[0]
+        lin, of_all = whole._linearized(q, v, tau, None, t, acting.parameters(q, v), threads, by_p=True)
+        dq, dv = (by + of_all @ acting.parameters_by(name, q, v) for name, by in (("q", lin.dq), ("v", lin.dv)))
+        found = acting.added(LinearizedForward(lin.vdot, dq, dv, lin.dtau), q, v)
+        own = len(self.parameters.nominal)
+        if not by_p or not own:
+            return found, of_all[..., :0]
+        of_p = of_all @ acting.parameters_by("p", q, v)[..., :own]
+        return found, of_p + lin.dtau @ acting.by_parameters(q, v)
 
     def _rates(self, lin: LinearizedForward, v: Array) -> tuple[Array, Array]:
         """A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) of continuous time, for x = [q; v]."""

@@ -32,10 +32,16 @@ def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any)
     motion = Motion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
 
     def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:
+        p = motion.in_force(t, q, v, x, p)
         causes = motion.forces_by_cause(t, q, v, x, p).values()
         return ActingForces([sum(own) for own in zip(*causes, strict=True)], motion.element_rates(t, q, v, x, p))
 
-    made = Acting(model, text, np.array(initial_states(elements), float), motion.np, by_clock=bool(motion.curves))
+    def parameters(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> Flat:
+        return list(motion.model_parameters(motion.in_force(t, q, v, x, p)))
+
+    varied = (motion.model, parameters) if motion.varying.elements else None
+    x = np.array(initial_states(elements), float)
+    made = Acting(model, text, x, motion.np, by_clock=bool(motion.curves), varied=varied)
     tables = [table for element in elements for table in element.tables]
     if not tables:
         return made.given(t, p)

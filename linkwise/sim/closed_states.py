@@ -27,9 +27,9 @@ class ClosedStates:
         self.motion, self.model, self.tol = motion, motion.model, tol
         self.q, self.v, x = (np.array(part, float) for part in np.split(y, [motion.nq, motion.nq + motion.nv], axis=1))
         self.given: dict[str, Any] = {}
-        own = len(motion.model.parameters.nominal)
-        if own:
-            self.given["p"] = np.array(p[:, :own], float)
+        if motion.model.parameters.names:
+            rows = zip(np.asarray(t, float), self.q, self.v, x, np.asarray(p, float), strict=True)
+            self.given["p"] = np.array([motion.model_parameters(motion.in_force(*row)) for row in rows], float)
         if motion.is_timed:
             self.given["t"] = np.array(t, float)
         if motion.switches:

@@ -84,6 +84,13 @@ class Element(metaclass=_Finished):
     is_actuator: bool = True
     """Whether the model's effort limits hold for its joint forces; not for springs and other passive parts."""
 
+    changes_closures: bool = False
+    """Whether its ``parameters`` may name closures; they then stay the same within a step."""
+
+    def fitted(self, model: Any) -> Any:
+        """The model that it acts on, changed where it needs that."""
+        return model
+
     @property
     def cause(self) -> str:
         """Where ``Trajectory.forces`` counts it: ``"control"``, ``"external"``, or ``"springs"`` with their dampers."""
@@ -139,6 +146,20 @@ class Element(metaclass=_Finished):
 
         A field that takes long to evaluate is better evaluated once, here, at a point of the mechanism, with its
         gradient G: ``return lambda point: g + G @ (point - where)``.
+        """
+        return None
+
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
+        """Constants of the model that change during the run, by name, as ``{"tank.mass": m}``; None for none.
+
+        Names and sizes as in ``model.with_parameters``, which the model need not have been given: masses, mass centres,
+        inertias, placements, armatures, gravity; not closures. The names are the same at all times. Other elements and
+        sensors, which have a model of their own, see its nominal constants.
+
+        At each time the mechanism moves as the rigid one with the constants of that time: mass that leaves takes along
+        the momentum that it has at its place, and the speed at which a placement changes counts for nothing. What
+        flows, say from a tank to a nozzle, exerts forces besides: the thrust, and those of
+        :func:`linkwise.sim.mass_flow.flow_wrench` (jet damping).
         """
         return None
 

@@ -11,6 +11,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
+from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import identity
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
@@ -39,6 +40,10 @@ class Event:
             against them they catch it: the velocity changes by the least impulse (``Occurrence.impulses``), and energy
             is lost.
         release: closures that let go there. Nothing is compiled again for either.
+        where: ``"closed"``, or ``"here"``: the closures take hold where their frames are, however far apart (so events
+            should look at how far that is), and the impulse is that of their velocities alone, in the axes of frame b.
+            Where that was is among ``Trajectory.x``.
+        latch: s in which a closure that took hold ``"here"`` is drawn in, smoothly, until it is closed; 0: it stays.
     """
 
     function: Callable[..., Any]
@@ -48,8 +53,16 @@ class Event:
     name: str = "event"
     attach: str | Sequence[str] = ()
     release: str | Sequence[str] = ()
+    where: str = "closed"
+    latch: float = 0.0
 
     def __post_init__(self) -> None:
+        check_choice("where", self.where, ("closed", "here"))
+        check_not_negative("latch", self.latch)
+        if self.where != "here" and self.latch:
+            raise InputError(
+                f"the event {self.name!r} has nothing to draw in", got=f"latch={self.latch}", do='say where="here"'
+            )
         for side in ("attach", "release"):
             given = getattr(self, side)
             object.__setattr__(self, side, (given,) if isinstance(given, str) else tuple(given))
@@ -68,7 +81,7 @@ class Event:
     def signature(self) -> Hashable:
         """Events of equal signature are one event; a function counts by its formula, where that is known."""
         function = self.function if isinstance(self.function, FrozenFunction) else identity(self.function)
-        facts = self.direction, self.terminal, self.name, self.attach, self.release
+        facts = self.direction, self.terminal, self.name, self.attach, self.release, self.where, self.latch
         return (function, None if self.action is None else identity(self.action), *facts)
 
     @property

@@ -67,11 +67,14 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
 
     if tableau.first_same_as_last:
 
-        def carry_text(y_new: Flat, k: Flat) -> dict[str, Any]:
-            return {"k_next": [*m.parts(y_new)[1], *k[m.nv :]]}  # in the chart around y_new, u̇ = v
+        def carry_text(y: Flat, y_new: Flat, k: Flat) -> dict[str, Any]:
+            """In the chart around y_new, u̇ = v and axes are those of the step's end."""
+            faster = m.in_axes_after(k[m.nv : 2 * m.nv], m.way(m.parts(y)[0], m.parts(y_new)[0]))
+            return {"k_next": [*m.parts(y_new)[1], *faster, *k[2 * m.nv :]]}
 
         last = names[tableau.stages - 1]
-        carry: tuple[Statement, ...] = work.call(program("carry", carry_text, {"y_new": m.ny, last: m.nz}))
+        sizes = {"y": m.ny, "y_new": m.ny, last: m.nz}
+        carry: tuple[Statement, ...] = work.call(program("carry", carry_text, sizes))
     else:
         carry = work.rates_at("y_new", "t_new", "k_next")
     dense, look = interpolant(work, tableau, names, stage)
@@ -83,10 +86,8 @@ def semi_implicit_euler(work: Work) -> Step:
     m = work.motion
 
     def text(y: Flat, h: Flat, k0: Flat) -> dict[str, Any]:
-        q, v, x = m.parts(y)
-        v_new = [a + h[0] * b for a, b in zip(v, k0[m.nv : 2 * m.nv], strict=True)]
-        x_new = [a + h[0] * b for a, b in zip(x[: m.flowing], k0[2 * m.nv :], strict=True)]
-        return {"y_new": [*m.moved(q, [h[0] * b for b in v_new]), *v_new, *x_new, *m.kept(y)]}
+        _, w, x = m.chart_parts([a + h[0] * b for a, b in zip(m.chart_origin(y), k0, strict=True)])
+        return {"y_new": m.from_chart(y, [*(h[0] * a for a in w), *w, *x])}
 
     step = work.call(program("step", text, {"y": m.ny, "h": 1, "k0": m.nz}))
     return Step(work.rates_at("y", "t", "k0"), step)

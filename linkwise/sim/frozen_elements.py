@@ -46,7 +46,7 @@ class FrozenElement(Element):
         """An element with all that it says traced."""
         states = element.nx + element.nh
         sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
-        sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes, "clipped": sizes}
+        sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes, "clipped": sizes, "parameters": sizes}
         sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
             sizes_of["rate"] = sizes
@@ -114,6 +114,13 @@ class FrozenElement(Element):
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """By its formula, as a function of a point."""
         return self._field("potential", q, x, p)
+
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
+        """By their formula."""
+        found: dict[str, Any] | None = None
+        if "parameters" in self.formulas:
+            found = self.formulas["parameters"](t, q, v, x, p)
+        return found
 
     def _field(self, name: str, *given: Any) -> Callable[[Any], Any] | None:
         formula = self.formulas.get(name)

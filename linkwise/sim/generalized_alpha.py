@@ -86,6 +86,7 @@ class _Texts:
         """On the joints, on the bodies, and ẋ."""
         m = self.m
         v, x = list(s[: m.nv]), [*s[m.nv :], *m.kept(y)]
+        p = m.in_force(t, q, v, x, p)
         active, passive = m.joint_forces(t, q, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v, x, p), strict=True)]
         return tau, m.body_forces(t, q, v, x, p), m.element_rates(t, q, v, x, p)
@@ -95,8 +96,11 @@ class _Texts:
         m, nv = self.m, self.m.nv
         u, s, _ = self.ends(y, memory, w, h)
         if not self.by_forces:
-            return [a - b for a, b in zip(w, m.rates(y, [*u, *s], t, p)[nv:], strict=True)]
+            at = [*m.moved(m.parts(y)[0], u), *s, *m.kept(y)]
+            vdot, xdot = m.own_rates(t, m.allowed(t, at, p) if m.projects else at, p)
+            return [a - b for a, b in zip(w, [*vdot, *xdot], strict=True)]
         q = m.moved(m.parts(y)[0], u)
+        p = m.in_force(t, q, s[:nv], [*s[nv:], *m.kept(y)], p)
         tau, outside, xdot = self.forces(q, s, y, t, p)
         needed = m.model.inverse_dynamics(
             objects(q), objects(s[:nv]), objects(w[:nv]), f_ext=outside, p=m.model_parameters(p)
@@ -108,7 +112,8 @@ class _Texts:
         """𝓜 + hγ'D + h²β'K of what is stiff."""
         m, nv, n = self.m, self.m.nv, self.n
         u, s, _ = self.ends(y, memory, w, h)
-        q, own = m.moved(m.parts(y)[0], u), m.model_parameters(p)
+        q = m.moved(m.parts(y)[0], u)
+        own = m.model_parameters(m.in_force(t, q, s[:nv], [*s[nv:], *m.kept(y)], p))
         of_places, of_rates = self.slopes(memory, h)
         by_place, by_rate = (h * h) * of_places, h * of_rates
         mass = m.model.mass_matrix(objects(q), p=own)
@@ -139,9 +144,9 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
     sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
 
-    def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
-        known = memory[0] > 0.0
-        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *k0[nv:], *k0[nv:]], strict=True)]}
+    def restart(y: Flat, memory: Flat, k0: Flat) -> dict[str, Any]:
+        known, rates = memory[0] > 0.0, [*m.own_acceleration(y, k0), *k0[2 * nv :]]
+        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *rates, *rates], strict=True)]}
 
     def seek(w: Flat, found: Scalar) -> dict[str, Any]:
         """The start of an iteration, for the states that have not found their w."""
@@ -199,7 +204,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     else:
         factor, solve = _stiff(work, texts, sizes)
     fresh = program("fresh", lambda memory: {"fresh": flag(memory[0] <= 0.0)}, {"memory": size})
-    restarting = work.call(program("restart", restart, {"memory": size, "k0": m.nz}))
+    restarting = work.call(program("restart", restart, {"y": m.ny, "memory": size, "k0": m.nz}))
     found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
     passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
     return Step(

@@ -10,6 +10,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.model import Model
+from linkwise.sim.captures import Capture, offset_between
 from linkwise.sim.closed_states import ClosedStates
 from linkwise.sim.curves import RunTables
 from linkwise.sim.events import Event, Occurrence
@@ -137,6 +138,20 @@ class Happenings:
         wanted = [(name, 1.0) for name in event.attach] + [(name, 0.0) for name in event.release]
         return all(flags[names.index(name)] == value for name, value in wanted)
 
+    def _capture(self, event: Event, name: str, state: int, t: float, y: Array) -> None:
+        """Keep in y where a closure takes hold, if it can do so anywhere."""
+        m = self.plan.motion
+        for k, element in enumerate(m.elements):
+            if isinstance(element, Capture) and element.closure == name:
+                place = m.places(k)[1]
+                there = np.zeros(6)
+                if event.where == "here":
+                    q, v, x = m.parts(y.tolist())
+                    p = m.in_force(t, q, v, x, self.states.p[state].tolist())
+                    there = offset_between(m.model, name, q, list(m.model_parameters(p)))
+                start = m.nq + m.nv
+                y[start + place.start : start + place.stop] = [*there, t]
+
     def _closed(self, event: Event, state: int, t: float, y: Array) -> Array | None:
         """Let closures take hold and let go, and put the state y (in place) where it obeys them; their impulses."""
         m = self.plan.motion
@@ -145,6 +160,7 @@ class Happenings:
             names = [closure.name for closure in m.model.closures]
             for name in event.attach:
                 flags[names.index(name)] = 1.0
+                self._capture(event, name, state, t, y)
             for name in event.release:
                 flags[names.index(name)] = 0.0
         if not m.projects and not event.attach:

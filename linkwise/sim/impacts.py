@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.contact.scene import kept_points
+from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.events import Event
 
@@ -39,6 +41,12 @@ def impacts(model: Model) -> tuple[ImpactEvent, ...]:
     Returns:
         One event for each contact point.
     """
+    if kept_points(model) is not None:
+        raise InputError(
+            f"{model.name!r} has too many points for impacts as events",
+            got=f"{len(model.contacts.pairs)} pairs of shapes, of which the nearest points are kept",
+            do='only=[…] the bodies that touch, or method="moreau"',
+        )
 
     def reach(k: int) -> Callable[..., Any]:
         def gap(t: Any, q: Any, v: Any, p: Any) -> Any:

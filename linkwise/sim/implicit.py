@@ -33,8 +33,9 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
     q, v, x = m.parts(y)
     at = [*m.chart_origin(y), t]
     directions = [[1.0 if i == j else 0.0 for i in range(nz + 1)] for j in range(nz + 1)]
-    outside = m.body_forces(t, q, v, x, p)
-    if outside is not None:  # forces on bodies change with the state in ways only the whole text knows
+    outside = m.body_forces(t, q, v, x, m.in_force(t, q, v, x, p))
+    # Forces on bodies, and constants that vary, change with the state in ways only the whole text knows.
+    if outside is not None or m.varying.elements:
         columns = [derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions]
     else:
         active, passive = m.joint_forces(t, q, v, x, p)
@@ -42,8 +43,16 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
         tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
         lin = m.model.linearize_forward(objects(q), objects(v), objects(tau), p=m.model_parameters(p))
 
+        def speeds(s: Flat) -> list[Scalar]:
+            return m.in_axes_after(s[nv : 2 * nv], s[:nv])
+
+        def still(s: Flat) -> list[Scalar]:
+            """ẇ with v̇ as it is."""
+            turning = m.axes_rate(speeds(s))
+            return m.in_axes_after([a - b for a, b in zip(lin.vdot, turning, strict=True)], [-x for x in s[:nv]])
+
         def forces(s: Flat) -> list[Scalar]:
-            turned, rate, own = m.moved(q, s[:nv]), list(s[nv : 2 * nv]), [*s[2 * nv : nz], *m.kept(y)]
+            turned, rate, own = m.moved(q, s[:nv]), speeds(s), [*s[2 * nv : nz], *m.kept(y)]
             a, b = m.joint_forces(s[nz], turned, rate, own, p)
             c = m.joint_losses(turned, rate, own, p)
             return [
@@ -55,10 +64,13 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
         for j, direction in enumerate(directions):
             moved = derivative(forces, at, direction)[1]
             chart = derivative(lambda s: m.chart_rate(s[:nv], s[nv:]), at[: 2 * nv], direction[: 2 * nv])[1]
+            faster = derivative(speeds, at, direction)[1]
             vdot = []
-            for i in range(nv):
-                total: Scalar = lin.dq[i, j] if j < nv else lin.dv[i, j - nv] if j < 2 * nv else 0.0
+            for i, turned in enumerate(derivative(still, at, direction)[1]):
+                total: Scalar = turned + (lin.dq[i, j] if j < nv else 0.0)
                 for k in range(nv):
+                    if not is_zero(faster[k]):
+                        total = total + lin.dv[i, k] * faster[k]
                     if not is_zero(moved[k]):
                         total = total + lin.dtau[i, k] * moved[k]
                 vdot.append(total)

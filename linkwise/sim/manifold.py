@@ -95,20 +95,24 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         """How far v₊ is from v + h times the mean of v̇ at some places, as a part of what is allowed."""
         q, v, _ = m.parts(y)
         after = m.parts(y_new)[1]
-        mean = [sum(k[nv + i] for k in rates) * (h / len(rates)) for i in range(nv)]
+        mean = [sum(k[i] for k in rates) * (h / len(rates)) for i in range(nv)]
         beyond = size(q, [a - b - c for a, b, c in zip(after, v, mean, strict=True)], p)
         change: Scalar = 0.0
         for k in rates:
-            change = change + size(q, k[nv : 2 * nv], p) * (h / len(rates))
+            change = change + size(q, k, p) * (h / len(rates))
         return beyond / (_OF_SPEED * size(q, v, p) + part * change + 1e-12)
 
     def look(y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> dict[str, Any]:
-        return {"suspect": flag(~(off(y, y_new, h[0], p, _OF_CHANGE, k0) <= 1.0)), "y_first": list(y_new)}
+        return {
+            "suspect": flag(~(off(y, y_new, h[0], p, _OF_CHANGE, m.own_acceleration(y, k0)) <= 1.0)),
+            "y_first": list(y_new),
+        }
 
     def judge(
         y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat
     ) -> dict[str, Any]:
-        far = off(y, y_first, h[0], p, _OF_MEAN, k0, k_end)
+        ends = m.own_acceleration(y, k0), m.own_acceleration(y_first, k_end)
+        far = off(y, y_first, h[0], p, _OF_MEAN, *ends)
         jumped = (suspect[0] > 0.0) & ~(far <= 1.0)
         holds = ~jumped | (far <= _STIFF)
         chosen = [where(holds, a, math.nan) for a in y_first]
@@ -129,7 +133,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         q, _, x = m.parts(y_new)
         _, v, _ = m.parts(y_from)
         flowing = [a + h[0] * b for a, b in zip(x[: m.flowing], k_leap[2 * nv :], strict=True)]
-        faster = [a + h[0] * b for a, b in zip(v, k_leap[nv : 2 * nv], strict=True)]
+        faster = [a + h[0] * b for a, b in zip(v, m.own_acceleration(y_new, k_leap), strict=True)]
         y = [*q, *faster, *flowing, *m.kept(y_new)]
         return {"y": y, "t_next": t[0] + h[0], "h_next": h_whole[0] - h[0]}
 
@@ -137,7 +141,8 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         y_from: Flat, y_new: Flat, k_leap: Flat, h_whole: Flat, p: Flat, y_chosen: Flat, jumped: Flat, attempt: Flat,
         again: Flat, t_from: Flat,
     ) -> dict[str, Any]:  # fmt: skip
-        follows = (jumped[0] > 0.0) & (off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k_leap) <= _FOLLOWS)
+        k = m.own_acceleration(y_from, k_leap)
+        follows = (jumped[0] > 0.0) & (off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k) <= _FOLLOWS)
         found = {
             "y_better": [where(follows, a, b) for a, b in zip(y_new, y_chosen, strict=True)],
             "again_new": where(follows, 1.0, again[0]),

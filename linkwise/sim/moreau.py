@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import meetings_of, points_of, rows_of
+from linkwise.contact.scene import meetings_of, pair_places, points_of, rows_of
 from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
@@ -35,14 +35,15 @@ def check_overlap(model: Model, q: Array, p: Array, most: float, shape: tuple[in
     """Raise InputError where rigid surfaces overlap by more than so many metres at a start q (n, nq), p (n, np)."""
     own = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
     points: Any = model._run("contact_points", np.asarray(q, float), p=np.asarray(p[:, :own], float) if own else None)
-    rigid = np.array([meeting.material.is_rigid for meeting in meetings_of(model) for _ in range(meeting.points)])
+    pairs = pair_places(points.number)
+    rigid = np.array([meeting.material.is_rigid for meeting in meetings_of(model)])[pairs]
     depth = np.where(rigid, -np.nan_to_num(np.asarray(points.gap), nan=0.0), 0.0)
     if not depth.max(initial=0.0) > most:
         return
     state, point = (int(k) for k in np.unravel_index(int(depth.argmax()), depth.shape))
     who = f" of state {np.unravel_index(state, shape) if len(shape) > 1 else state}" if shape else ""
     raise InputError(
-        f"{model.contacts.names[point]!r}: surfaces overlap at the start{who}",
+        f"{model.contacts.pairs[pairs[state, point]]!r}: surfaces overlap at the start{who}",
         got=f"{depth[state, point]:.3g} m",
         allowed=f"at most {most:g} m, which steps part at ContactRules.recovery",
         do="move the bodies apart (model.distances(q) has all distances); or exclude=[…] the pair; or "
@@ -101,6 +102,10 @@ def moreau(work: Work) -> Step:
         start = m.nx - m.switches - m.touching
         before = numbers.parts(x[start : start + m.touching])
         middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
+        if m.varying.elements:
+            rates = m.element_rates(t[0], q, v, x, m.in_force(t[0], q, v, x, p), accounted=False)
+            own = [a + 0.5 * h[0] * b for a, b in zip(x[m.works : m.flowing], rates, strict=True)]
+            p = m.in_force(time, middle, v, [*x[: m.works], *own, *x[m.flowing :]], p)
         active, passive = m.joint_forces(time, middle, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, x, p), strict=True)]
         given = m.closure_inputs(t[0], x, p)

@@ -1,9 +1,10 @@
 """The equations of motion that a simulation integrates: the mechanism's, with everything that acts on it.
 
 Written over any scalar, in terms of the model's public functions. The state is ``y = [q, v, x]``, with x the states of
-actuators. A step works in the chart around its start: ``z = [u, v, x]`` with ``q = q₀ ∘ exp(u)``, so every Runge–Kutta
-method is a Lie-group method (Runge–Kutta–Munthe-Kaas), quaternions keep length one, and all numbers of z are free.
-For joints with q̇ = v this is the ordinary method.
+actuators. A step works in the chart around its start: ``z = [u, w, x]``, so every Runge–Kutta method is a Lie-group
+method (Runge–Kutta–Munthe-Kaas), quaternions keep length one, and all numbers of z are free. A turn is
+``q = q₀ ∘ exp(u)``; the velocity w stays in the axes of the step's start: what flies fast and tumbles flies straight in
+them, where in its own axes all its velocity would turn. For joints with q̇ = v this is the ordinary method.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.joints import Joint
+from linkwise.joints import Free
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
@@ -49,7 +50,7 @@ from linkwise.sim.limits import (
     limits_of_joints,
     limits_of_tendons,
 )
-from linkwise.spatial.dual import derivative
+from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Scalar, beyond, is_zero, sqrt, where, within
 from linkwise.trace.calls import stored
 
@@ -155,6 +156,9 @@ class Motion:
         contacts: ContactNumbers | None = None,
     ) -> None:
         self.passes_smooth = passes_smooth
+        sizes = [element.nx + element.nh + sum(table.size for table in element.tables) for element in elements]
+        self.varying = Varying(model, elements, sizes, n_parameters)
+        model = self.varying.model
         self.model, self.elements, self.rules = model, tuple(elements), rules
         self.nq, self.nv = model.nq, model.nv
         self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
@@ -167,7 +171,6 @@ class Motion:
         self.n_given = n_parameters
         self._curves = curves_of(self.elements, n_parameters)
         self.np = n_parameters + sum(curve.width for curve in self.curves)
-        self._model_parameters = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
 
     @property
     def works(self) -> int:
@@ -238,9 +241,8 @@ class Motion:
 
     def from_chart(self, y: Flat, z: Flat) -> list[Scalar]:
         """The state at z in the chart around y."""
-        q, _, _ = self.parts(y)
-        u, v, x = self.chart_parts(z)
-        return [*self.moved(q, u), *v, *x, *self.kept(y)]
+        u, w, x = self.chart_parts(z)
+        return [*self.carried(self.parts(y)[0], u), *self.in_axes_after(w, u), *x, *self.kept(y)]
 
     def moved(self, q: Flat, u: Flat) -> list[Scalar]:
         """q ∘ exp(u)."""
@@ -256,26 +258,39 @@ class Motion:
             out[joint.q_slice] = joint.type.carry(q[joint.q_slice], u[joint.v_slice])
         return out
 
-    def chart_rate(self, u: Flat, v: Flat) -> list[Scalar]:
-        """u̇ = dexp⁻¹(u) v, from the joint's own exponential and logarithm by dual numbers."""
+    def way(self, q0: Flat, q1: Flat) -> list[Scalar]:
+        """The u of q1 in the chart around q0; nv numbers."""
+        out: list[Scalar] = [0.0] * self.nv
+        for joint in self._own_joints:
+            out[joint.v_slice] = joint.type.carry_way(q0[joint.q_slice], q1[joint.q_slice])
+        return out
+
+    def in_axes_after(self, v: Flat, u: Flat) -> list[Scalar]:
+        """Velocities, written in the axes that joints reach with a motion u."""
+        out = list(v)
+        for joint in self._own_joints:
+            out[joint.v_slice] = joint.type.carried(v[joint.v_slice], u[joint.v_slice])
+        return out
+
+    def axes_rate(self, v: Flat) -> list[Scalar]:
+        """How velocities change because the axes that they are written in turn with the bodies; nv numbers."""
+        out: list[Scalar] = [0.0] * self.nv
+        for joint in self._own_joints:
+            out[joint.v_slice] = joint.type.carry_rate(v[joint.v_slice])
+        return out
+
+    def own_acceleration(self, y: Flat, k: Flat) -> list[Scalar]:
+        """v̇ from the rates k in the chart around y, at its centre."""
+        turning = self.axes_rate(self.parts(y)[1])
+        return [a + b for a, b in zip(k[self.nv : 2 * self.nv], turning, strict=True)]
+
+    def chart_rate(self, u: Flat, w: Flat) -> list[Scalar]:
+        """u̇ in the chart, dexp⁻¹(u) w of what turns."""
         out: list[Scalar] = [0.0] * self.nv
         for joint in self._own_joints:
             part, kind = joint.v_slice, joint.type
-            if is_linear(kind):
-                out[part] = v[part]
-                continue
-            out[part] = self.joint_chart_rate(kind, u[part], v[part])
+            out[part] = w[part] if is_linear(kind) else kind.carry_way_rate(u[part], w[part])
         return out
-
-    @staticmethod
-    def joint_chart_rate(kind: Joint, u: Flat, v: Flat) -> list[Scalar]:
-        """u̇ of one joint."""
-        start = kind.integrate(kind.neutral(), u)
-
-        def chart(e: Flat) -> Flat:
-            return kind.difference(kind.neutral(), kind.integrate(start, [e[0] * x for x in v]))
-
-        return list(derivative(chart, [0.0], [1.0])[1])
 
     @cached_property
     def _own_joints(self) -> list[Any]:
@@ -600,8 +615,27 @@ class Motion:
         if self.closing and self.closing.rate:
             given["closing_rate"] = self.closing.rate
         outside = self.body_forces(t, q, v, x, p)
-        vdot = self.model._run("forward_dynamics", objects(q), objects(v), objects(tau), f_ext=outside, **given)
-        return list(vdot), list(active)
+        slow, turning = list(v), self.axes_rate(v)
+        for i in self._drifts:
+            slow[i] = 0.0
+        vdot = self.model._run("forward_dynamics", objects(q), objects(slow), objects(tau), f_ext=outside, **given)
+        return [a + turning[i] if i in self._drifts else a for i, a in enumerate(vdot)], list(active)
+
+    @cached_property
+    def _drifts(self) -> set[int]:
+        """Freedoms along which nothing but the axes that velocities are written in tells how fast all moves.
+
+        Those of bodies that fly free: at 8 km/s, inertia forces of the axes' turning would cost four digits of ω̇. An
+        armature, which belongs to the axes, tells it.
+        """
+        if self.model.closures:
+            return set()
+        found: set[int] = set()
+        for body, joint in zip(self.model.bodies, self.model.joints, strict=True):
+            flies = body.parent < 0 and isinstance(joint.type, Free) and joint.mimic is None
+            if flies and not any(joint.armature) and f"{body.name}.armature" not in self.model._parameter_names:
+                found |= {joint.v_slice.start + k for k in (3, 4, 5)}
+        return found
 
     # Closures.
     @property
@@ -634,17 +668,31 @@ class Motion:
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
         """One step of Newton's method from y towards where all closures in force are closed."""
         q, v, x = self.parts(y)
+        p = self.in_force(t, q, v, x, p)
         return [*self.model._run("project_configuration", objects(q), **self.closure_inputs(t, x, p)), *v, *x]
 
     def obeying(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
         """The state with the nearest velocity that obeys all closures in force."""
         q, v, x = self.parts(y)
-        given = self.closure_inputs(t, x, p)
+        given = self.closure_inputs(t, x, self.in_force(t, q, v, x, p))
         return [*q, *self.model._run("project_velocity", objects(q), objects(v), **given), *x]
 
     def model_parameters(self, p: Flat) -> Any:
-        """The part of p that is the model's, or None."""
-        return objects(p[: self._model_parameters]) if self._model_parameters else None
+        """The part of p that is the model's, or None; of what varies, the nominal values where no state is known."""
+        if not self.model._parameter_names:
+            return None
+        return objects(p.own if isinstance(p, InForce) else self.varying.nominal(p))
+
+    def in_force(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Flat:
+        """The same p, with the parameters of the model as elements make them in this state."""
+        if not self.varying.elements or isinstance(p, InForce):
+            return p
+        found: list[tuple[Element, Any]] = []
+        for k in self.varying.elements:
+            own = self.own_states(k, x, t, p)
+            given = self.elements[k].parameters(t, objects(q), objects(v), own, self.given(p))
+            found.append((self.elements[k], given))
+        return InForce(p, self.varying.values(p, found))
 
     def rotor_inertias(self, p: Flat) -> list[Scalar]:
         """Rotor inertia at each freedom, that of the joints which follow it included; nv numbers."""
@@ -740,9 +788,9 @@ class Motion:
         """
         if not self.projects:
             return list(error)
-        q, _, x = self.parts(y)
+        q, v, x = self.parts(y)
+        given = self.closure_inputs(t, x, self.in_force(t, q, v, x, p))
         u, v, own = self.chart_parts(error)
-        given = self.closure_inputs(t, x, p)
         little, lasting = sqrt(rtol), []
         for part in (u, v):
             along = self.model._run("tangent_part", objects(q), objects(part), **given)
@@ -751,13 +799,24 @@ class Motion:
 
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""
-        u, v, flowing = self.chart_parts(z)
-        q, x = self.moved(self.parts(y)[0], u), [*flowing, *self.kept(y)]
+        u, w, _ = self.chart_parts(z)
+        at = self.from_chart(y, z)
         if self.projects:
-            # Where stages leave the closures, constraints that are redundant contradict each other.
-            q, v, x = self.parts(self.obeying(t, self.closer(t, [*q, *v, *x], p), p))
-        vdot, _ = self.acceleration(t, q, v, x, p, hosted)
-        return [*self.chart_rate(u, v), *vdot, *self.element_rates(t, q, v, x, p, hosted)]
+            at = self.allowed(t, at, p)
+            w = self.in_axes_after(self.parts(at)[1], [-x for x in u])
+        vdot, xdot = self.own_rates(t, at, p, hosted)
+        still = [a - b for a, b in zip(vdot, self.axes_rate(self.parts(at)[1]), strict=True)]
+        return [*self.chart_rate(u, w), *self.in_axes_after(still, [-x for x in u]), *xdot]
+
+    def allowed(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
+        """The state on the closures: where stages leave them, constraints that are redundant contradict each other."""
+        return self.obeying(t, self.closer(t, y, p), p)
+
+    def own_rates(self, t: Scalar, y: Flat, p: Flat, hosted: Flat | None = None) -> tuple[list[Scalar], list[Scalar]]:
+        """v̇ and ẋ of a state."""
+        q, v, x = self.parts(y)
+        p = self.in_force(t, q, v, x, p)
+        return self.acceleration(t, q, v, x, p, hosted)[0], self.element_rates(t, q, v, x, p, hosted)
 
     def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:
         """Kinetic and potential energy and what springs hold, in J."""

@@ -275,6 +275,7 @@ class Plan:
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
             q, v, x = m.parts(y)
+            p = m.in_force(t[0], q, v, x, p)
             felt = m.felt_in_steps(stepping(m.model, m.rules), q, x, p) if m.contacts is not None else {}
             vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None, felt)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
@@ -308,7 +309,8 @@ class Plan:
             names.extend(found)
             return {"clipped": list(found.values())}
 
-        if not np.isfinite(m.model.limits.effort).any() and not m.model.actuators:
+        limited = bool(np.isfinite(m.model.limits.effort).any() or m.model.actuators)
+        if not limited and not any(map(_has_limits, m.elements)):
             return (), None
         traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return tuple(names), Work(m).routine(traced) if names else None
@@ -439,6 +441,13 @@ def _made(
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()
     return plan
+
+
+def _has_limits(element: Element) -> bool:
+    """Whether limits of its own may hold an element back."""
+    if isinstance(element, FrozenElement):
+        return "clipped" in element.formulas
+    return type(element).clipped is not Element.clipped
 
 
 def _formulas(elements: Sequence[Element], events: Sequence[Event]) -> Iterator[FrozenFunction]:

@@ -72,20 +72,19 @@ def interpolation(model: Model) -> CompiledFunction:
     motion = Motion(model, (), JointRules(limits="ignore"), 0)
 
     def text(q0: Flat, q1: Flat, v0: Flat, v1: Flat, a0: Flat, a1: Flat, h: Flat, s: Flat) -> dict[str, Any]:
-        u: list[Scalar] = [0.0] * model.nv
+        d = motion.way(q0, q1)
+        back = [-x for x in d]
+        # In the axes of the interval's start: what flies and tumbles flies straight in them.
+        w1 = motion.in_axes_after(v1, back)
+        r0 = [a - b for a, b in zip(a0, motion.axes_rate(v0), strict=True)]
+        r1 = motion.in_axes_after([a - b for a, b in zip(a1, motion.axes_rate(v1), strict=True)], back)
+        ends = list(zip(d, v0, motion.chart_rate(d, w1), r0, r1, strict=True))
+        u: list[Scalar] = [_cubic(s[0], h[0], *end[:3]) for end in ends]
         for joint in motion._own_joints:
-            part = joint.v_slice
-            d = joint.type.difference(list(q0[joint.q_slice]), list(q1[joint.q_slice]))
             if is_linear(joint.type):
-                ends = zip(d, v0[part], v1[part], a0[part], a1[part], strict=True)
-                u[part] = [_quintic(s[0], h[0], *end) for end in ends]
-            else:
-                whole: list[Scalar] = [0.0] * model.nv
-                whole[part] = d
-                rates = motion.chart_rate(whole, v1)[part]
-                u[part] = [_cubic(s[0], h[0], *end) for end in zip(d, v0[part], rates, strict=True)]
-        v = [a + _cubic(s[0], h[0], b - a, r0, r1) for a, b, r0, r1 in zip(v0, v1, a0, a1, strict=True)]
-        return {"q": motion.moved(q0, u), "v": v}
+                u[joint.v_slice] = [_quintic(s[0], h[0], *end) for end in ends[joint.v_slice]]
+        w = [a + _cubic(s[0], h[0], b - a, x, y) for a, b, x, y in zip(v0, w1, r0, r1, strict=True)]
+        return {"q": motion.carried(q0, u), "v": motion.in_axes_after(w, u)}
 
     nq, nv = (model.nq,), (model.nv,)
     shapes = {"q0": nq, "q1": nq, "v0": nv, "v1": nv, "a0": nv, "a1": nv, "h": (), "s": ()}

@@ -249,7 +249,7 @@ class Run:
             home.as_callers_library(y[..., m.nq : m.nq + m.nv]),
             home.as_callers_library(y[..., m.own_x]),
             p=home.as_callers_library(home.to_device(p)),
-            model=m.model,
+            model=m.varying.given,
             jumps=self._jumps(threads),
             derived=derived() if plan.hosted else derived,
             events=self.happened.events,

@@ -14,6 +14,7 @@ from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
+from linkwise.sim.captures import captures_of
 from linkwise.sim.checks import check_start
 from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
 from linkwise.sim.closing import Closing, as_closing
@@ -21,6 +22,7 @@ from linkwise.sim.curves import RunTables, batch_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, as_events, limit_events
+from linkwise.sim.frames import Frame
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.impacts import ImpactEvent
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
@@ -58,6 +60,7 @@ class Setup:
         limits: str | None,
         stabilization: Any,
         released: str | Sequence[str],
+        frame: Frame | None = None,
     ) -> Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
@@ -71,10 +74,15 @@ class Setup:
         if limits is not None:
             rules = replace(rules, limits=limits)
         elements = (*as_elements(control), *as_loads(model, f_ext))
+        if frame is not None:
+            if not isinstance(frame, Frame):
+                raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
+            elements = frame.enter(model, elements)
         chosen = as_events(events)
+        check_switched(model, chosen)
+        elements = (*elements, *captures_of(chosen))
         _check_contacts(model, name, rules, chosen)
         closing, flags = as_closing(stabilization), closure_flags(model, released)
-        check_switched(model, chosen)
         if rules.limits == "stop":
             chosen = (*chosen, *limits_of(model, rules)[1])
         own = method if isinstance(method, GeneralizedAlpha) else name

@@ -25,6 +25,7 @@ from linkwise.sim.checks import (
     warn_of_start,
 )
 from linkwise.sim.elements import as_elements
+from linkwise.sim.frames import Frame
 from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
@@ -32,6 +33,7 @@ from linkwise.sim.setup import Setup
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.tables import check_span
 from linkwise.sim.trajectory import Trajectory
 from linkwise.targets.llvm.device import device_of
 
@@ -69,12 +71,14 @@ def simulate(
     out: Trajectory | None = None,
     threads: int | None = None,
     account: bool = False,
+    frame: Frame | None = None,
     **_unknown: Never,
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
     With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
-    nothing else: its shapes and their friction count, and surfaces are rigid.
+    nothing else: its shapes and their friction count, and surfaces are rigid. Nine free bodies and more, one state of
+    them with nothing but gravity, are a pile: each looks at its neighbours alone, so that there can be thousands.
 
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
@@ -147,6 +151,8 @@ def simulate(
         threads: threads to split a batch over.
         account: whether to integrate the work of each cause along with the motion, for
             :meth:`Trajectory.energy_account`.
+        frame: an orbit, :class:`linkwise.space.Orbit`: the world falls along it, so that q and v are those beside the
+            orbit, in inertial axes, to the last digit. Its gravity acts by itself.
 
     Returns:
         The motion. Ctrl-C ends a run early and returns what was computed so far, with the status ``"interrupted"``.
@@ -157,13 +163,20 @@ def simulate(
         (on the host).
     """
     check_arguments(simulate, _unknown)
+    acting = (control, f_ext, events, p, x0, output_times, out, rules, limits)
+    if method == "moreau" and all(given is None for given in acting) and not account and np.ndim(q0) <= 1:
+        from linkwise.sim.piles.run import is_pile, simulate_pile
+
+        if is_pile(model):
+            return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
-    setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
+    setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released, frame)
     adaptive = setup.is_adaptive
     check_positive("duration", duration)
     check_finite("t0", t0)
+    check_span(setup.tables, t0, duration)
     check_count("save_every", save_every)
     check_count("max_steps", max_steps)
     if dt is not None:

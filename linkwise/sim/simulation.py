@@ -26,6 +26,7 @@ from linkwise.sim.checks import (
     warn_of_start,
 )
 from linkwise.sim.events import Occurrence
+from linkwise.sim.frames import Frame
 from linkwise.sim.motion import JointRules
 from linkwise.sim.pieces import Pieces, is_plain
 from linkwise.sim.plans import Plan
@@ -35,6 +36,7 @@ from linkwise.sim.setup import Setup
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.tables import check_span
 from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.work import Clock
@@ -71,8 +73,8 @@ class Simulation:
         max_steps: steps that an adaptive method may try in one piece.
         as_is: take the start, and what :meth:`set` is given, as it is: perhaps within the spring of a joint limit, or
             with closures a little open. Otherwise the one is refused, and the others are closed.
-        options: ``f_ext``, ``rules``, ``limits``, ``stabilization``, ``released``, ``max_step``, ``min_step`` and
-            ``threads``, as for :func:`simulate`.
+        options: ``f_ext``, ``rules``, ``limits``, ``stabilization``, ``released``, ``max_step``, ``min_step``,
+            ``threads`` and ``frame``, as for :func:`simulate`.
 
     >>> from linkwise import samples
     >>> arm = samples.planar_arm()
@@ -108,15 +110,17 @@ class Simulation:
         max_steps: int = 1_000_000,
         threads: int | None = None,
         as_is: bool = False,
+        frame: Frame | None = None,
         **_unknown: Never,
     ) -> None:
         check_arguments(Simulation, _unknown)
-        self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released)
+        self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released, frame)
         check_finite("t0", t0)
         check_count("max_steps", max_steps)
         check_positive("dt", dt)
         tolerances = (rtol, checked_atol(rtol, atol, max_step, min_step), max_step, min_step, int(max_steps))
         self._tolerances, self._threads = tolerances, checked_threads(threads)
+        self._spans = any(table.outside == "refuse" for table in self._setup.tables)
         self.model, self._dt, self._as_is = self._setup.model, float(dt), bool(as_is)
         self._t = float(t0)
         if device_of([given for given in (q0, v0, p, x0) if given is not None]) is not PROCESSOR:
@@ -351,7 +355,7 @@ class Simulation:
             self.p = p
         self._seen = None
         pieces = self._pieces
-        if pieces is not None and not self._over:
+        if pieces is not None and not self._over and not self._spans:
             try:
                 quick = pieces.advance(self._t, duration)
                 if quick:
@@ -365,6 +369,7 @@ class Simulation:
                 return self
         check_positive("duration", duration)
         duration = float(duration)
+        check_span(self._setup.tables, self._t, duration)
         if self._over:
             raise LinkwiseError(
                 "the simulation is over", got=self._over, do="set() it elsewhere, or make another Simulation"

@@ -8,6 +8,7 @@ finds what it needs without a search.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ class Table:
             the value jumps there.
         values: (T, n), (T) for one number, or (..., T, n) for the members of a batch.
         kind: ``"linear"``, ``"held"`` (each value until the next time) or ``"cubic"``.
-        outside: before the first and after the last time: ``"hold"`` the value there, or ``"zero"``.
+        outside: before the first and after the last time: ``"hold"`` the value there, ``"zero"``, or ``"refuse"``
+            simulations that get there.
 
     >>> ramp = Table([0.0, 1.0, 2.0], [[0.0], [3.0], [3.0]])
     >>> ramp(0.5).tolist(), ramp(9.0).tolist()
@@ -43,7 +45,7 @@ class Table:
 
     def __init__(self, times: ArrayLike, values: ArrayLike, kind: str = "linear", outside: str = "hold") -> None:
         check_choice("kind of table", kind, tuple(_DEGREES))
-        check_choice("way to treat times outside a table", outside, ("hold", "zero"))
+        check_choice("way to treat times outside a table", outside, ("hold", "zero", "refuse"))
         self.kind, self.outside = kind, outside
         try:
             t, x = np.array(times, float), np.array(values, float)
@@ -194,6 +196,22 @@ class Table:
         flat = times.reshape(-1)
         found = [own[np.maximum(np.searchsorted(own[:, 0], flat, "right") - 1, 0)] for own in self.rows()]
         return np.stack(found).reshape(*self.batch_shape, *times.shape, self.width)
+
+
+def check_span(tables: Sequence[Table], t0: float, duration: float) -> None:
+    """Refuse to simulate beyond the times of tables that say so."""
+    for table in tables:
+        if table.outside != "refuse":
+            continue
+        first, last = float(table.times[..., 0].max()), float(table.times[..., -1].min())
+        slack = 1e-9 * (last - first)
+        if t0 < first - slack or t0 + duration > last + slack:
+            raise InputError(
+                "the simulation leaves the times that a table knows",
+                got=f"{t0:g} to {t0 + duration:g} s",
+                allowed=f"{first:g} to {last:g} s",
+                do="simulate a shorter time, or make the table longer",
+            )
 
 
 def polynomial(parts: Any, s: Any) -> Any:

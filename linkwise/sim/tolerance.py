@@ -12,6 +12,7 @@ from linkwise.trace.program import Copy, IfAny, Statement
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0
 _ROUNDING = 4e-16
+_DIGITS = 4e-15
 
 
 def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
@@ -24,7 +25,10 @@ def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) ->
 
 
 def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
-    """Tolerances, one for each number of z; a turn or a shift in a quaternion joint counts against 1 rad or 1 m."""
+    """Tolerances, one for each number of z; a turn or a shift in a quaternion joint counts against 1 rad or 1 m.
+
+    What flies fast is not asked for more digits of its way in a step, and of its velocity, than they have.
+    """
     rtol, atol = span[Span.RTOL], span[Span.ATOL]
 
     def of(a: Scalar, b: Scalar) -> Scalar:
@@ -34,11 +38,20 @@ def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
     (q, v, x), (q_new, v_new, x_new) = m.parts(y), m.parts(y_new)
     x, x_new = x[: m.flowing], x_new[: m.flowing]
     scales: list[Scalar] = [0.0] * m.nv
+    rates = [of(a, b) for a, b in zip(v, v_new, strict=True)]
     for joint in m._own_joints:
-        for k in range(joint.nv):
-            i, j = joint.q_slice.start + k, joint.v_slice.start + k
-            scales[j] = of(q[i], q_new[i]) if is_linear(joint.type) else atol + rtol
-    return [*scales, *(of(a, b) for a, b in zip([*v, *x], [*v_new, *x_new], strict=True))]
+        start = joint.v_slice.start
+        if is_linear(joint.type):
+            pairs = zip(q[joint.q_slice], q_new[joint.q_slice], strict=True)
+            scales[joint.v_slice] = [of(a, b) for a, b in pairs]
+            continue
+        scales[joint.v_slice] = [atol + rtol] * joint.nv
+        shifts = [k for k in range(joint.nv) if joint.type.slides(k)]
+        way = joint.type.carry_way(q[joint.q_slice], q_new[joint.q_slice])
+        far, fast = (_DIGITS * sum(abs(x[k]) for k in shifts) for x in (way, v[joint.v_slice]))
+        for k in shifts:
+            scales[start + k], rates[start + k] = scales[start + k] + far, rates[start + k] + fast
+    return [*scales, *rates, *(of(a, b) for a, b in zip(x, x_new, strict=True))]
 
 
 def norm(m: Motion, values: Flat, scale: Flat) -> Scalar:

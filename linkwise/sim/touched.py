@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import Meeting, meetings_of
+from linkwise.contact.features import Features
+from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places
 from linkwise.errors import InputError, message
 from linkwise.mechanism.description import Geometry
 from linkwise.memoized import cached_property
@@ -35,34 +37,44 @@ def doubts(motion: Motion, t: Array, numbers: Any) -> str:
     """
     known = motion.contacts
     assert known is not None
-    names = motion.model.contacts.names
+    pairs = meetings_of(motion.model)
     lost = float(np.nan_to_num(numbers[..., known.size - 2]).max(initial=0.0))
     if lost > 0.0:
         return message(
             "some contact points found no room, and had no part in the motion",
             got=f"{lost:.0f} too many at one time; motion.contacts.overflow has when",
-            do="use simpler shapes, or several for one body",
+            do="use simpler shapes, or several for one body; of a scene with many points, "
+            "rules=lw.ContactRules(points=…) keeps more",
         )
     gaps = numbers[..., known.rows : known.rows + known.points]
     if not gaps.size or gaps.shape[-2] < 2:
         return ""
     step = float(np.nan_to_num(numbers[..., known.size - 1]).max())
-    thick = np.array([_thickness(m) for m in meetings_of(motion.model) for _ in range(m.points)])
-    solid = np.flatnonzero(np.isfinite(thick))
-    for point in solid:
-        gap = gaps[..., point]
-        nearer = (gap[..., :-1] - gap[..., 1:]) * (step / np.diff(t))
-        # Unused points are far away; of the others, those count that the next step may bring together.
-        passes = (nearer > thick[point]) & (gap[..., 1:] < nearer) & (gap[..., :-1] < _FAR)
-        if bool(passes.any()):
-            most = float(nearer[passes].max())
-            return message(
-                f"{names[point]!r}: the step is too long for the speed, so that they may pass through each other",
-                got=f"{most:.3g} m nearer in a step of {step:g} s",
-                allowed=f"less than their mean thickness, {thick[point]:.3g} m",
-                do=f"a shorter dt, {0.5 * step * thick[point] / most:.2g} s say, or thicker shapes",
-            )
+    thick = np.array([_thickness(m) for m in pairs])
+    which = _numbers(motion.model, numbers[..., : known.rows], known.points)
+    there = thick[pair_places(which[..., 1:, :])]
+    nearer = (gaps[..., :-1, :] - gaps[..., 1:, :]) * (step / np.diff(t))[:, None]
+    # Unused points are far away; of the others, those count that the next step may bring together.
+    passes = (nearer > there) & (gaps[..., 1:, :] < nearer) & (gaps[..., :-1, :] < _FAR)
+    passes &= (which[..., 1:, :] == which[..., :-1, :]) & (which[..., 1:, :] > 0.0)
+    if bool(passes.any()):
+        worst = np.unravel_index(int(np.where(passes, nearer, -np.inf).argmax()), passes.shape)
+        most, room = float(nearer[worst]), float(there[worst])
+        name = pairs[int(pair_places(which[..., 1:, :][worst]))].name
+        return message(
+            f"{name!r}: the step is too long for the speed, so that they may pass through each other",
+            got=f"{most:.3g} m nearer in a step of {step:g} s",
+            allowed=f"less than their mean thickness, {room:.3g} m",
+            do=f"a shorter dt, {0.5 * step * room / most:.2g} s say, or thicker shapes",
+        )
     return ""
+
+
+def _numbers(model: Model, rows: Any, points: int) -> Array:
+    """Numbers of contact points (..., n) beside impulses (..., rows): of a crowd they are behind these."""
+    if kept_points(model) is not None:
+        return np.asarray(rows)[..., rows.shape[-1] - points :]
+    return np.broadcast_to(np.array(numbers_of(model)), (*rows.shape[:-1], points))
 
 
 def _thickness(meeting: Meeting) -> float:
@@ -114,8 +126,22 @@ class MotionContacts:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of each point, what touches what."""
+        """Of each point, what touches what; of a scene with many points, see :attr:`pair`."""
         return self.model.contacts.names
+
+    @cached_property
+    def pair(self) -> Array:
+        """Of each point the place of its pair in ``model.contacts.pairs`` (..., T, n), which has names; -1 for none."""
+        return np.asarray(pair_places(self._numbers))
+
+    @cached_property
+    def _numbers(self) -> Array:
+        """Numbers of the points (..., T, n)."""
+        return _numbers(self.model, np.asarray(self.motion._value("contact_impulses")), self.gap.shape[-1])
+
+    @cached_property
+    def _pairs(self) -> tuple[Meeting, ...]:
+        return meetings_of(self.model)
 
     @property
     def gap(self) -> Array:
@@ -141,8 +167,14 @@ class MotionContacts:
     def _rows(self) -> Array:
         """Impulses of each point (..., T, n, 6): along normal and tangents, N s, and about them, N m s."""
         rows = np.asarray(self.motion._value("contact_impulses"))
+        if kept_points(self.model) is not None:
+            features, (*batch, count) = Features.of(self._pairs), self.gap.shape
+            there = [True, True, True, features.torsion, *[features.rolling] * 2]
+            crowd = np.zeros((*batch, count, 6))
+            crowd[..., there] = rows[..., : count * features.rows].reshape(*batch, count, features.rows)
+            return crowd
         found, start = [], 0
-        for meeting in meetings_of(self.model):
+        for meeting in self._pairs:
             m = meeting.material
             scales = (1.0, 1.0) if m.is_isotropic else m.coefficients
             there = [True, *[max(m.coefficients) > 0.0] * 2, m.torsion > 0.0, *[m.rolling > 0.0] * 2]
@@ -162,7 +194,27 @@ class MotionContacts:
     @cached_property
     def places(self) -> ContactPoints:
         """Where the points are: gap, point, normal, tangents, at every sample."""
-        return self.model.contacts.points(np.asarray(self.motion.q, float), p=self.motion.model_parameters)
+        q, p = np.asarray(self.motion.q, float), self.motion.model_parameters
+        scene = self.model._contact_scene
+        if kept_points(self.model) is None or scene is None:
+            return self.model.contacts.points(q, p=p)
+        # Those kept at the end of a step may be others than in its middle: look among twice as many.
+        more = replace(
+            self.model, _contact_scene=replace(scene, rules=replace(scene.rules, points=2 * self.gap.shape[-1]))
+        )
+        found = more.contacts.points(q, p=p)
+        same = (self._numbers[..., :, None] == np.asarray(found.number)[..., None, :]) & (
+            self._numbers[..., None] > 0.0
+        )
+        place, known = same.argmax(axis=-1), same.any(axis=-1)
+
+        def of(values: Array) -> Array:
+            values = np.asarray(values)
+            ends = (1,) * (values.ndim - place.ndim)
+            taken = np.take_along_axis(values, place.reshape(*place.shape, *ends), axis=place.ndim - 1)
+            return np.where(known.reshape(*known.shape, *ends), taken, np.nan)
+
+        return type(found)(*(of(values) for values in found))
 
     @property
     def points(self) -> Array:
@@ -188,24 +240,35 @@ class MotionContacts:
         """[moment, force] on bodies (..., T, n_bodies, 6), at their origins in their axes, N m and N."""
         X = np.asarray(self.model.poses(np.asarray(self.motion.q, float), p=self.motion.model_parameters))
         found = np.zeros((*X.shape[:-2], 6))
-        for point, (first, second) in enumerate(self.bodies):
-            for body, sign in ((first, 1.0), (second, -1.0)):
-                if body >= 0:
-                    arm = self.points[..., point, :] - X[..., body, :3, 3]
-                    force, turn = sign * self.force[..., point, :], sign * self.moment[..., point, :]
-                    both = (np.cross(arm, force) + turn, force)
-                    own = [np.einsum("...ji,...j->...i", X[..., body, :3, :3], each) for each in both]
-                    found[..., body, :] += np.concatenate(own, axis=-1)
+        used = self.impulse[..., 0] != 0.0
+        force, turn = (np.where(used[..., None], each, 0.0) for each in (self.force, self.moment))
+        points = np.where(used[..., None], self.points, 0.0)
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            sides = self._sides[..., side]
+            for body in np.unique(sides[sides >= 0]):
+                own = (sides == body)[..., None]
+                arm = points - X[..., body, None, :3, 3]
+                both = ((np.cross(arm, force) + turn) * own, force * own)
+                axes = X[..., body, :3, :3]
+                seen = [sign * np.einsum("...ji,...j->...i", axes, each.sum(axis=-2)) for each in both]
+                found[..., body, :] += np.concatenate(seen, axis=-1)
         return found
 
     @property
-    def bodies(self) -> tuple[tuple[int, int], ...]:
-        """Of each point the numbers of its two bodies; -1 for what is fixed to the world."""
-        return tuple(
-            (meeting.body.index, -1 if meeting.other is None else meeting.other.index)
-            for meeting in meetings_of(self.model)
-            for _ in range(meeting.points)
+    def bodies(self) -> Array:
+        """Of each point the numbers of its two bodies, -1 for what is fixed to the world and of points not used.
+
+        (n, 2); of a scene with many points, whose places are taken by different ones, (..., T, n, 2).
+        """
+        return (
+            self._sides if kept_points(self.model) is not None else self._sides.reshape(-1, *self._sides.shape[-2:])[0]
         )
+
+    @cached_property
+    def _sides(self) -> Array:
+        """Of each point the numbers of its two bodies (..., T, n, 2)."""
+        two = np.array([(m.body.index, -1 if m.other is None else m.other.index) for m in self._pairs])
+        return np.asarray(np.where(self.pair[..., None] >= 0, two[self.pair], -1))
 
     def pressing(self, body: str, within: Callable[[Array], Array] | None = None) -> Array:
         """The sum of the normal forces on a body (..., T), N.
@@ -214,18 +277,21 @@ class MotionContacts:
             body: its name.
             within: which of some points (..., 3) of the world count; all if not given.
         """
-        index = self.model.bodies[body].index
-        found = np.zeros(self.motion.q.shape[:-1])
-        for point, two in enumerate(self.bodies):
-            if index in two:
-                own = self.impulse[..., point, 0] / self.step
-                found += own if within is None else np.where(within(self.points[..., point, :]), own, 0.0)
-        return found
+        counts = (self._sides == self.model.bodies[body].index).any(axis=-1) & (self.impulse[..., 0] != 0.0)
+        if within is not None:
+            inside = [within(self.points[..., k, :]) for k in range(counts.shape[-1])]
+            counts = counts & np.stack([np.asarray(each, bool) for each in inside], axis=-1)
+        return np.asarray(np.where(counts, self.impulse[..., 0] / self.step, 0.0).sum(axis=-1))
+
+    @cached_property
+    def friction(self) -> Array:
+        """Coefficients of friction of each point, along its two tangents (..., T, n, 2)."""
+        return np.asarray(np.array([m.material.coefficients for m in self._pairs])[self.pair])
 
     @cached_property
     def mode(self) -> Array:
         """Whether each point is open (0), slips (1) or sticks (2), at every sample (..., T, n)."""
-        limits = np.array([m.material.coefficients for m in meetings_of(self.model) for _ in range(m.points)])
+        limits = self.friction
         normal, tangential = self.impulse[..., 0], self.impulse[..., 1:]
         safe = np.where(limits > 0.0, limits, 1.0)
         used = np.linalg.norm(np.where(limits > 0.0, tangential / safe, 0.0), axis=-1)

@@ -57,7 +57,19 @@ def variational(work: Work) -> Step:
     nv, nx = m.nv, m.flowing
     closures = check_closures(m)
 
-    def begin(y: Flat, p: Flat) -> dict[str, Any]:
+    def frozen(y: Flat, t: Flat, h: Flat, p: Flat) -> Flat:
+        """Parameters of the whole step, where some vary: those in its middle, as far as its start tells."""
+        if not m.varying.elements:
+            return p
+        q, v, x = m.parts(y)
+        now = m.in_force(t[0], q, v, x, p)
+        rates = m.element_rates(t[0], q, v, x, now)
+        there = [a + 0.5 * h[0] * b for a, b in zip(x[:nx], rates, strict=True)]
+        middle = m.moved(q, [0.5 * h[0] * a for a in v])
+        return m.in_force(t[0] + 0.5 * h[0], middle, v, [*there, *m.kept(y)], p)
+
+    def begin(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+        p = frozen(y, t, h, p)
         q, v, x = m.parts(y)
         momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
         found = {"momentum": momentum, "w": [*v, *x[:nx]], "trials": 0.0, "last": 1e300, "seeking": 1.0}
@@ -121,6 +133,7 @@ def variational(work: Work) -> Step:
         seeking: Flat,
         *hold: Flat,
     ) -> dict[str, Any]:
+        p = frozen(y, t, h, p)
         q_m, start, _ = ends(y, w, t, h, p)
         missing = missed(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], h, p)
         better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
@@ -177,6 +190,7 @@ def variational(work: Work) -> Step:
         return (last[0] < _FAR * size) & (total < 1e300)  # which what is no number is not
 
     def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> dict[str, Any]:
+        p = frozen(y, t, h, p)
         q_m, start, end = ends(y, w, t, h, p)
         q, _, x = m.parts(y)
         q_new = m.moved(q, [h[0] * a for a in w[:nv]])
@@ -191,7 +205,7 @@ def variational(work: Work) -> Step:
     sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
     counted = {"trials": 1, "last": 1, "seeking": 1}
     kept: tuple[Statement, ...] = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking"))
-    start = work.call(program("momentum", begin, {"y": m.ny, "p": m.np}))
+    start = work.call(program("momentum", begin, {"y": m.ny, "t": 1, "h": 1, "p": m.np}))
     extra = {"hold": closures} if closures else {}
     improving: tuple[Statement, ...] = (*work.call(program("improve", improve, {**sizes, **counted, **extra})), *kept)
     if closures:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError, require_extra
 from linkwise.sim.checks import check_positive
+from linkwise.space.alike import Alike
 from linkwise.spatial.scalar import Scalar, exp, where
 
 # Altitude in km, density in kg/m³: nodes of the exponential model that textbooks print.
@@ -23,7 +24,7 @@ _STANDARD = (
 )  # fmt: skip
 
 
-class Exponential:
+class Exponential(Alike):
     """Density ρ₀ exp(-(h - h₀)/H).
 
     Args:
@@ -48,7 +49,7 @@ class Exponential:
         return exp((self.altitude - altitude) * (1.0 / self.scale)) * self.reference
 
 
-class Layers:
+class Layers(Alike):
     """Density from a table over altitude, exponential between its entries; outside of them it is not a number.
 
     A simulation that leaves the table ends there, and says so, instead of going on with a number nobody gave.

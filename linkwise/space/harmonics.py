@@ -11,16 +11,16 @@ import math
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 
 from linkwise.errors import InputError
+from linkwise.space.alike import Alike
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Vec
 
 Coefficients = Mapping[tuple[int, int], tuple[float, float]]
 
 
-class Harmonics:
+class Harmonics(Alike):
     """Potential (μ/r) Σ (R/r)ⁿ P̄_nm(sin φ) (C̄_nm cos mλ + S̄_nm sin mλ) in axes that turn with the planet.
 
     Args:
@@ -38,10 +38,15 @@ class Harmonics:
         if wrong:
             raise InputError("the order of a harmonic is at most its degree", got=f"(n, m) = {wrong[0]}")
         self.mu, self.radius, self.name = float(mu), float(radius), name
-        self.coefficients: Coefficients = MappingProxyType(dict(coefficients))
+        self.terms = tuple(coefficients.items())
 
     def __repr__(self) -> str:
         return f"<Harmonics {self.name!r}: degree {self.degree}>"
+
+    @property
+    def coefficients(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """By (n, m) the pair (C̄, S̄)."""
+        return dict(self.terms)
 
     @property
     def degree(self) -> int:
@@ -50,7 +55,7 @@ class Harmonics:
 
     def up_to(self, degree: int, lowest: int = 0) -> Harmonics:
         """The part between two degrees, both included."""
-        if not isinstance(degree, int) or not 0 <= degree <= max(self.degree, 0):
+        if not 0 <= degree <= self.degree:
             raise InputError(
                 "there are no coefficients of this degree", got=repr(degree), allowed=f"0 to {self.degree}, {self.name}"
             )

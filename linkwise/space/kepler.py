@@ -11,7 +11,7 @@ from typing import NamedTuple
 from linkwise.spatial.scalar import Scalar, atan2, cos, hold, is_zero, sin, sqrt, where
 from linkwise.spatial.vectors import Vec
 
-_STEPS = 5  # of order four: from the start below, all eccentricities up to 0.99 are then at the last digit
+_STEPS = ((0.0, 0), (0.02, 1), (0.3, 2), (0.8, 3), (1.0, 5))  # of order four: up to an eccentricity, so many suffice
 
 
 class Conic(NamedTuple):
@@ -27,23 +27,29 @@ class Conic(NamedTuple):
     """Unit vector to the perigee."""
     across: Vec
     """Unit vector in the plane, a quarter ahead of the perigee."""
+    most: float = 1.0
+    """Largest that e may be."""
 
 
-def eccentric_anomaly(anomaly: Scalar, e: Scalar) -> Scalar:
-    """Solution E of Kepler's equation E - e sin E = M, in (-π, π]; its derivatives are exact."""
-    s, c = sin(anomaly), cos(anomaly)
-    M = atan2(s, c)
+def eccentric_anomaly(M: Scalar, e: Scalar, most: float = 1.0) -> tuple[Scalar, Scalar]:
+    """Sine and cosine of the solution E of Kepler's equation E - e sin E = M; their derivatives are exact.
+
+    ``most`` is the largest that e may be: fewer steps are made where it is small.
+    """
+    s, c = sin(M), cos(M)
     if is_zero(e):
-        return M
+        return s, c
     E = M + e * s / sqrt(1.0 - 2.0 * e * c + e * e)
-    for _ in range(_STEPS):
+    for _ in range(next(count for limit, count in _STEPS if most <= limit)):
         s, c = e * sin(E), e * cos(E)
         f, slope = E - s - M, 1.0 - c
         step = f / slope
         step = f / (slope - 0.5 * step * s)
         E = E - f / (slope - 0.5 * step * s + step * step * c * (1.0 / 6.0))
     E = hold(E)
-    return E - (E - e * sin(E) - M) / (1.0 - e * cos(E))
+    s, c = sin(E), cos(E)
+    last = (M - E + e * s) / (1.0 - e * c)  # so small that its square counts for nothing
+    return s + c * last, c - s * last
 
 
 def perifocal_axes(i: Scalar, node: Scalar, perigee: Scalar) -> tuple[Vec, Vec]:
@@ -57,8 +63,7 @@ def perifocal_axes(i: Scalar, node: Scalar, perigee: Scalar) -> tuple[Vec, Vec]:
 def state_at(conic: Conic, t: Scalar) -> tuple[Vec, Vec]:
     """Position in m and velocity in m/s at a time in s."""
     a, e = conic.a, conic.e
-    E = eccentric_anomaly(conic.anomaly + conic.n * t, e)
-    s, c = sin(E), cos(E)
+    s, c = eccentric_anomaly(conic.anomaly + conic.n * t, e, conic.most)
     b, rate = a * sqrt(1.0 - e * e), conic.n / (1.0 - e * c)
     r = conic.towards * (a * (c - e)) + conic.across * (b * s)
     v = conic.across * (b * c * rate) - conic.towards * (a * s * rate)

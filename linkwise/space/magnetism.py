@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import math
 from typing import Any
 
-import numpy as np
-
 from linkwise.errors import InputError, require_extra
+from linkwise.space.alike import Alike
 from linkwise.space.harmonics import Harmonics
 from linkwise.spatial.vectors import Vec
 
 _RADIUS = 6371200.0  # of the IGRF, m
 
 
-class MagneticField:
+class MagneticField(Alike):
     """Magnetic field in axes that turn with the planet, in tesla.
 
     Args:
@@ -59,8 +59,8 @@ class MagneticField:
                 allowed=f"{times[0]:%Y-%m-%d} to {times[-1]:%Y-%m-%d}",
                 do="install a newer ppigrf, or give coefficients to MagneticField.of_schmidt",
             )
-        k = min(max(np.searchsorted(np.array(times), when, side="right") - 1, 0), len(times) - 2)
-        part = (when - times[k]) / (times[k + 1] - times[k])
+        k = min(bisect.bisect_right(times, when) - 1, len(times) - 2)
+        part: float = (when - times[k]) / (times[k + 1] - times[k])
 
         def between(table: Any, n: int, m: int) -> float:
             one, two = (float(table[n, m].iloc[k + step]) for step in (0, 1))

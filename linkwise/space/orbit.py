@@ -13,6 +13,8 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property
+from linkwise.model.model import Model
+from linkwise.sim.elements import Element
 from linkwise.space.kepler import Conic, elements_of, perifocal_axes, state_at
 from linkwise.space.planets import EARTH, Planet
 from linkwise.space.relative import local_axes
@@ -132,6 +134,7 @@ class Orbit:
             raise InputError("this speed leaves the planet for ever", got="an open orbit", allowed="e < 1")
         found = [np.asarray(x) for x in elements_of(Vec(*place), Vec(*speed), planet.mu)]
         found[5] = found[5] - np.sqrt(planet.mu / found[0] ** 3) * t
+        found[3:] = [np.mod(angle, 2.0 * math.pi) for angle in found[3:]]
         return cls(*found, planet=planet, through_ground=through_ground)
 
     @property
@@ -166,7 +169,9 @@ class Orbit:
         """Its ellipse; from the numbers (10) of one member of a batch, or its own."""
         if numbers is None:
             numbers = self.numbers.tolist() if not self.batch_shape else list(np.moveaxis(self.numbers, -1, 0))
-        return Conic(*numbers[:4], Vec.of(numbers[4:7]), Vec.of(numbers[7:10]))
+        a, e, n, anomaly = numbers[:4]
+        most = float(self.elements[..., 1].max(initial=0.0))
+        return Conic(a, e, n, anomaly, Vec.of(numbers[4:7]), Vec.of(numbers[7:10]), most)
 
     def state(self, t: Any) -> tuple[Any, Any]:
         """Position in m and velocity in m/s, (..., 3) each, in inertial axes about the planet's centre.
@@ -174,7 +179,8 @@ class Orbit:
         Args:
             t: time or times (...), s; also a traced scalar, in functions that are compiled.
         """
-        return _arrays(state_at(self.conic(), _time(t)))
+        r, v = _arrays(state_at(self.conic(), _time(t)))
+        return r, v
 
     def local_axes(self, t: Any) -> Array:
         """Rotation (..., 3, 3) whose columns are Hill's axes: away from the planet, along the orbit, its normal."""
@@ -216,6 +222,13 @@ class Orbit:
             _number(0.5 * k * (5.0 * c2 - 1.0)),
             _number(n + 0.5 * k * np.sqrt(flat) * (3.0 * c2 - 1.0)),
         )
+
+    # The frame that falls along the orbit, for ``simulate(..., frame=orbit)``.
+    def enter(self, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
+        """Elements as they act in a world that falls along this orbit; gravity is added where none of them is it."""
+        from linkwise.space.placed import entered
+
+        return entered(self, model, elements)
 
 
 def _first(values: Array, bad: Array) -> float:

@@ -27,7 +27,8 @@ def difference_of_pull(origin: Vec, offset: Vec, mu: Scalar) -> Vec:
     q = offset.dot(offset + origin * 2.0) / square
     cube = (1.0 + q) * sqrt(1.0 + q)
     F = q * (3.0 + q * (3.0 + q)) / (cube * (1.0 + cube))
-    return (offset - (origin + offset) * F) * (-mu / (square * distance))
+    difference: Vec = (offset - (origin + offset) * F) * (-mu / (square * distance))
+    return difference
 
 
 def local_axes(r: Vec, v: Vec) -> tuple[Vec, Vec, Vec]:

@@ -10,7 +10,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from linkwise.scalar_protocol import HANDLERS, NumPyScalar, is_several
 
@@ -246,6 +246,68 @@ def repeated_while(
     while condition(now):
         now = step(now)
     return now
+
+
+class Items(NamedTuple):
+    """Stretches of a list of numbers, one for each pass of a loop.
+
+    Args:
+        numbers: all of them.
+        starts: of each pass, where its stretch begins.
+        width: of every stretch.
+    """
+
+    numbers: Sequence[Scalar]
+    starts: Sequence[int]
+    width: int
+
+    @classmethod
+    def rows(cls, rows: Sequence[Sequence[Scalar]]) -> Items:
+        """A row for each pass, all of the same length."""
+        width = len(rows[0])
+        return cls([x for row in rows for x in row], [k * width for k in range(len(rows))], width)
+
+    def of(self, k: int) -> list[Scalar]:
+        """The stretch of one pass."""
+        start = self.starts[k]
+        return list(self.numbers[start : start + self.width])
+
+
+def looped_over(
+    columns: Sequence[Items],
+    step: Callable[..., tuple[list[Scalar], list[Scalar]]],
+    state: Sequence[Scalar],
+    asks: Callable[..., Any] | None = None,
+) -> tuple[list[Scalar], list[list[Scalar]]]:
+    """The numbers after ``state, made = step(state, *items)`` for the items of every pass; and what each pass has made.
+
+    Where numbers are traced it is a loop of the program, whose code does not grow with the number of passes.
+
+    Args:
+        columns: of which each pass takes a stretch; the same number of passes each.
+        step: of one pass.
+        state: numbers to begin with.
+        asks: whether a pass is needed, from the same; one that nobody asks for is left out, and makes nothing. The step
+            must leave the state of who does not ask as it is: others, beside it in a batch, may.
+    """
+    if "loop_over_items" in HANDLERS:
+        looped: tuple[list[Scalar], list[list[Scalar]]] = HANDLERS["loop_over_items"](columns, step, list(state), asks)
+        return looped
+    return plainly_looped_over(columns, step, list(state), asks)
+
+
+def plainly_looped_over(
+    columns: Sequence[Items],
+    step: Callable[..., tuple[list[Scalar], list[Scalar]]],
+    state: list[Scalar],
+    asks: Callable[..., Any] | None,
+) -> tuple[list[Scalar], list[list[Scalar]]]:
+    """The same, one pass after the other."""
+    found = []
+    for k in range(len(columns[0].starts)):
+        state, made = step(state, *(column.of(k) for column in columns))
+        found.append(made)
+    return state, found
 
 
 def is_exact(x: Scalar) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.ops import is_truth
@@ -29,6 +29,17 @@ class _Called:
     arguments: tuple[tuple[int, ...], ...]
     results: list[ArraySpec]
     round: int
+
+
+LARGE = 128
+"""Numbers of an array that a loop takes as it is, instead of those of its numbers that it needs."""
+
+
+class Captured(NamedTuple):
+    """What the body of a loop needs of the trace around it: some numbers, and whole arrays."""
+
+    numbers: list[Traced]
+    arrays: list[int]
 
 
 class CallingTracer(Tracer):
@@ -125,40 +136,69 @@ class CallingTracer(Tracer):
         name: str,
         state: Sequence[Traced],
         outputs: Sequence[tuple[str, Sequence[Number]]],
-        known: Sequence[Traced] | None = None,
-    ) -> tuple[Block | Program, list[Traced]]:
-        """The code that leads from the input of a loop to some values, and what it needs of the trace around.
+        known: Captured | None = None,
+        items: Sequence[Sequence[Traced]] = (),
+    ) -> tuple[Block | Program, Captured]:
+        """The code that leads from the inputs of a loop to some values, and what it needs of the trace around.
 
-        It takes arrays ``state`` and ``captured``; the latter may be ``known``, all that is needed and perhaps more.
+        It takes arrays ``state`` and ``captured``, then large arrays of the trace around as they are, then those of
+        ``items``, which a pass begins with beside its state. What is captured may be ``known``, all that is needed and
+        perhaps more.
         """
-        array = self.nodes[state[0].number][1] if state else -1
+        own = [(self.nodes[x[0].number][1] if x else -1, len(x)) for x in (state, *items)]
         numbers = [tuple(self.number(x) for x in values) for _, values in outputs]
-        captured = self._captured(array, numbers) if known is None else [x.number for x in known]
-        own, size = (self.inputs[array].name if state else "state"), len(state)
-        given = {number: ("captured", k) for k, number in enumerate(captured)}
+        if known is None:
+            known = self._split(self._captured({array for array, _ in own}, numbers))
+        given = {x.number: ("captured", k) for k, x in enumerate(known.numbers)}
+        for array in known.arrays:
+            given |= {x.number: (self.inputs[array].name, k) for k, x in enumerate(self.of_array(array))}
         specs = [ArraySpec(output, (len(values),)) for output, values in outputs]
-        inputs = [ArraySpec(own, (size,)), ArraySpec("captured", (len(captured),))]
+        first, *others = (ArraySpec(self.inputs[k].name if k >= 0 else "state", (size,)) for k, size in own)
+        arrays = [ArraySpec(self.inputs[k].name, (self.inputs[k].size,)) for k in known.arrays]
+        inputs = [first, ArraySpec("captured", (len(known.numbers),)), *arrays, *others]
         whole = self._composite(name, inputs, specs, numbers, given)
-        around = [Traced(self, number) for number in captured]
         if len(whole.statements) == 1 and len(whole.blocks) == 1 and isinstance(whole.codes[0], Block):
-            return _taking(whole.codes[0], inputs), around
-        return whole, around
+            return _taking(whole.codes[0], inputs), known
+        return whole, known
 
-    def _captured(self, array: int, outputs: Sequence[tuple[int, ...]]) -> list[int]:
-        """Values that do not depend on an input array, of which values that do, or outputs, are made directly."""
+    def of_array(self, array: int) -> list[Traced]:
+        """The numbers of an array."""
+        return [Traced(self, self.node(("input", array, k))) for k in range(self.inputs[array].size)]
+
+    def given(self, captured: Captured) -> list[Sequence[Number]]:
+        """What is captured, as arguments of a call."""
+        return [captured.numbers, *(self.of_array(array) for array in captured.arrays)]
+
+    def _split(self, numbers: Sequence[int]) -> Captured:
+        """Numbers that are captured: large results of calls stay where they are, as whole arrays."""
+        arrays: dict[int, None] = {}
+        rest = []
+        for number in numbers:
+            node = self.nodes[number]
+            if node[0] == "input" and node[1] in self._round_of_array and self.inputs[node[1]].size >= LARGE:
+                arrays[node[1]] = None
+            else:
+                rest.append(Traced(self, number))
+        return Captured(rest, list(arrays))
+
+    def _captured(self, arrays: set[int], outputs: Sequence[tuple[int, ...]]) -> list[int]:
+        """Values that do not depend on some input arrays, of which values that do, or outputs, are made directly."""
         depends = [False] * len(self.nodes)
         caller = {spec.name: call for call in self.calls for spec in call.results}
         calls_depend: dict[int, bool] = {}
-        for number, node in enumerate(self.nodes):
+        # What is older than the inputs cannot depend on them.
+        first = min((self.node(("input", array, 0)) for array in arrays if array >= 0), default=0)
+        for number, node in enumerate(self.nodes[first:], first):
             if node[0] == "input":
                 call = caller.get(self.inputs[node[1]].name)
                 if call is not None and id(call) not in calls_depend:  # its arguments are all nodes before
                     calls_depend[id(call)] = any(depends[x] for values in call.arguments for x in values)
-                depends[number] = node[1] == array or (call is not None and calls_depend[id(call)])
+                depends[number] = node[1] in arrays or (call is not None and calls_depend[id(call)])
             elif node[0] != "const":
                 depends[number] = any(depends[a] for a in node[1:])
         found: dict[int, None] = {}
         seen: set[int] = set()
+        asked: set[int] = set()
         todo = [x for numbers in outputs for x in numbers]
         while todo:
             number = todo.pop()
@@ -170,7 +210,9 @@ class CallingTracer(Tracer):
             if not depends[number] and not is_truth(node):  # truths are found again: memory holds numbers
                 found[number] = None
             elif call is not None:
-                todo.extend(x for values in call.arguments for x in values)
+                if id(call) not in asked:
+                    asked.add(id(call))
+                    todo.extend(x for values in call.arguments for x in values)
             elif node[0] != "input":
                 todo.extend(node[1:])
         return sorted(found)
@@ -267,6 +309,10 @@ class _Cutter:
 
     def _whole_array(self, numbers: tuple[int, ...]) -> str | None:
         """The array that these values are, from its first to its last."""
+        if numbers and numbers[0] in self.given:
+            name = self.given[numbers[0]][0]
+            there = [self.given.get(number) for number in numbers]
+            return name if there == [(name, i) for i in range(self.sizes.get(name, -1))] else None
         first = self.nodes[numbers[0]] if numbers else ("const",)
         if first[0] != "input" or any(number in self.given for number in numbers):
             return None

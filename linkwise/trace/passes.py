@@ -48,22 +48,22 @@ def remove_dead(program: Block) -> Block:
 
 def _in_traced_order(program: Block) -> Block:
     """Block of what the outputs need only, otherwise as it was."""
-    live = [False] * len(program.nodes)
-    for result in program.results:
-        for number in result:
-            live[number] = True
-    for number in reversed(range(len(program.nodes))):
-        node = program.nodes[number]
-        if live[number] and node[0] not in ("const", "input"):
-            for a in node[1:]:
-                live[a] = True
+    live: set[int] = set()
+    todo = [number for result in program.results for number in result]
+    while todo:  # the trace may be much longer than what is taken of it
+        number = todo.pop()
+        if number not in live:
+            live.add(number)
+            node = program.nodes[number]
+            if node[0] not in ("const", "input"):
+                todo.extend(node[1:])
     new_number: dict[int, int] = {}
     kept: list[Node] = []
-    for number, node in enumerate(program.nodes):
-        if live[number]:
-            new_number[number] = len(kept)
-            is_leaf = node[0] in ("const", "input")
-            kept.append(node if is_leaf else (node[0], *(new_number[a] for a in node[1:])))
+    for number in sorted(live):
+        node = program.nodes[number]
+        new_number[number] = len(kept)
+        is_leaf = node[0] in ("const", "input")
+        kept.append(node if is_leaf else (node[0], *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
     return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from linkwise.trace.block import Block
-from linkwise.trace.program import Buffer, Call, Copy, For, Program, Statement, WhileAny
+import numpy as np
+from numpy.typing import NDArray
 
-STATE, CAPTURED, RESULT = "in:state", "in:captured", "out:state"
+from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.program import PARAMETERS, Buffer, Call, Copy, For, IfAny, Program, Statement, Stretch, WhileAny
+
+STATE, CAPTURED, RESULT, MADE = "in:state", "in:captured", "out:state", "out:made"
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,17 +22,15 @@ class CountedLoop(Program):
     passes: int = field(kw_only=True)
 
 
-def counted_loop(name: str, code: Block | Program, passes: int) -> CountedLoop:
+def counted_loop(name: str, code: Block | Program, passes: int) -> Program:
     """The program of a body that takes ``state`` and ``captured`` and makes the next state."""
-    state, captured = code.inputs
-    body = (Call(code, (RESULT, CAPTURED), ("next",)), Copy("next", RESULT))
-    return CountedLoop(
-        name,
-        (*_arrays(state.size, captured.size), Buffer("next", state.size)),
-        (Copy(STATE, RESULT), For(passes, body)),
-        code=code,
-        passes=passes,
-    )
+    state = code.inputs[0]
+    buffers, given = _arrays(code)
+    body = (Call(code, given, ("next",)), Copy("next", RESULT))
+    whole = (*buffers, Buffer("next", state.size)), (Copy(STATE, RESULT), For(passes, body))
+    if len(code.inputs) > 2:
+        return Program(name, *whole)
+    return CountedLoop(name, *whole, code=code, passes=passes)
 
 
 def while_loop(name: str, begin: Block | Program, code: Block | Program) -> Program:
@@ -36,20 +38,120 @@ def while_loop(name: str, begin: Block | Program, code: Block | Program) -> Prog
 
     States whose flag is down must be left as they are by the body: those beside them may go on.
     """
-    state, captured = code.inputs
+    buffers, given = _arrays(code)
     statements: tuple[Statement, ...] = (
         Copy(STATE, RESULT),
-        Call(begin, (RESULT, CAPTURED), ("flag",)),
-        WhileAny("flag", (Call(code, (RESULT, CAPTURED), ("next", "flag_next")), *_moved("next", "flag_next"))),
+        Call(begin, given, ("flag",)),
+        WhileAny("flag", (Call(code, given, ("next", "flag_next")), *_moved("next", "flag_next"))),
     )
-    own = (Buffer("next", state.size), Buffer("flag", 1), Buffer("flag_next", 1))
-    return Program(name, (*_arrays(state.size, captured.size), *own), statements)
+    own = (Buffer("next", code.inputs[0].size), Buffer("flag", 1), Buffer("flag_next", 1))
+    return Program(name, (*buffers, *own), statements)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Stretches of some numbers, one for each pass of a loop: where each begins, and how long it is.
+
+    Args:
+        starts: of each pass, where its stretch begins.
+        width: of every stretch.
+        size: how many numbers there are.
+        constants: the numbers, where they are known and the same for every state.
+    """
+
+    starts: tuple[int, ...]
+    width: int
+    size: int
+    constants: NDArray[np.float64] | None = None
+
+
+def loop_over_items(
+    name: str, code: Block | Program, columns: Sequence[Column], asks: Block | Program | None = None
+) -> Program:
+    """Program of a body that takes ``state``, ``captured`` and an item of each column, pass after pass.
+
+    It makes the next state, and ``made``, numbers of the pass, if it has a second output. With ``asks``, which raises
+    a flag from the same inputs, passes that no state asks for are left out.
+    """
+    state = code.inputs[0]
+    own, around = _arrays(code, len(columns))
+    made = code.outputs[1].size if len(code.outputs) > 1 else 0
+    passes = len(columns[0].starts)
+    places: list[Stretch] = []
+    buffers: list[Buffer] = [Buffer("next", state.size)]
+    parameters: list[NDArray[np.float64]] = []
+    rows = np.zeros((passes, len(columns) + 1), np.int64)
+    for k, column in enumerate(columns):
+        rows[:, k] = column.starts
+        if column.constants is None:
+            buffers.append(Buffer(f"in:items{k}", column.size, load=True))
+            places.append(Stretch(f"in:items{k}", k))
+        else:
+            rows[:, k] += sum(map(len, parameters))
+            parameters.append(column.constants)
+            places.append(Stretch(PARAMETERS, k))
+    rows[:, -1] = made * np.arange(passes)
+    spread = _Spread(around, places, columns, buffers)
+    results: tuple[str | Stretch, ...] = ("next",)
+    if made:
+        buffers.append(Buffer(MADE, made * passes, store=True))
+        results = ("next", Stretch(MADE, len(columns)))
+    body: tuple[Statement, ...] = (*spread.call(code, results), Copy("next", RESULT))
+    if asks is not None:
+        buffers.append(Buffer("flag", 1))
+        body = (*spread.call(asks, ("flag",)), IfAny("flag", body))
+    return Program(
+        name,
+        (*own, *buffers),
+        (Copy(STATE, RESULT), For("items", body)),
+        rows=rows,
+        ranges=(("items", 0, passes),),
+        parameters=np.concatenate(parameters) if parameters else np.zeros(0),
+    )
+
+
+class _Spread:
+    """Calls on items: a program, unlike a block, finds constants of all states in a buffer of each state's own."""
+
+    def __init__(
+        self, around: tuple[str, ...], places: Sequence[Stretch], columns: Sequence[Column], buffers: list[Buffer]
+    ) -> None:
+        self.around, self.places, self.columns, self.buffers = around, places, columns, buffers
+        self.homes: dict[int, str] = {}
+
+    def call(self, code: Block | Program, outputs: tuple[str | Stretch, ...]) -> tuple[Statement, ...]:
+        """The call of some code, with what must come before it."""
+        if isinstance(code, Block):
+            return (Call(code, (*self.around, *self.places), outputs),)
+        copies: list[Statement] = []
+        given: list[str | Stretch] = []
+        for k, (place, column) in enumerate(zip(self.places, self.columns, strict=True)):
+            if column.constants is None:
+                given.append(place)
+                continue
+            if k not in self.homes:
+                self.homes[k] = f"item{k}"
+                self.buffers.append(Buffer(self.homes[k], column.width))
+            given.append(self.homes[k])
+            copies.append(Call(_as_it_is(column.width), (place,), (self.homes[k],)))
+        return (*copies, Call(code, (*self.around, *given), outputs))
+
+
+def _as_it_is(width: int) -> Block:
+    nodes = tuple(("input", 0, i) for i in range(width))
+    spec = ArraySpec("item", (width,))
+    return Block("item", nodes, (spec,), (spec,), (tuple(range(width)),))
 
 
 def _moved(state: str, flag: str) -> tuple[Copy, Copy]:
     return Copy(state, RESULT), Copy(flag, "flag")
 
 
-def _arrays(state: int, captured: int) -> tuple[Buffer, ...]:
-    inputs = Buffer(STATE, state, load=True), Buffer(CAPTURED, captured, load=True)
-    return (*inputs, Buffer(RESULT, state, store=True))
+def _arrays(code: Block | Program, items: int = 0) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:
+    """The buffers of a state, of what is captured and of large arrays; and what each pass is given of them."""
+    state, captured, *rest = code.inputs
+    large = rest[: len(rest) - items]
+    names = [f"in:array{k}" for k in range(len(large))]
+    inputs = [Buffer(STATE, state.size, load=True), Buffer(CAPTURED, captured.size, load=True)]
+    inputs += [Buffer(name, spec.size, load=True) for name, spec in zip(names, large, strict=True)]
+    return (*inputs, Buffer(RESULT, state.size, store=True)), (RESULT, CAPTURED, *names)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import meetings_of
 from linkwise.model.model import Model
 from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
@@ -41,9 +40,9 @@ class Touches:
     def of(cls, contacts: MotionContacts, k: int) -> Touches:
         """Those of a motion of one state, at its k-th sample."""
         pressing = np.asarray(contacts.impulse[k, :, 0]) > 0.0
-        mu = [max(m.material.coefficients) for m in meetings_of(contacts.model) for _ in range(m.points)]
+        mu = contacts.friction[k].max(axis=-1)
         normals = np.asarray(contacts.places.normal)[k]
-        return cls(*(each[pressing] for each in (contacts.points[k], contacts.force[k], normals, np.array(mu))))
+        return cls(*(each[pressing] for each in (contacts.points[k], contacts.force[k], normals, mu)))
 
 
 def contacts_of(motion: Trajectory) -> MotionContacts | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -113,3 +114,68 @@ def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
     f = lw.as_torch(arm.function("kinetic_energy"))
     with pytest.raises(InputError, match="takes 2 arrays"):
         f(torch.zeros(arm.nq))
+
+
+def test_compiled_by_torch(model: lw.Model) -> None:
+    """As one operator, with its derivative; PyTorch's own check of operators finds nothing."""
+    q, v, x = tensors(*random_state(model, np.random.default_rng(4), (3,)))
+    f = lw.as_torch(model.function("inverse_dynamics"))
+    compiled = torch.compile(lambda *y: 2.0 * f(*y), backend="aot_eager", fullgraph=True)
+    v.requires_grad_()
+    torch.testing.assert_close(compiled(q, v, x), 2.0 * f(q, v, x), rtol=0, atol=0)
+    ours, theirs = (torch.autograd.grad(g(q, v, x).square().sum(), v)[0] for g in (f, compiled))
+    torch.testing.assert_close(theirs, 4.0 * ours)
+    torch.testing.assert_close(compiled(q, v.detach(), x[0]), 2.0 * f(q, v.detach(), x[0]), rtol=0, atol=0)
+    torch.library.opcheck(torch.ops.linkwise.call, (f._number, [q, v, x]))
+
+
+def test_the_operator_to_second_order(arm: lw.Model) -> None:
+    f = lw.as_torch(arm.function("inverse_dynamics"))
+    given = [y.requires_grad_() for y in tensors(*random_state(arm, np.random.default_rng(4), (2,)))]
+
+    def call(*y: Any) -> Any:
+        return torch.ops.linkwise.call(f._number, list(y))[0]
+
+    assert torch.autograd.gradcheck(call, given)
+    assert torch.autograd.gradgradcheck(call, given)
+
+
+class Motions(torch.utils.data.Dataset):
+    """What a worker of a DataLoader computes."""
+
+    def __init__(self, f: Any) -> None:
+        self.f = f
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, k: int) -> Any:
+        return self.f(torch.full((2,), float(k)), torch.ones(2), torch.ones(2))
+
+
+def test_functions_travel(arm: lw.Model) -> None:
+    for made in (
+        arm.function("forward_dynamics"),
+        lw.compile(lambda m, a, b, c: m.forward_dynamics(a, b, c), arm, {"a": "q", "b": "v", "c": "v"}),
+    ):
+        f = lw.as_torch(made)
+        again = pickle.loads(pickle.dumps(f))
+        given = tensors(*random_state(arm, np.random.default_rng(4), (3,)))
+        torch.testing.assert_close(again(*given), f(*given), rtol=0, atol=0)
+    data = Motions(lw.as_torch(arm.function("forward_dynamics")))
+    loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1, multiprocessing_context="fork")
+    (found,) = list(loader)
+    torch.testing.assert_close(found, torch.stack([data[k] for k in range(4)]), rtol=0, atol=0)
+
+
+def test_inference_and_plain_numbers(arm: lw.Model) -> None:
+    f = lw.as_torch(arm.function("kinetic_energy"))
+    q, v = tensors(*random_state(arm, np.random.default_rng(4))[:2])
+    with torch.inference_mode():
+        assert f(q, v).shape == ()
+        assert not f(q, v.clone()).requires_grad
+    strided = torch.stack([v, v], dim=1)[:, 0]
+    torch.testing.assert_close(f(q, strided), f(q, v))
+    parameter = torch.nn.Parameter(v)
+    f(q, parameter).backward()
+    assert relative(parameter.grad.numpy(), arm.mass_matrix(q.numpy()) @ v.numpy()) < 1e-12

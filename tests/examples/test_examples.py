@@ -41,6 +41,8 @@ HOLDS = {
     "rattleback": lambda r: r["one way"] > 1.0 and r["other way"] < -2.0 and r["other way, energy gained"] < 1e-9,
     "eulers_disk": lambda r: 0.5 < r["rest"] < 3.0 and r["gained"] < 1e-9 and r["speed"] < 1e-9,
     "standing_quadruped": lambda r: r["creep"] < 1e-6 and r["missing"] < 1e-6 and r["deep"] < 1e-7,
+    "gravity_gradient": lambda r: r["first"] > 35.0 and r["last"] < 5.0,
+    "constellation": lambda r: r["error"] < 0.03 and r["craft"] == 24,
     "random_search": lambda r: r["last"] < 0.1 < r["first"],
     "tune_controller": lambda r: r["cma"] < r["random"] and r["falls"] < 0.1,
     "identify_masses": lambda r: r["error"] < 0.1 and abs(r["cost"] - 0.015) < 1e-3,

@@ -19,11 +19,12 @@ def test_kepler_to_micrometres():
     assert energy == pytest.approx(-EARTH.mu / 18000e3, rel=1e-14)
 
 
-@pytest.mark.parametrize("e", [0.0, 0.3, 0.9, 0.99])
-def test_keplers_equation(e):
+@pytest.mark.parametrize(("e", "most"), [(0.0, 0.0), (0.02, 0.02), (0.3, 0.3), (0.8, 0.8), (0.9, 1.0), (0.99, 1.0)])
+def test_keplers_equation(e, most):
     M = np.linspace(-3.14, 3.14, 2001)
-    E = eccentric_anomaly(M, e)
-    assert np.abs(E - e * np.sin(E) - M).max() < 1e-15
+    s, c = eccentric_anomaly(M, e, most)
+    assert np.abs(np.sin(np.arctan2(s, c) - e * s - M)).max() < 1e-15
+    assert np.abs(s * s + c * c - 1).max() < 1e-15
 
 
 @pytest.mark.parametrize(

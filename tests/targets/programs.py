@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 
-from linkwise.targets.llvm import binding, jit, kernel, source
+from linkwise.targets.llvm import binding, jit, kernel, source, tiers
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.ops import OPS
 
@@ -81,7 +81,7 @@ def kernel_on(machine: binding.Machine, program: Block, dtype=np.float64) -> ker
     module = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8)
     made = jit.compile_text(module.text, machine, in_order=module.in_order)
     library = jit.LoadedObject(made, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
-    return kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
+    return kernel.BatchKernel(program, dtype, tiers.Library(source.ENTRIES, library), machine.lanes(dtype))
 
 
 def evaluate_on(machine: binding.Machine, program: Block, inputs, dtype=np.float64) -> list[np.ndarray]:

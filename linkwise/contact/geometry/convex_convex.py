@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from linkwise.algorithms.kinematics import Placed
+from linkwise.contact.geometry.figures import Figure
 from linkwise.contact.geometry.manifold import margin_of, overlap
 from linkwise.contact.geometry.points import (
     ContactPoint,
@@ -26,7 +27,7 @@ from linkwise.contact.geometry.points import (
 )
 from linkwise.contact.geometry.supports import facing, radius_about_origin, support
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, minimum, repeated, where
+from linkwise.spatial.scalar import Items, Scalar, absolute, clip, looped_over, maximum, minimum, repeated, where
 from linkwise.spatial.vectors import Vec
 
 _PASSES, _CURVED_PASSES = 24, 40
@@ -64,7 +65,7 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
     if passes is None:
         passes = _CURVED_PASSES if a.kind in _CURVED or b.kind in _CURVED else _PASSES
     (core_a, r_a), (core_b, r_b) = _core(a), _core(b)
-    size = maximum(minimum(radius_about_origin(a), radius_about_origin(b)), 1e-6)
+    size = maximum(1e-6, minimum(radius_about_origin(a), radius_about_origin(b)))
 
     def over(n: Vec, h: Scalar) -> Vec:
         """The point over the set along n: as high as the set is deep there, so that corners are left behind fast."""
@@ -129,12 +130,20 @@ def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec
     n = direction(between, Vec.unit(2))
     least = height(n)
     axes = [[X.R.column(i) for i in range(3)] for X in (A, B)]
-    for way in (*axes[0], *axes[1], *(direction(x.cross(y), n) for x in axes[0] for y in axes[1])):
-        out = way * where(way.dot(between) < 0.0, -1.0, 1.0)
+
+    def tried(found: list[Scalar], way: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        out = Vec.of(way) * where(Vec.of(way).dot(between) < 0.0, -1.0, 1.0)
         h = height(out)
-        better = h < least
-        n, least = choose(better, out, n), where(better, h, least)
-    return n, least
+        return [where(h < found[3], x, y) for x, y in zip([*out, h], found, strict=True)], []
+
+    found = [*n, least]
+    ways = [*axes[0], *axes[1], *(direction(x.cross(y), n) for x in axes[0] for y in axes[1])]
+    if isinstance(a, Figure) or isinstance(b, Figure):
+        found, _ = looped_over([Items.rows([list(way) for way in ways])], tried, found)
+    else:
+        for way in ways:
+            found, _ = tried(found, list(way))
+    return Vec.of(found[:3]), found[3]
 
 
 Weights = tuple[Scalar, Scalar, Scalar]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Any, NamedTuple
 
 from linkwise.contact.geometry.points import UNUSED_GAP, ContactPoint, Contacts, tangents
@@ -53,12 +52,15 @@ class Seen(NamedTuple):
 _UNUSED = Spot(UNUSED_GAP, 0.0, 0.0, 0.0)
 
 
-def margin_of(*shapes: Geometry) -> Scalar:
+def margin_of(*shapes: Geometry) -> float:
     """How much farther from touching than the nearest point others may be to be kept, m: 2 % of the smallest shape."""
-    return _MARGIN * reduce(minimum, (radius_about_origin(shape) for shape in shapes))
+    first, *others = (radius_about_origin(shape) for shape in shapes)
+    for radius in others:
+        first = minimum(first, radius)
+    return _MARGIN * first
 
 
-def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowest: Scalar = UNUSED_GAP) -> Contacts:
+def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: float, lowest: Scalar = UNUSED_GAP) -> Contacts:
     """The deepest of many points, and those within the margin that span the widest base with it.
 
     The deepest; the farthest from it; the farthest from the line of both; the one that adds most to the triangle; then
@@ -103,7 +105,7 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
     return Contacts(tuple(frame.point(spot) for spot in taken), left)
 
 
-def overlap(face_a: Face, face_b: Face, nearest: ContactPoint, slots: int, margin: Scalar) -> Contacts:
+def overlap(face_a: Face, face_b: Face, nearest: ContactPoint, slots: int, margin: float) -> Contacts:
     """Contact points of two faces that look at each other: the corners of what they have in common, seen along n.
 
     Corners of the one over the other, and places where their edges cross; each with its own gap, so that faces which

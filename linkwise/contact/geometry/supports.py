@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.kinematics import Placed
+from linkwise.contact.geometry.figures import Figure
 from linkwise.contact.geometry.points import choose, direction, half_edges, out_of, signs, sizes, tangents, times
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, maximum, sqrt, where
+from linkwise.spatial.scalar import Items, Scalar, absolute, looped_over, maximum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Face = tuple[Vec, Vec, Vec, Vec]
@@ -51,6 +51,8 @@ def _ellipsoid(shape: Geometry, d: Vec) -> Vec:
 
 
 def _convex(shape: Geometry, d: Vec) -> Vec:
+    if isinstance(shape, Figure):
+        return _farthest(shape.vertices, d)
     best, found = None, Vec.zero()
     for x, y, z in shape.vertices:
         vertex = Vec(x, y, z)
@@ -61,6 +63,18 @@ def _convex(shape: Geometry, d: Vec) -> Vec:
             found = choose(reach > best, vertex, found)
             best = maximum(reach, best)
     return found
+
+
+def _farthest(vertices: Sequence[Sequence[Scalar]], d: Vec) -> Vec:
+    """The one of many vertices that is farthest along d, by a loop over them."""
+
+    def step(found: list[Scalar], vertex: list[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        reach = d.dot(Vec.of(vertex))
+        farther = reach > found[0]
+        return [where(farther, a, b) for a, b in zip([reach, *vertex], found, strict=True)], []
+
+    begin = [d.dot(Vec.of(vertices[0])), *vertices[0]]
+    return Vec.of(looped_over([Items.rows(vertices[1:])], step, begin)[0][1:])
 
 
 _SUPPORTS: dict[str, Callable[[Geometry, Vec], Vec]] = {
@@ -147,15 +161,18 @@ _FACES: dict[str, Callable[[Geometry, Placed, Vec], Face]] = {
 }
 
 
-def radius_about_origin(shape: Geometry) -> Scalar:
+def radius_about_origin(shape: Geometry) -> float:
     """Radius of the ball about a shape's origin that holds it, m."""
+    if isinstance(shape, Figure):
+        radius: float = shape.radius
+        return radius
     size = shape.size
     if shape.kind == "box":
-        return 0.5 * sqrt(sum(x * x for x in size))
+        return 0.5 * float(sqrt(sum(x * x for x in size)))
     if shape.kind == "capsule":
         return size[0] + 0.5 * size[1]
     if shape.kind == "cylinder":
-        return sqrt(size[0] ** 2 + 0.25 * size[1] ** 2)
+        return float(sqrt(size[0] ** 2 + 0.25 * size[1] ** 2))
     if shape.kind == "convex":
-        return max(math.sqrt(x * x + y * y + z * z) for x, y, z in shape.vertices)
+        return max(float(sqrt(x * x + y * y + z * z)) for x, y, z in shape.vertices)
     return max(size)

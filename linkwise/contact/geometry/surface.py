@@ -25,7 +25,7 @@ from linkwise.contact.geometry.points import (
     unused,
 )
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, sqrt, where
+from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, minimum, repeated, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 _HALVINGS = 22  # of a capsule's axis; a secant step follows, which squares what is left
@@ -80,7 +80,8 @@ def _ellipsoid(shape: Geometry, q: Vec) -> tuple[Scalar, Vec]:
     From the left of the root, Newton's steps stay there, and there is no pole in between. With s = t + e², e the
     least half axis, nothing cancels.
     """
-    e, least = shape.size, min(shape.size)
+    e = shape.size
+    least = minimum(e[0], minimum(e[1], e[2]))
     more = [x * x - least * least for x in e]
     size = [maximum(absolute(x), 1e-9 * least) for x in q]
     s = maximum(size[0] * e[0] - more[0], maximum(size[1] * e[1] - more[1], size[2] * e[2] - more[2]))

@@ -2,6 +2,7 @@
 
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.captured import CapturedClosure
 from linkwise.mechanism.closures.coupling import Coupling
 from linkwise.mechanism.closures.distance import Distance
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
@@ -17,6 +18,7 @@ from linkwise.mechanism.closures.rate_function import RateFunction
 from linkwise.mechanism.closures.rolling import Rolling
 
 __all__ = [
+    "CapturedClosure",
     "Closure",
     "ClosureInstance",
     "Coupling",

@@ -7,17 +7,26 @@ with the mean velocity, and turn by Euler's equations with the midpoint rule, wh
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.piles.bodies import Bodies, States, rotations, turned, turned_on
+from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress
+from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.motion import PileMotionContacts, Touched
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.rows import Rows, frames
 from linkwise.sim.piles.solver import Settled, settled
+from linkwise.sim.progress import Progress
+from linkwise.sim.trajectory import Trajectory
+
+__all__ = ["Pile", "is_pile", "simulate_pile"]
 
 _REACH = 0.01
 """Of a body's radius: surfaces that are so near are looked at, whatever their speed."""
@@ -27,15 +36,6 @@ _ALLOWED = 1e-4
 
 _SAME_PLACE = 0.05
 """Of a body's radius: a contact point that moved less on its pair of shapes begins with its last impulse."""
-
-
-@dataclass(frozen=True)
-class Touched:
-    """Contacts of a step: points, impulses in the world's axes (m, 3) in N s, and what laws are missed by (m), m/s."""
-
-    contacts: PileContacts
-    impulse: Array
-    missed: Array
 
 
 @dataclass
@@ -68,6 +68,10 @@ class Pile:
         np.maximum.at(self.radius, shapes.body[moving], out)
         self.size = np.full(len(self.bodies.names), np.inf)
         np.minimum.at(self.size, shapes.body[moving], shapes.radius[moving])
+
+    def sample(self) -> tuple[Array, Array, Touched | None]:
+        """Configuration and velocity of the model, and the contacts of the last step."""
+        return (*self.states.coordinates(self.bodies), self.touched)
 
     def contacts(self, h: float) -> PileContacts:
         """Contacts that a step of h may close."""
@@ -171,6 +175,49 @@ def _spun(inertia: Array, spin: Array, h: float) -> Array:
         mean = 0.5 * (spin + new)
         new = spin - h * np.linalg.solve(inertia, np.cross(mean, turned(inertia, mean))[..., None])[..., 0]
     return new
+
+
+def simulate_pile(
+    model: Model,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+    duration: float,
+    dt: float | None,
+    t0: float,
+    save_every: int,
+    progress: bool | Callable[[float], None] | None,
+) -> Trajectory:
+    """The motion of a pile; see :func:`linkwise.sim.simulate.simulate` for the arguments."""
+    check_positive("duration", duration)
+    check_finite("t0", t0)
+    check_count("save_every", save_every)
+    check_progress(progress)
+    step = 1e-3 if dt is None else dt
+    check_positive("dt", step)
+    q = np.array(model.start if q0 is None else model._checked("q", q0), float)
+    v = np.zeros(model.nv) if v0 is None else np.array(model._checked("v", v0), float)
+    pile = Pile(model, q, v)
+    check_overlap(pile, pile.rules.overlap)
+    count = max(1, math.ceil(duration / step - 1e-9))
+    h = duration / count
+    samples, times = [pile.sample()], [t0]
+    bar = Progress(progress, model.name)
+    status = "done"
+    try:
+        for k in range(1, count + 1):
+            pile.advance(h)
+            if k % save_every == 0 or k == count:
+                samples.append(pile.sample())
+                times.append(t0 + k * h)
+            bar.show(k / count)
+    except KeyboardInterrupt:
+        status = "interrupted"
+    finally:
+        bar.close()
+    q_all, v_all, touched = (list(each) for each in zip(*samples, strict=True))
+    motion = Trajectory(times, np.array(q_all), np.array(v_all), model=model, status=status, steps=k, method="moreau")
+    motion.__dict__["contacts"] = PileMotionContacts(pile.bodies.names, np.array(times), h, touched)
+    return motion
 
 
 def check_overlap(pile: Pile, most: float) -> None:

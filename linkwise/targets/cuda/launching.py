@@ -13,7 +13,14 @@ from linkwise.memoized import cached_property, once
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
-from linkwise.targets.cuda.runtime import compiled_kernel, compiled_kernels, cupy, shared_bytes, working_memory
+from linkwise.targets.cuda.runtime import (
+    compiled_kernel,
+    compiled_kernels,
+    cupy,
+    external_stream,
+    shared_bytes,
+    working_memory,
+)
 from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
@@ -305,7 +312,7 @@ def launch_on_stream(program: Block | Program, dtype: Any) -> Callable[[int, Seq
             return
         cp = cupy()
         device = cp.cuda.runtime.pointerGetAttributes(int(places[-1])).device  # results have an address for certain
-        with cp.cuda.Device(device), cp.cuda.ExternalStream(stream, device):
+        with cp.cuda.Device(device), external_stream(stream):
             kernel.launch(places, tuple[ArrayOrder, ...]("rows" for _ in places), count)
 
     return launch

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.targets.cuda.runtime import cupy
+from linkwise.targets.cuda.runtime import cupy, external_stream
 
 
 class ArrayLibrary:
@@ -47,23 +47,6 @@ class ArrayLibrary:
         return nullcontext()
 
 
-class _Stream:
-    """Another library's stream, as CuPy takes it."""
-
-    def __init__(self, pointer: int) -> None:
-        self.pointer = pointer
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, self.pointer)
-
-
-def _stream(pointer: int) -> AbstractContextManager[Any]:
-    cuda = cupy().cuda
-    take = getattr(cuda.Stream, "from_external", None)  # CuPy 14; before, ExternalStream
-    stream: AbstractContextManager[Any] = take(_Stream(pointer)) if take else cuda.ExternalStream(pointer)
-    return stream
-
-
 class _Torch(ArrayLibrary):
     """PyTorch: memory from its own allocator, work on its current stream."""
 
@@ -90,7 +73,7 @@ class _Torch(ArrayLibrary):
         return sys.modules["torch"].from_dlpack(array)
 
     def stream(self, device: int) -> AbstractContextManager[Any]:
-        return _stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
+        return external_stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
 
 class _Jax(ArrayLibrary):

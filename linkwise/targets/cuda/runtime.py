@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,24 @@ _kept: list[Any] = []  # memory that a captured graph works in whenever it runs
 def cupy() -> Any:
     """CuPy, or an error that names the extra."""
     return require_extra("cupy", "cuda")
+
+
+class _Stream:
+    """Another library's stream, as CuPy takes it."""
+
+    def __init__(self, pointer: int) -> None:
+        self._pointer = pointer
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._pointer
+
+
+def external_stream(pointer: int) -> AbstractContextManager[Any]:
+    """Context in which CuPy works on another library's stream."""
+    cuda = cupy().cuda
+    take = getattr(cuda.Stream, "from_external", None)  # CuPy 14; before, ExternalStream
+    stream: AbstractContextManager[Any] = take(_Stream(pointer)) if take else cuda.ExternalStream(pointer)
+    return stream
 
 
 def shared_bytes(known: dict[int, int]) -> int:

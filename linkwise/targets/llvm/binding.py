@@ -1,7 +1,9 @@
 """The binding to LLVM, one thread at a time; the machine that code is made for; and whether builds are checked.
 
-Everything that is asked of LLVM is asked under one lock, and a process forks only while nobody holds it: the child
-would find LLVM as it was in the middle of a thread that the child does not have.
+Everything that is asked of LLVM is asked under one lock, but for one thing: while a thread optimises, which takes long
+and touches nothing of anybody else's, others may go on. It holds a lock of its own, since how LLVM optimises is set by
+switches of the whole process. A process forks only while nobody holds either: the child would find LLVM as it was in
+the middle of a thread that the child does not have.
 """
 
 from __future__ import annotations
@@ -18,10 +20,22 @@ from typing import Any
 import numpy as np
 
 _lock = threading.RLock()  # may be taken again: the collector may run at any time, and discard things
+optimising = threading.RLock()  # whoever takes both locks takes this one first
 _unwanted: deque[Any] = deque()
 
+
+def _hold() -> None:
+    optimising.acquire()
+    _lock.acquire()
+
+
+def _let_go() -> None:
+    _lock.release()
+    optimising.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
 @contextmanager

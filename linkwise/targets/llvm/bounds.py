@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linkwise.targets.llvm import binding, jit, kernel, program_kernel, source, transcendental
+from linkwise.targets.llvm import binding, jit, kernel, program_kernel, source, tiers, transcendental
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import make_plan
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
@@ -244,7 +244,7 @@ def checked_batch(
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
     library = jit.LoadedObject(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), watch.imports)
-    made = kernel.BatchKernel(program, dtype, library, machine.lanes(dtype))
+    made = kernel.BatchKernel(program, dtype, tiers.Library(source.ENTRIES, library), machine.lanes(dtype))
     made._call = _watched(made._call, watch, _rows(program, item), made._scratch_bytes)
     return made
 
@@ -259,7 +259,7 @@ def checked_program(program: Program, dtype: DTypeLike = np.float64, *, single: 
     watch = Watch(text)
     obj = bytes(jit.compile_text(instrumented(text), machine))
     library = jit.LoadedObject(obj, (program_kernel.ENTRY, program_kernel.FRAME_ENTRY), watch.imports)
-    made = ProgramKernel(program, dtype, library, lanes, vector)
+    made = ProgramKernel(program, dtype, tiers.Library(program_kernel.ENTRIES, library), lanes, vector)
     call, size = made._call, made.memory.bytes
     fixed = [(int(part.ctypes.data), part.nbytes, False) for part in made.memory.parts]
 
@@ -287,9 +287,8 @@ class CheckedState:
         machine = machine or binding.host()
         self.program = program
         plan = make_plan(program)
-        body = BlockCode(
-            program, plan, LaneShape(64, 1), LaneShape(64, machine.vector_bytes // 8), masked=machine.masked
-        )
+        vector = LaneShape(64, machine.vector_bytes // 8)
+        body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked, fused=machine.fma)
         entry = FunctionText(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
         places = [
             entry.load("ptr", entry.address("ptr", side, k), 8)

@@ -15,7 +15,8 @@ import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from linkwise.targets.llvm import jit, layouts
+from linkwise.targets.llvm import jit, layouts, tiers
+from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.builtin import ENTRY, SLOW, WORDS, Result
 from linkwise.trace.block import Block
 
@@ -113,26 +114,29 @@ def _itself(thing: object) -> object:
     return thing
 
 
+def library(key: str, write: tiers.Writer, machine: Machine, imports: Mapping[str, int]) -> tiers.Library:
+    """The library of a text of ``entry_module`` or ``names_module``."""
+    return tiers.library(key, write, machine, tiers.Entries({ENTRY: 4}), {**imports, **layouts.addresses()})
+
+
 def make_function(
-    obj: bytes,
+    code: tiers.Library,
     slow: Callable[..., Any],
     name: str,
     signature: str,
     doc: str,
     make_result: Callable[..., Any] | dict[str, Callable[..., Any]] | None,
-    imports: Mapping[str, int],
     slot: BatchSlot,
 ) -> Callable[..., Any]:
-    """Load an object made from the text of ``entry_module`` and wrap its entry as a builtin function.
+    """Wrap the entry of a :func:`library` as a builtin function.
 
     ``make_result``: for one from ``names_module``, its table.
     """
     kind = _named_tuple(make_result) if callable(make_result) else None
-    library = jit.load(obj, (ENTRY,), {**imports, **layouts.addresses()})
     text = f"{name}{signature}\n--\n\n{doc}"
-    method = _MethodDef(name.encode(), library[ENTRY], _FASTCALL_KEYWORDS, text.encode())
+    method = _MethodDef(name.encode(), code[ENTRY], _FASTCALL_KEYWORDS, text.encode())
     callee = make_result if kind is None else layouts.TUPLE_NEW
-    held = jit.unseen(library, method, slot)
+    held = jit.unseen(code, method, slot)
     function: Callable[..., Any] = _new_function(
         ctypes.addressof(method), _Bound((slow, callee, kind, slot.address, held)), "linkwise"
     )

@@ -10,14 +10,20 @@ import hashlib
 import itertools
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from linkwise.targets.llvm.binding import Machine, discard, using_llvm
+from linkwise.targets.llvm.binding import Machine, discard, optimising, using_llvm
 
 # A linker keeps ten kilobytes of every library that it ever held: it serves this many, and goes with the last of them.
 _LIBRARIES_OF_A_LINKER = 32
+
+# From so many lines on, a module is spared LLVM's second ordering of instructions, after registers are chosen: half of
+# the whole time there, since it grows with the square of the loads of spilled values, for one part in a hundred.
+_LONG = 60_000
+_LONG_SWITCHES = ("-disable-post-ra=true",)
 
 _names = itertools.count()
 _loaded: weakref.WeakValueDictionary[Any, LoadedObject] = weakref.WeakValueDictionary()
@@ -27,7 +33,8 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
     """The object file (or assembly) of a module.
 
     No optimisation passes are run: a program arrives without anything left to simplify. LLVM's instruction
-    selection, scheduling and register allocation do the rest.
+    selection, scheduling and register allocation do the rest. While they are at work, other threads may use LLVM for
+    anything but this.
 
     Args:
         text: the module.
@@ -35,19 +42,61 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
         in_order: keep instructions in the order they are written, where that order was chosen with care.
         assembly: return assembly text instead of an object.
     """
-    with using_llvm() as llvm, llvm.parse_assembly(text, _Context(llvm)) as module:
+    switches = [] if text.count("\n") < _LONG else [*_LONG_SWITCHES]
+    if in_order:
+        switches.append("-enable-misched=false")
+    with optimising, _parsed(text, machine, level=2) as (llvm, made, module):
+        with using_llvm():
+            for switch in switches:  # of the process, not of the module; put back below
+                llvm.set_option("linkwise", switch)
+        try:
+            return _emitted(llvm, made, module, assembly)
+        finally:
+            with using_llvm():
+                for switch in switches:
+                    name, _, value = switch.partition("=")
+                    llvm.set_option("linkwise", f"{name}={'true' if value == 'false' else 'false'}")
+
+
+def compile_quickly(text: str, machine: Machine) -> bytes:
+    """The object file of a module, made some ten times faster, for code that takes two or three times as long.
+
+    It computes the same numbers to the last bit.
+    """
+    with using_llvm(), _parsed(text, machine, level=0) as (_, made, module):
+        return bytes(made.emit_object(module))
+
+
+@contextmanager
+def _parsed(text: str, machine: Machine, level: int) -> Iterator[tuple[Any, Any, Any]]:
+    """The binding, a target machine that optimises as the level says, and a module."""
+    with using_llvm() as llvm:
+        module = llvm.parse_assembly(text, _Context(llvm))
         target = llvm.Target.from_triple(machine.triple)
         made = target.create_target_machine(
-            cpu=machine.cpu, features=machine.features, opt=2, reloc="pic", codemodel="small"
+            cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="small"
         )
-        if in_order:  # a switch of the process, not of the module; put back below
-            llvm.set_option("linkwise", "-enable-misched=false")
-        try:
-            return made.emit_assembly(module) if assembly else made.emit_object(module)
-        finally:
+    try:
+        yield llvm, made, module
+    finally:
+        with using_llvm():
             made.close()
-            if in_order:
-                llvm.set_option("linkwise", "-enable-misched=true")
+            module.close()
+
+
+def _emitted(llvm: Any, made: Any, module: Any, assembly: bool) -> Any:
+    """What a target machine makes of a module, without llvmlite's own lock, which it would hold all the while."""
+    ffi = llvm.ffi
+    emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    with ffi.OutputString() as error:
+        buffer = getattr(emit, "_cfn", emit)(made, module, int(not assembly), error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        data = ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+    return data.decode() if assembly else data
 
 
 class _Context:

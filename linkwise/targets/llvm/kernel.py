@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linkwise.targets import cache
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import binding, builtin, fastcall, jit, layouts, source, transcendental
+from linkwise.targets.llvm import binding, builtin, fastcall, jit, layouts, source, tiers, transcendental
 from linkwise.targets.llvm import crew as native
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 13
+CODEGEN_VERSION = 15
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -56,6 +55,8 @@ _BRIEF_NODES = 100_000
 _SHARE_NODES = 400_000
 _WAKING_NODES = 5_000_000
 _LONGEST_NODES = 20_000_000_000
+# So many states take as long, in code that was compiled quickly, as optimising that code.
+_MANY_STATES = 500_000
 
 
 def cache_key(what: Block | Program | str, kind: str, dtype: str, machine: binding.Machine) -> str:
@@ -83,7 +84,7 @@ def imports() -> dict[str, int]:
 class BatchKernel:
     """A program compiled for batches of states in one precision."""
 
-    def __init__(self, program: Block, dtype: DTypeLike, library: jit.LoadedObject, lanes: int) -> None:
+    def __init__(self, program: Block, dtype: DTypeLike, library: tiers.Library, lanes: int) -> None:
         self.program = program
         self.dtype = np.dtype(dtype)
         self.lanes = lanes
@@ -107,13 +108,9 @@ class BatchKernel:
 
             return bounds.checked_batch(program, dtype)
         machine, bits = binding.host(), _bits(dtype)
-
-        def make() -> bytes:
-            module = source.batch_module(program, machine, bits)
-            return bytes(jit.compile_text(module.text, machine, in_order=module.in_order))
-
-        obj = cache.get(cache_key(program, "batch", f"float{bits}", machine), make)
-        library = jit.load(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), imports())
+        key = cache_key(program, "batch", f"float{bits}", machine)
+        write = partial(source.batch_module, program, machine, bits)
+        library = tiers.library(key, write, machine, source.ENTRIES, imports())
         return cls(program, dtype, library, machine.lanes(dtype))
 
     def offer(self, slot: fastcall.BatchSlot) -> None:
@@ -162,6 +159,8 @@ class BatchKernel:
         Shapes, dtypes and contiguity are the caller's to check. An output may be the same array as an
         input of the same size; other overlaps are not allowed.
         """
+        if count >= _MANY_STATES:
+            self._library.settle()
         address = layouts.data_address()
         ins = [address(array) for array in inputs]
         outs = [address(array) for array in outputs]
@@ -231,15 +230,14 @@ def builtin_function(
     machine = binding.host()
     result = fastcall.result_of(program, make_result)
 
-    def make() -> bytes:
-        text = builtin.entry_module(program, machine, result, one_state=one_state)
-        return bytes(jit.compile_text(text, machine))
+    def write(quick: bool) -> tiers.Module:
+        return tiers.Module(builtin.entry_module(program, machine, result, quick, one_state=one_state))
 
     what = program.fingerprint if one_state else builtin.signature_of(program)
     kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
-    obj = cache.get(cache_key(what, kind, "float64", machine), make)
+    code = fastcall.library(cache_key(what, kind, "float64", machine), write, machine, imports())
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"
-    return fastcall.make_function(obj, slow, name, shown, doc, make_result, imports(), slot or fastcall.BatchSlot())
+    return fastcall.make_function(code, slow, name, shown, doc, make_result, slot or fastcall.BatchSlot())
 
 
 def function_by_name(
@@ -254,5 +252,5 @@ def function_by_name(
         return None
     machine = binding.host()
     key = cache_key(f"{arrays} arrays", f"by name, {fastcall.identity()}", "float64", machine)
-    obj = cache.get(key, lambda: bytes(jit.compile_text(builtin.names_module(arrays, machine), machine)))
-    return fastcall.make_function(obj, slow, name, signature, doc, table, {}, fastcall.BatchSlot())
+    code = fastcall.library(key, lambda _: tiers.Module(builtin.names_module(arrays, machine)), machine, {})
+    return fastcall.make_function(code, slow, name, signature, doc, table, fastcall.BatchSlot())

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linkwise.targets import cache
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import binding, jit, kernel, moves, transcendental, transpose
+from linkwise.targets.llvm import binding, kernel, moves, tiers, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
@@ -28,6 +27,7 @@ from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Un
 
 ENTRY = "linkwise_program"
 FRAME_ENTRY = "linkwise_frame_bytes"
+ENTRIES = tiers.Entries({ENTRY: 5}, (FRAME_ENTRY,))
 
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -38,14 +38,17 @@ _kept = threading.local()
 Rows = Mapping[str, NDArray[Any]]
 
 
-def program_module(program: Program, machine: Machine, bits: int, lanes: int) -> str:
-    """The module's text, for one state at a time or for as many as a vector holds."""
+def program_module(program: Program, machine: Machine, bits: int, lanes: int, quick: bool = False) -> str:
+    """The module's text, for one state at a time or for as many as a vector holds.
+
+    ``quick``: for a compiler that does not optimise.
+    """
     shape = LaneShape(bits, lanes)
-    writer = StatementWriter(program, machine, shape)
+    writer = StatementWriter(program, machine, shape, quick=quick)
     made = writer.write()
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
-    grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
+    grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits, quick)]
     transposes = [] if lanes == 1 else transpose.functions(machine, shape)
     functions = [*transposes, *grouped, *_moves(program, shape), *made, _entry(program, shape), size]
     return f"; {program.name}, {lanes} states at a time\n" + module_text(functions, [attributes(machine)])
@@ -130,7 +133,7 @@ def _scratch(size: int) -> tuple[int, NDArray[Any]]:
 class ProgramKernel:
     """A program compiled for one precision, for many states (in lanes) or for few (one after the other)."""
 
-    def __init__(self, program: Program, dtype: DTypeLike, library: jit.LoadedObject, lanes: int, vector: int) -> None:
+    def __init__(self, program: Program, dtype: DTypeLike, library: tiers.Library, lanes: int, vector: int) -> None:
         self.program, self.dtype, self.lanes = program, np.dtype(dtype), lanes
         self._library = library  # holds the code
         self._call: Callable[..., None] = _SIGNATURE(library[ENTRY])
@@ -151,11 +154,11 @@ class ProgramKernel:
         machine, bits = binding.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if single else machine.lanes(dtype)
 
-        def make() -> bytes:
-            return bytes(jit.compile_text(program_module(program, machine, bits, lanes), machine))
+        def write(quick: bool) -> tiers.Module:
+            return tiers.Module(program_module(program, machine, bits, lanes, quick))
 
-        obj = cache.get(kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine), make)
-        library = jit.load(obj, (ENTRY, FRAME_ENTRY), kernel.imports())
+        key = kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine)
+        library = tiers.library(key, write, machine, ENTRIES, kernel.imports())
         return cls(program, dtype, library, lanes, machine.lanes(dtype))
 
     def run(self, rows: Rows, tables: Rows, records: Rows, count: int, threads: int = 1) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
@@ -19,10 +18,12 @@ from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.overlap import overlap
+from linkwise.targets.llvm.tiers import Entries, Module
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
 SCRATCH_ENTRY = "linkwise_scratch_bytes"
+ENTRIES = Entries({BATCH_ENTRY: 4}, (SCRATCH_ENTRY,))
 
 
 @dataclass(frozen=True)
@@ -77,22 +78,16 @@ def entries_used(plan: FunctionPlan) -> list[str]:
     return sorted({step.entry for piece in plan.pieces for step in piece.steps if isinstance(step, GroupedCall)})
 
 
-class Module(NamedTuple):
-    """LLVM text, and whether its instructions are to stay in their order."""
-
-    text: str
-    in_order: bool
-
-
-def batch_module(program: Block, machine: Machine, bits: int) -> Module:
-    """The module for a program in one precision."""
+def batch_module(program: Block, machine: Machine, bits: int, quick: bool = False) -> Module:
+    """The module for a program in one precision; ``quick``: for a compiler that does not optimise."""
     shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
     plan = make_plan(program)
     woven = overlap(program, machine, shape) if len(plan.pieces) == 1 else None
     wide = streaming.wide_outputs(program, shape) if woven is None else {}
     layout = ScratchLayout.of(program, shape.lanes, double=woven is not None, wide=wide)
-    body = BlockCode(program, plan, shape, shape, woven=woven, skipped=streaming.skipped(program, wide))
-    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits)]
+    skipped = streaming.skipped(program, wide)
+    body = BlockCode(program, plan, shape, shape, woven=woven, skipped=skipped, fused=machine.fma, quick=quick)
+    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits, quick)]
     scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {layout.frame * shape.size + body.frame_bytes}")
     entry = _BatchLoop(program, shape, layout, wide).write(woven=woven is not None)

@@ -1,0 +1,321 @@
+"""Crowds: scenes with so many pairs of shapes that they are gone through in loops, and the nearest points are kept.
+
+Pairs of the same two kinds share one text, a loop over them whose passes differ in numbers only: the sizes of both
+shapes, where they are, what is between them. Pairs whose bounding balls are far apart are passed over. Of all points
+the nearest are kept, each with what a step needs to know of it; a point is put in by going along those that are there,
+so they stand in the order of their gaps. What finds no room is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwise.algorithms.kinematics import Placed
+from linkwise.algorithms.sweeps import Field
+from linkwise.contact.features import Features
+from linkwise.contact.geometry.figures import figure, numbers_of
+from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
+from linkwise.contact.geometry.points import UNUSED_GAP, length
+from linkwise.contact.geometry.supports import radius_about_origin
+from linkwise.contact.scene import meetings_of, rounding_of
+from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.tree import Tree
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Items, Scalar, looped_over, where
+from linkwise.spatial.vectors import Vec
+
+Flat = Sequence[Scalar]
+
+_IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+_GROUNDS = ("plane", "heightfield", "terrain")
+
+
+@dataclass(frozen=True)
+class KeptPoint:
+    """One of the nearest points, over any scalar.
+
+    Args:
+        gap: m; ``UNUSED_GAP`` where nothing is near.
+        normal: from the second surface to the first.
+        point: midway between the surfaces, in the world.
+        turning: by how much velocities of both surfaces part in half a step because bodies turn, m/s.
+        more: numbers by name: of the pair and point, of both links, and of the material.
+    """
+
+    gap: Scalar
+    normal: Vec
+    point: Vec
+    turning: Vec
+    more: dict[str, Scalar]
+
+    @classmethod
+    def of(cls, numbers: Flat, names: Sequence[str]) -> KeptPoint:
+        """From its numbers."""
+        a, b, c = (Vec.of(numbers[k : k + 3]) for k in (1, 4, 7))
+        return cls(numbers[0], a, b, c, dict(zip(names, numbers[10:], strict=True)))
+
+    @property
+    def drift(self) -> tuple[Vec, Vec]:
+        """Velocity of the second surface against its body, angular and at the point, in the world's axes."""
+        if "drift0" not in self.more:
+            return Vec.zero(), Vec.zero()
+        own = [self.more[f"drift{k}"] for k in range(6)]
+        return Vec.of(own[:3]), Vec.of(own[3:])
+
+
+class Kind:
+    """Pairs of the same kinds of shapes: what they share, and the numbers in which they differ."""
+
+    def __init__(self, crowd: Crowd, numbers: Sequence[int]) -> None:
+        self.crowd, self.numbers = crowd, list(numbers)
+        both = [[crowd.shapes[crowd.ordered[k][i]][1] for k in numbers] for i in (0, 1)]
+        self.first, self.second = both[0][0], both[1][0]
+        most = [max(len(shape.vertices) if shape.kind == "convex" else 0 for shape in shapes) for shapes in both]
+        self.widths = [len(shapes[0].size) + 1 + 3 * n for shapes, n in zip(both, most, strict=True)]
+        self.is_field = self.second.kind in ("heightfield", "terrain")
+        self.constants = []
+        for number, *shapes in zip(numbers, *both, strict=True):
+            row = [x for shape, n in zip(shapes, most, strict=True) for x in numbers_of(shape, _radius(shape), n)]
+            sides, ordered = crowd.sides[number], crowd.ordered[number]
+            links = (crowd.order[crowd.shapes[side][0]] for side in sides)
+            row += [1.0 if sides == ordered else -1.0, 8.0 * number + 1.0, *links]
+            self.constants.append([*row, *crowd.features.of_pair(crowd.meetings[number])])
+
+    def shapes(self, numbers: Flat) -> tuple[Any, Any, Flat]:
+        """Both shapes of a pair, and what else is said of it."""
+        a, b = self.widths
+        second = self.second if self.is_field else figure(self.second, list(numbers[a : a + b]))
+        return figure(self.first, list(numbers[:a])), second, numbers[a + b :]
+
+    def apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
+        """Less than the distance of two shapes, by their bounding balls."""
+        if self.is_field:
+            return -UNUSED_GAP
+        between = A.p - B.p
+        if self.second.kind == "plane":
+            return B.R.column(2).dot(between) - a.radius
+        return length(between) - a.radius - b.radius
+
+    def columns(self, poses: Flat, width: int) -> list[Items]:
+        """Numbers of both shapes' poses for each pair, so many each."""
+        return [Items(poses, [width * self.crowd.ordered[k][i] for k in self.numbers], width) for i in (0, 1)]
+
+
+class Crowd:
+    """All pairs of a mechanism's shapes, by their kinds.
+
+    Args:
+        mechanism: with a scene.
+        tree: of its links.
+        kept: how many points are kept.
+    """
+
+    def __init__(self, mechanism: Mechanism, tree: Tree, kept: int) -> None:
+        self.meetings = meetings_of(mechanism)
+        self.tree, self.kept = tree, kept
+        self.features = Features.of(self.meetings)
+        self.names = self.features.names
+        self.width = 10 + len(self.names)
+        self.shapes: list[tuple[int, Geometry]] = []
+        self.sides: list[tuple[int, int]] = []
+        """Of each pair its two shapes."""
+        self.ordered: list[tuple[int, int]] = []
+        """The same in the order in which a function of pairs takes them."""
+        known: dict[tuple[int, int], int] = {}
+        for meeting in self.meetings:
+            pair = []
+            for body, shape in ((meeting.body, meeting.shape), (meeting.other, meeting.other_shape)):
+                index = -1 if body is None else body.index
+                if (index, id(shape)) not in known:
+                    known[index, id(shape)] = len(self.shapes)
+                    self.shapes.append((index, shape))
+                pair.append(known[index, id(shape)])
+            self.sides.append((pair[0], pair[1]))
+        self.reaches: dict[int, float] = {}
+        """Of each link with shapes, the distance of their farthest points from its origin, m."""
+        for index, shape in self.shapes:
+            if index >= 0:
+                offset = _offset(tree, index, shape)[9:]
+                far = float(np.linalg.norm([float(x) for x in offset])) + _radius(shape)
+                self.reaches[index] = max(self.reaches.get(index, 0.0), far)
+        self.order = _depth_first(tree)
+        by_kind: dict[Any, list[int]] = {}
+        for k, m in enumerate(self.meetings):
+            a, b = m.shape, m.other_shape
+            ground = b if b.kind in ("heightfield", "terrain") else None
+            is_swapped = (a.kind, b.kind) not in PAIRS
+            self.ordered.append(self.sides[k][::-1] if is_swapped else self.sides[k])
+            by_kind.setdefault(((b.kind, a.kind) if is_swapped else (a.kind, b.kind), ground), []).append(k)
+        self.kinds = [Kind(self, numbers) for numbers in by_kind.values()]
+
+    def placed(self, frames: Field[Placed]) -> list[Scalar]:
+        """Frames of all shapes in the world, twelve numbers each."""
+        links = [*(x for link in self.tree.links for x in _numbers(frames[link])), *_IDENTITY]
+        offsets = [_offset(self.tree, index, shape) for index, shape in self.shapes]
+        world = 12 * len(self.tree.links)
+
+        def step(state: Flat, on: Flat, offset: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            X, Y = _frame(on), _frame(offset)
+            return [], _numbers(Placed(X.R.times(Y.R), X.p + X.R @ Y.p))
+
+        starts = [12 * index if index >= 0 else world for index, _ in self.shapes]
+        made = looped_over([Items(links, starts, 12), Items.rows(offsets)], step, [])[1]
+        return [x for row in made for x in row]
+
+    def nearest(
+        self, frames: Field[Placed], motions: Field[Any] | None, h: Scalar, reach: Scalar
+    ) -> tuple[list[list[Scalar]], Scalar]:
+        """The numbers of the nearest points within a distance, in order, and how many found no room.
+
+        Args:
+            frames: of links.
+            motions: of links, for what turning does to points in half a step; None: nothing.
+            h: the step, s.
+            reach: m.
+        """
+        poses = self.placed(frames)
+        turning: list[Scalar] = []
+        if motions is not None:
+            for index, _ in self.shapes:
+                turning += [0.0] * 12 if index < 0 else _moving(frames, motions, self.tree.links[index])
+        nothing = [reach, 0.0, 0.0, 1.0, *[0.0] * 6, 0.0, -1.0, -1.0, *[0.0] * (len(self.names) - 3)]
+        state: list[Scalar] = [*nothing * self.kept, 0.0]
+        for kind in self.kinds:
+            state = self._gone_through(kind, poses, turning, h, reach, state)
+        slots = [state[k * self.width : (k + 1) * self.width] for k in range(self.kept)]
+        return [[where(slot[10] > 0.0, slot[0], UNUSED_GAP), *slot[1:]] for slot in slots], state[-1]
+
+    def _gone_through(
+        self, kind: Kind, poses: Flat, turning: Flat, h: Scalar, reach: Scalar, state: list[Scalar]
+    ) -> list[Scalar]:
+        """The kept points once those of one kind of pairs are among them."""
+        columns = [Items.rows(kind.constants), *kind.columns(poses, 12)]
+        rounding = rounding_of(kind.first, kind.second) is not None and bool(turning)
+        if rounding:
+            columns += kind.columns(turning, 12)
+        farthest = (self.kept - 1) * self.width
+
+        def is_near(state: Flat, apart: Scalar) -> Any:
+            # Where points are counted, those that find no room are too.
+            return apart < (reach if turning else state[farthest])
+
+        def asks(state: Flat, constants: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
+            a, b, _rest = kind.shapes(constants)
+            return is_near(state, kind.apart(_frame(A), a, _frame(B), b))
+
+        def step(state: Flat, constants: Flat, A: Flat, B: Flat, *moving: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            a, b, (way, *rest) = kind.shapes(constants)
+            X, Y = _frame(A), _frame(B)
+            found = contacts(a, X, b, Y)
+            asked = is_near(state, kind.apart(X, a, Y, b))
+            rows = []
+            for k, one in enumerate(found.points):
+                turned = Vec.zero()
+                if rounding:
+                    kept = one.point + one.normal * (rounding_of(a, kind.second) + 0.5 * one.gap)
+                    turned = (_acceleration(moving[0], kept) - _acceleration(moving[1], kept)) * (0.5 * h * way)
+                more = [rest[0] + float(k), *rest[1:]]
+                if self.features.drifts:
+                    spin, speed = Y.R @ Vec.of(more[-6:-3]), Y.R @ Vec.of(more[-3:])
+                    slide = speed + spin.cross(one.point - Y.p)
+                    turned = turned - spin.cross(slide) * (0.5 * h) if rounding else turned
+                    more = [*more[:-6], *spin, *slide]
+                gap = where(asked, one.gap, UNUSED_GAP)
+                rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
+            over = where(asked, found.overflow, 0.0)
+            return self._with(rows, reach, [*state[:-1], state[-1] + over]), []
+
+        return looped_over(columns, step, state, asks)[0]
+
+    def _with(self, rows: Sequence[Flat], reach: Scalar, state: list[Scalar]) -> list[Scalar]:
+        """The kept points with some more."""
+
+        def passed(new: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            nearer = new[0] < slot[0]
+            both = list(zip(new, slot, strict=True))
+            return [where(nearer, b, a) for a, b in both], [where(nearer, a, b) for a, b in both]
+
+        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
+            left, made = looped_over([slots], passed, list(new))
+            lost = where(left[0] < reach, 1.0, 0.0)
+            return [*(x for slot in made for x in slot), state[-1] + lost], []
+
+        return looped_over([Items.rows(rows)], put_in, state)[0]
+
+    def distances(self, frames: Field[Placed]) -> list[Scalar]:
+        """Of each pair, m."""
+        poses = self.placed(frames)
+        found: list[Scalar] = [0.0] * len(self.meetings)
+        for kind in self.kinds:
+
+            def step(state: Flat, constants: Flat, A: Flat, B: Flat, kind: Kind = kind) -> tuple[list[Scalar], Any]:
+                a, b, _ = kind.shapes(constants)
+                return [], [distance(a, _frame(A), b, _frame(B))]
+
+            made = looped_over([Items.rows(kind.constants), *kind.columns(poses, 12)], step, [])[1]
+            for k, (x,) in zip(kind.numbers, made, strict=True):
+                found[k] = x
+        return found
+
+
+def _radius(shape: Geometry) -> float:
+    return 0.0 if shape.kind in _GROUNDS else float(radius_about_origin(shape))
+
+
+def _depth_first(tree: Tree) -> dict[int, float]:
+    """A number for each link, such that those outboard of a link, itself included, are numbered without a gap."""
+    children: dict[int, list[int]] = {}
+    for link in tree.links:
+        children.setdefault(link.parent, []).append(link.index)
+    order, todo = {-1: -1.0}, list(reversed(children.get(-1, [])))
+    while todo:
+        index = todo.pop()
+        order[index] = float(len(order) - 1)
+        todo += reversed(children.get(index, []))
+    return order
+
+
+def outboard(tree: Tree) -> dict[int, tuple[float, float]]:
+    """Of each link the first and the last number, by depth, of those that move with it."""
+    order = _depth_first(tree)
+    last = dict(order)
+    for link in reversed(tree.links):
+        if link.parent >= 0:
+            last[link.parent] = max(last[link.parent], last[link.index])
+    return {link.index: (order[link.index], last[link.index]) for link in tree.links}
+
+
+def _offset(tree: Tree, index: int, shape: Geometry) -> list[Scalar]:
+    rows = np.array(shape.placement)
+    own = Placed(Mat3([row[:3] for row in rows.tolist()[:3]]), Vec.of(rows[:3, 3].tolist()))
+    if index < 0:
+        return _numbers(own)
+    on = tree.links[index].to_body.carry(Placed(Mat3.identity(), Vec.zero()))
+    return _numbers(Placed(on.R.times(own.R), on.p + on.R @ own.p))
+
+
+def _numbers(frame: Placed) -> list[Scalar]:
+    return [*(x for row in frame.R.m for x in row), *frame.p]
+
+
+def _frame(numbers: Flat) -> Placed:
+    return Placed(Mat3([list(numbers[3 * k : 3 * k + 3]) for k in range(3)]), Vec.of(numbers[9:12]))
+
+
+def _moving(frames: Field[Placed], motions: Field[Any], link: Any) -> list[Scalar]:
+    """Origin, ω, ω' and a of a link, in the world's axes."""
+    frame, motion = frames[link], motions[link]
+    return [*frame.p, *(frame.R @ motion.omega), *(frame.R @ motion.omega_dot), *(frame.R @ motion.a)]
+
+
+def _acceleration(moving: Flat, point: Vec) -> Vec:
+    p, omega, omega_dot, a = (Vec.of(moving[k : k + 3]) for k in (0, 3, 6, 9))
+    arm = point - p
+    found: Vec = a + omega_dot.cross(arm) + omega.cross(omega.cross(arm))
+    return found

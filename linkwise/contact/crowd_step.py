@@ -1,0 +1,373 @@
+"""One step in time of a crowd: Moreau's midpoint rule as in :mod:`linkwise.contact.step`, with loops over points.
+
+The nearest points of all pairs are found in the middle of the step (:mod:`linkwise.contact.crowd`), their rows are
+gathered, and their impulses are found as velocities of the freedoms (:mod:`linkwise.contact.primal`). Impulses of a
+step are those of the kept points, of the rows along joints, and then the numbers of the points: a point that was there
+in the step before begins with the impulse it had, in whatever place it stands now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linkwise.algorithms.articulated import accelerate, articulate, innovate
+from linkwise.algorithms.configuration import carried, carry, carry_rates
+from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
+from linkwise.algorithms.kinematics import Placed, placed, velocities
+from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.sweeps import Field, generalized, outward
+from linkwise.contact.cones import Cone
+from linkwise.contact.crowd import Crowd, KeptPoint, outboard
+from linkwise.contact.features import Features
+from linkwise.contact.geometry.points import UNUSED_GAP, tangents
+from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
+from linkwise.contact.primal import Along, Laws, Primal
+from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
+from linkwise.mechanism.contacts import ContactRules
+from linkwise.mechanism.tree import Tree
+from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Motion, Vec
+
+Flat = Sequence[Scalar]
+
+REACH = 2e-3
+"""m, beside the way that bodies go in a step: points that are farther are not looked at."""
+
+
+def crowd_step(
+    crowd: Crowd,
+    q: Flat,
+    v: Flat,
+    tau: Flat,
+    h: Scalar,
+    impulses: Flat,
+    f_ext: Forces = None,
+    implicit: Flat | None = None,
+    rules: ContactRules | None = None,
+    joints: Sequence[JointRow] = (),
+) -> AccountedStep:
+    """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s."""
+    rules = ContactRules() if rules is None else rules
+    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules.recovery)
+    begin = remembered(middle.slots, middle.rows, impulses)
+    free = middle.free_velocity(tau, begin, f_ext, rules.passes)
+    v_new, found = middle.primal.solved(middle.primal.pushed(free, begin), begin, rules)
+    return middle.end(v_new, found)
+
+
+class MiddleOfCrowd:
+    """A mechanism in the middle of a step, with the nearest points of its shapes."""
+
+    def __init__(
+        self,
+        crowd: Crowd,
+        q: Flat,
+        v: Flat,
+        h: Scalar,
+        implicit: Flat | None,
+        joints: Sequence[JointRow],
+        recovery: float,
+    ) -> None:
+        self.crowd, self.h, tree = crowd, h, crowd.tree
+        self.tree = tree if implicit is None else stiffened(tree, implicit)
+        half = [0.5 * h * x for x in v]
+        self.q, self.v = carry(tree, q, half), carried(tree, v, half)
+        self.frames = placed(tree, self.q)
+        turning = carry_rates(tree, self.v)
+        motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
+        reach = REACH + 2.0 * h * self._fastest()
+        self.slots, self.overflow = crowd.nearest(self.frames, motions, h, reach)
+        self.axes = articulate(self.tree, self.q)
+        self.n, self.rows = len(self.v), crowd.features.rows
+        self.joints = JointCones(tree, joints, self.q, self.v, h)
+        self.primal = self._primal(recovery)
+
+    def _fastest(self) -> Scalar:
+        """More than the speed of any point of a shape, m/s."""
+        most: Scalar = 0.0
+        twists = velocities(self.tree, self.q, self.v)
+        for index, radius in self.crowd.reaches.items():
+            twist = twists[self.tree.links[index]]
+            most = maximum(most, _long(twist.lin) + radius * _long(twist.ang))
+        return most
+
+    def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
+        """The velocity at the end without impulses."""
+        mean, free = self.v, self.v
+        for left in reversed(range(passes)):
+            b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
+            nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(tau), b)
+            gained = generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
+            free = [a + self.h * x for a, x in zip(self.v, gained, strict=True)]
+            if left:
+                mean = [0.5 * (a + b) for a, b in zip(self.v, self.primal.pushed(free, impulses), strict=True)]
+        return free
+
+    # Rows of points.
+    def _primal(self, recovery: float) -> Primal:
+        columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
+        disks = (2, *[1] * features.torsion, *[2] * features.rolling)
+        radii = ("friction", *["torsion"] * features.torsion, *["rolling"] * features.rolling)
+        names = self.crowd.names
+
+        def one(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            point = KeptPoint.of(slot, names)
+            arms = [_arm(column, point) for column in columns]
+            J = [
+                [moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms]
+                for moment, force in ways(self.crowd.features, point)
+            ]
+            before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
+            bias, give, gap, drift = self._laws(point, before, recovery)
+            return [], [*(x for line in J for x in line), *before, *bias, give, gap, drift]
+
+        made = looped_over([Items.rows(self.slots)], one, [])[1]
+        everything, size = [x for row in made for x in row], len(made[0])
+        width, count = self.rows * self.n, len(self.slots)
+        starts = [k * size for k in range(count)]
+        parts = [Items(everything, [s + width + k * self.rows for s in starts], self.rows) for k in (0, 1)]
+        others = Items(everything, [s + width + 2 * self.rows for s in starts], 3)
+        self.before, self.others = parts[0], [others.of(k) for k in range(count)]
+        J = Items(everything, starts, width)
+
+        def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                point = KeptPoint.of(slot, names)
+                arm = _arm(axis, point)
+                return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
+
+            return [], [x for row in looped_over([Items.rows(self.slots)], of_point, [])[1] for x in row]
+
+        by_freedom = Items.rows(looped_over([Items.rows(columns)], column, [])[1])
+
+        def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [], self._answered(row)
+
+        rows = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
+        pushes = [x for row in looped_over([rows], pushed, [])[1] for x in row]
+        U = Items(pushes, [k * width for k in range(count)], width)
+
+        def laws(
+            state: Flat, slot: Flat, J: Flat, U: Flat, bias: Flat, other: Flat
+        ) -> tuple[list[Scalar], list[Scalar]]:
+            used, more, ells, start = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0
+            for rows in (1, *disks):
+                own = range(start, start + rows)
+                ell = _largest([[_dot(J, i, U, j, self.n) for j in own] for i in own])
+                ells.append(where(used, maximum(ell + (other[0] if start == 0 else 0.0), 1e-30), 1.0))
+                start += rows
+            return [], Laws(bias, other[0], [more[name] for name in radii], ells).numbers
+
+        found = Items.rows(looped_over([Items.rows(self.slots), J, U, parts[1], others], laws, [])[1])
+        # Through a loop, so that all of it stands in one array.
+        M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
+        return Primal(M, J, U, by_freedom, found, disks, self._along(recovery))
+
+    def _answered(self, effort: Flat) -> list[Scalar]:
+        """𝓜⁻¹ times an effort."""
+        nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(effort), None)
+        return generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
+
+    def _laws(self, point: KeptPoint, before: Flat, recovery: float) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
+        """Of one point the bias of each row, the compliance, the gap at the start, and the drift along the normal."""
+        h, more, features = self.h, point.more, self.crowd.features
+        spin, slide = point.drift
+        drifts = [moment.dot(spin) + force.dot(slide) for moment, force in ways(self.crowd.features, point)]
+        approach = before[0] - drifts[0]
+        gap = point.gap - 0.5 * h * approach
+        meets = gap + h * approach < 0.0
+        pivots = maximum(minimum(approach, point.turning.dot(point.normal)), 0.0)
+        bias, give = maximum(gap / h + 1.25 * pivots, -recovery), 0.0
+        if features.gives:
+            rigid = more["stiffness"] < 1e-30
+            deepens = where(more["deepens"] > 0.5, maximum(-point.gap, 0.0), where(meets, 1.0, 0.0))
+            lasting = h + more["damping"] * deepens
+            bias = where(rigid, bias, gap / lasting)
+            give = where(rigid, 0.0, 1.0 / (h * where(rigid, 1.0, more["stiffness"]) * lasting))
+        if features.bounces:
+            bounces = meets & (approach < -more["threshold"]) & (more["restitution"] > 0.0)
+            bias = where(bounces, minimum(bias, more["restitution"] * approach), bias)
+        first, second = tangents(point.normal)
+        slip = [before[k] - drifts[k] for k in (1, 2)]
+        along = [first.dot(point.turning), second.dot(point.turning)]
+        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (slip, along))
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
+        apart = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
+        turned = [where(apart < 0.0625 * square, x, part * a) for x, a in zip(slip, along, strict=True)]
+        rest = [-x for x in drifts[3:]]
+        return (
+            [bias - drifts[0], *(t - d for t, d in zip(turned, drifts[1:3], strict=True)), *rest],
+            give,
+            gap,
+            drifts[0],
+        )
+
+    # Rows along joints.
+    def _along(self, recovery: float) -> list[Along]:
+        rows = []
+        for row in self.joints.rows:
+            link = self.tree.links[row.joint.index]
+            slopes = slopes_of(row, self.tree, self.q)
+            rows.append({link.v_start + i: slope for i, slope in enumerate(slopes) if not _is_nothing(slope)})
+        used = sorted({j for row in rows for j in row})
+        if not used:
+            return []
+        units = [[1.0 if i == j else 0.0 for i in range(self.n)] for j in used]
+
+        def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [0.0 * state[0]], self._answered(row)
+
+        made = dict(zip(used, looped_over([Items.rows(units)], pushed, [self.q[0]])[1], strict=True))
+        found = []
+        for own, cone in zip(rows, self.joints.cones(0, recovery), strict=True):
+            push: list[Scalar] = [0.0] * self.n
+            for j, slope in own.items():
+                push = [a + slope * b for a, b in zip(push, made[j], strict=True)]
+            ell: Scalar = 1e-30
+            for j, slope in own.items():
+                ell = ell + slope * push[j]
+            bare = Cone((), cone.bias, cone.kind, cone.radius)
+            found.append(Along(own, push, bare, ell))
+        return found
+
+    # The end.
+    def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:
+        """The q⁺, v⁺, gaps, and where energy came from and went."""
+        h, count = self.h, len(self.slots)
+
+        def row(total: Flat, J: Flat, before: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            after = [
+                sum((a * x for a, x in zip(J[j * self.n : (j + 1) * self.n], v_new, strict=True)), 0.0)
+                for j in range(self.rows)
+            ]
+            work = sum((0.5 * x * (a + b) for x, a, b in zip(own, before, after, strict=True)), 0.0)
+            return [total[0] + work], [after[0]]
+
+        own = Items(impulses[: count * self.rows], range(0, count * self.rows, self.rows), self.rows)
+        (work,), afters = looped_over([self.primal.J, self.before, own], row, [0.0])
+        s: Scalar = 1.0
+        rates = []
+        for k, (slot, (_, start, drift), after) in enumerate(zip(self.slots, self.others, afters, strict=True)):
+            two = self.before.of(k)[0] - drift, after[0] - drift
+            rates.append((start, *two))
+            rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
+            whole = part_of_mean(start, h, *two, closed=False)
+            s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
+        works: list[Scalar] = [work, 0.0, 0.0]
+        joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
+        for (kind, gap, before, one), x in zip(joints, impulses[count * self.rows :], strict=True):
+            after = one.of(v_new)
+            place = 2 if isinstance(kind, FrictionOf) else 1
+            works[place] = works[place] + 0.5 * x * (before + after)
+            if gap is not None:
+                s = minimum(s, part_of_mean(gap, h, before, after, closed=False))
+        gaps = [
+            where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
+            for slot, (gap, a, b) in zip(self.slots, rates, strict=True)
+        ]
+        moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
+        numbers = [slot[10] for slot in self.slots]
+        residuals = self.primal.residuals(v_new, impulses)
+        q_end, v_end = carry(self.tree, self.q, moved), carried(self.tree, v_new, moved)
+        last = ContactStep(q_end, v_end, [*impulses, *numbers], gaps, residuals, self.overflow)
+        both = list(zip(self.v, v_new, strict=True))
+        shift = [x - 0.5 * h * b for x, (_, b) in zip(moved, both, strict=True)]
+        return AccountedStep(last, works, [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift)
+
+
+def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
+    """Joint impulses J*λ of the kept points, from impulses of a step."""
+    frames = placed(crowd.tree, q)
+    slots, _ = crowd.nearest(frames, None, 0.0, 0.5 * UNUSED_GAP)
+    columns = columns_of(crowd.tree, frames, q)
+    own = remembered(slots, crowd.features.rows, impulses)
+
+    def step(total: Flat, slot: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        point = KeptPoint.of(slot, crowd.names)
+        arms, found = [_arm(column, point) for column in columns], list(total)
+        for (moment, force), x in zip(ways(crowd.features, point), own, strict=True):
+            found = [a + x * (moment.dot(arm.ang) + force.dot(arm.lin)) for a, arm in zip(found, arms, strict=True)]
+        return found, []
+
+    rows = [own[k : k + crowd.features.rows] for k in range(0, len(own), crowd.features.rows)]
+    return looped_over([Items.rows(slots), Items.rows(rows)], step, [0.0] * len(columns))[0]
+
+
+def remembered(slots: Sequence[Flat], rows: int, impulses: Flat) -> list[Scalar]:
+    """Impulses of the step before, each where its point is now."""
+    count = len(slots)
+    of_joints, numbers = impulses[count * rows : len(impulses) - count], impulses[len(impulses) - count :]
+
+    def step(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        found: list[Scalar] = [0.0] * rows
+        for k, number in enumerate(numbers):
+            same = _same(slot[0], number)
+            found = [where(same, a, b) for a, b in zip(impulses[k * rows : (k + 1) * rows], found, strict=True)]
+        return [], found
+
+    made = looped_over([Items.rows([[slot[10]] for slot in slots])], step, [])[1]
+    return [*(x for row in made for x in row), *of_joints]
+
+
+def columns_of(tree: Tree, frames: Field[Placed], q: Flat) -> list[list[Scalar]]:
+    """Of each freedom the axis in the world, [ω; v] at its origin, and the links that move with it."""
+    found = []
+    ranges = outboard(tree)
+    for link in tree.links:
+        frame = frames[link]
+        for axis in link.S(q):
+            omega = frame.R @ axis.ang
+            found.append([*omega, *(frame.R @ axis.lin + frame.p.cross(omega)), *ranges[link.index]])
+    return found
+
+
+def ways(features: Features, point: KeptPoint) -> list[tuple[Vec, Vec]]:
+    """Of each row of a point the moment and the force, unit vectors or zero, in the world's axes."""
+    none, along = Vec.zero(), tangents(point.normal)
+    found = [(none, point.normal), *((none, t) for t in along)]
+    if features.torsion:
+        found.append((point.normal, none))
+    if features.rolling:
+        found += [(t, none) for t in along]
+    return found
+
+
+def _same(a: Scalar, b: Scalar) -> Scalar:
+    """Whether two whole numbers are the same."""
+    return (a - b > -0.5) & (a - b < 0.5)
+
+
+def _long(v: Vec) -> Scalar:
+    return sqrt(v.dot(v))
+
+
+def _is_nothing(x: Scalar) -> bool:
+    return isinstance(x, float) and x == 0.0
+
+
+def _arm(column: Flat, point: KeptPoint) -> Motion:
+    """How the first surface moves against the second at a point, in the world's axes, for one freedom's motion."""
+    omega, v, (first, last) = Vec.of(column[:3]), Vec.of(column[3:6]), column[6:]
+    sides = []
+    for name in ("first", "second"):
+        number = point.more[name]
+        sides.append(where((number > first - 0.5) & (number < last + 0.5), 1.0, 0.0))
+    sign = sides[0] - sides[1]
+    return Motion(omega * sign, (v + omega.cross(point.point)) * sign)
+
+
+def _dot(a: Flat, i: int, b: Flat, j: int, n: int) -> Scalar:
+    total: Scalar = 0.0
+    for x, y in zip(a[i * n : (i + 1) * n], b[j * n : (j + 1) * n], strict=True):
+        total = total + x * y
+    return total
+
+
+def _largest(W: Sequence[Flat]) -> Scalar:
+    """The largest eigenvalue of a matrix of one or two rows."""
+    if len(W) == 1:
+        return W[0][0]
+    (a, b), (_, c) = W
+    half = 0.5 * (a - c)
+    return 0.5 * (a + c) + sqrt(half * half + b * b)

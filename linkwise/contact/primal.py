@@ -1,0 +1,415 @@
+"""Impulses of many points at once, found as velocities of the freedoms: Newton steps on smoothed laws.
+
+The laws are those of :mod:`linkwise.contact.cones`, smoothed as in :mod:`linkwise.contact.smoothed`, and so is the way
+to their solution. What differs is where Newton's step is solved. With A δ + D J δv/ℓ = -F for the impulses of a point,
+δ = -(T δv + s), and 𝓜δv = J*δ,
+
+    (𝓜 + Σ J*T) δv = -Σ J*s,
+
+a system no larger than the freedoms, however many points there are. All sums are loops over the points, of one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from linkwise.contact.cones import Cone
+from linkwise.contact.elimination import eliminated, eliminated_in_a_loop
+from linkwise.contact.smoothed import (
+    LENGTHS,
+    MUCH_NARROWER,
+    NARROWER,
+    PROXIMAL,
+    PROXIMAL_SINGLE,
+    SHORTER,
+    SmoothedSlope,
+    is_missed,
+)
+from linkwise.mechanism.contacts import ContactRules
+from linkwise.spatial.scalar import (
+    Items,
+    Scalar,
+    looped_over,
+    maximum,
+    minimum,
+    repeated,
+    repeated_while,
+    sqrt,
+    where,
+)
+
+Flat = Sequence[Scalar]
+
+WRITTEN_OUT = 20
+"""Freedoms up to which elimination is written out."""
+
+_TINY = 1e-30
+_STEPS = tuple(SHORTER**k for k in range(LENGTHS))
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The cones of one point: its normal, and disks whose radii follow it.
+
+    Args:
+        bias: w + bias is what the laws speak of, a number a row.
+        give: compliance of the normal, m/s for each N s.
+        radii: coefficients of the disks: of friction, torsion, rolling.
+        slopes: ℓ of the normal and of each disk.
+    """
+
+    bias: Flat
+    give: Scalar
+    radii: Flat
+    slopes: Flat
+
+    @classmethod
+    def of(cls, numbers: Flat, sizes: Sequence[int]) -> Laws:
+        """From their numbers, for disks of some sizes."""
+        rows, disks = 1 + sum(sizes), len(sizes)
+        return cls(numbers[:rows], numbers[rows], numbers[rows + 1 : rows + 1 + disks], numbers[rows + 1 + disks :])
+
+    @property
+    def numbers(self) -> list[Scalar]:
+        """All of them."""
+        return [*self.bias, self.give, *self.radii, *self.slopes]
+
+    @property
+    def cones(self) -> list[Cone]:
+        """The normal's, then those of the disks."""
+        disks = (Cone((), (), "disk", radius, 0) for radius in self.radii)
+        return [Cone((), (), "half_line", compliance=self.give), *disks]
+
+
+@dataclass(frozen=True)
+class Along:
+    """A cone of one row along joints: ends of a range, dry friction.
+
+    Args:
+        row: what each freedom counts for.
+        push: 𝓜⁻¹ times the row.
+        cone: with its bias.
+        slope: ℓ.
+    """
+
+    row: dict[int, Scalar]
+    push: Flat
+    cone: Cone
+    slope: Scalar
+
+    def of(self, v: Flat) -> Scalar:
+        """The velocity along it."""
+        total: Scalar = 0.0
+        for j, c in self.row.items():
+            total = total + c * v[j]
+        return total
+
+
+@dataclass
+class Primal:
+    """Cones of points and joints, and what they do to the freedoms.
+
+    Args:
+        M: rows of the mass matrix (n × n).
+        J: of each point its rows, one after the other.
+        U: of each point the 𝓜⁻¹J* of its rows, likewise.
+        by_freedom: of each freedom its column of all rows of all points.
+        laws: numbers of the :class:`Laws` of each point.
+        disks: rows of each disk of a point.
+        along: cones along joints.
+    """
+
+    M: Items
+    J: Items
+    U: Items
+    by_freedom: Items
+    laws: Items
+    disks: tuple[int, ...]
+    along: Sequence[Along]
+    n: int = field(init=False)
+    rows: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n, self.rows = self.M.width, 1 + sum(self.disks)
+        self.count = len(self.J.starts) * self.rows
+        """Impulses of all points."""
+
+    def solved(self, v: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
+        """Velocities and impulses that obey all laws, from others to begin with."""
+        v, impulses = self.swept(v, impulses, rules.sweeps)
+        return self.followed(v, impulses, rules.rounds + rules.polish, rules.tolerance)
+
+    def pushed(self, v: Flat, impulses: Flat) -> list[Scalar]:
+        """v + 𝓜⁻¹J*λ."""
+
+        def step(now: Flat, U: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return self._moved(now, U, own), []
+
+        found, _ = looped_over([self.U, self._points(impulses)], step, v)
+        for one, x in zip(self.along, impulses[self.count :], strict=True):
+            found = [a + u * x for a, u in zip(found, one.push, strict=True)]
+        return found
+
+    def swept(self, v: Flat, impulses: Flat, count: int) -> tuple[list[Scalar], list[Scalar]]:
+        """Several passes over the cones, each with the velocities that the ones before it left."""
+
+        def once(state: list[Scalar]) -> list[Scalar]:
+            own = state[self.n :]
+            columns = [self.J, self.U, self.laws, self._points(own)]
+            now, made = looped_over(columns, self._swept_point, state[: self.n])
+            found = [x for row in made for x in row]
+            for one, x in zip(self.along, own[self.count :], strict=True):
+                (new,) = one.cone.nearest([x - (one.of(now) + one.cone.bias[0]) / one.slope], 1.0)
+                now = [a + u * (new - x) for a, u in zip(now, one.push, strict=True)]
+                found.append(new)
+            return [*now, *found]
+
+        found = repeated(count, once, [*v, *impulses])
+        return found[: self.n], found[self.n :]
+
+    def _swept_point(self, v: Flat, J: Flat, U: Flat, laws: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        now, found = list(v), list(impulses)
+        known = Laws.of(laws, self.disks)
+        for cone, slope, rows in zip(known.cones, known.slopes, self._parts(), strict=True):
+            w = [self._along(J, j, now) + known.bias[j] + cone.compliance * found[j] for j in rows]
+            wanted = cone.nearest([found[j] - a / slope for j, a in zip(rows, w, strict=True)], found[0])
+            for j, x in zip(rows, wanted, strict=True):
+                change = x - found[j]
+                found[j] = x
+                now = [a + u * change for a, u in zip(now, U[j * self.n : (j + 1) * self.n], strict=True)]
+        return now, found
+
+    def _parts(self) -> list[range]:
+        """Rows of the normal, and of each disk."""
+        found, start = [range(1)], 1
+        for size in self.disks:
+            found.append(range(start, start + size))
+            start += size
+        return found
+
+    def _points(self, impulses: Flat) -> Items:
+        """Impulses of each point."""
+        return Items(impulses[: self.count], range(0, self.count, self.rows), self.rows)
+
+    def _along(self, J: Flat, row: int, v: Flat) -> Scalar:
+        total: Scalar = 0.0
+        for a, b in zip(J[row * self.n : (row + 1) * self.n], v, strict=True):
+            total = total + a * b
+        return total
+
+    def _moved(self, v: Flat, U: Flat, impulses: Flat) -> list[Scalar]:
+        now = list(v)
+        for j, x in enumerate(impulses):
+            now = [a + u * x for a, u in zip(now, U[j * self.n : (j + 1) * self.n], strict=True)]
+        return now
+
+    # Newton steps on smoothed laws.
+    def followed(self, v: Flat, impulses: Flat, steps: int, tolerance: float) -> tuple[list[Scalar], list[Scalar]]:
+        """Velocities and impulses, once the laws hold or after some steps; as given, where that brought nothing."""
+        n, first = self.n, [*v, *impulses]
+        size = sqrt(maximum(_squared(impulses), _TINY))
+        missed = self.missed(v, impulses)
+        scale = size / len(self.J.starts) ** 0.5
+        width = scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
+        proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
+
+        def goes_on(state: Flat) -> Scalar:
+            return is_missed(state[-2], state[n:-3], tolerance) & (state[-1] < float(steps))
+
+        def step(state: list[Scalar]) -> list[Scalar]:
+            now, width, passed = state[:-3], state[-3], state[-1]
+            change, sums = self._newton(now[:n], now[n:], width * width, proximal)
+            length, least, exact = 1.0, sums[0], sums[LENGTHS]
+            for k in range(1, LENGTHS):
+                nearer = sums[k] < least
+                length, least = where(nearer, _STEPS[k], length), where(nearer, sums[k], least)
+                exact = where(nearer, sums[LENGTHS + k], exact)
+            square = width * width
+            rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
+            found = [a + length * b for a, b in zip(now, change, strict=True)]
+            return [*found, maximum(width * rate, 1e-10 * scale), exact, passed + 1.0]
+
+        *after, _, exact, _ = repeated_while(goes_on, step, [*first, width, missed, 0.0])
+        found = [where(exact < missed, a, b) for a, b in zip(after, first, strict=True)]
+        return found[:n], found[n:]
+
+    def missed(self, v: Flat, impulses: Flat) -> Scalar:
+        """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
+
+        def step(total: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            known = Laws.of(laws, self.disks)
+            w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
+            return [total[0] + self._missing(known, own, w)], []
+
+        total = looped_over([self.J, self.laws, self._points(impulses)], step, [0.0])[0][0]
+        for one, x in zip(self.along, impulses[self.count :], strict=True):
+            total = total + _off(one, x, one.of(v) + one.cone.bias[0])
+        return total
+
+    def _missing(self, laws: Laws, own: Flat, w: Flat) -> Scalar:
+        """Of one point, for its w with bias but without what gives way."""
+        total: Scalar = 0.0
+        for cone, slope, rows in zip(laws.cones, laws.slopes, self._parts(), strict=True):
+            x = [own[j] - (w[j] + cone.compliance * own[j]) / slope for j in rows]
+            for j, y in zip(rows, cone.nearest(x, own[0]), strict=True):
+                total = total + (own[j] - y) * (own[j] - y)
+        return total
+
+    def _smoothed(self, laws: Laws, own: Flat, w: Flat, square: Scalar) -> tuple[list[SmoothedSlope], list[Scalar]]:
+        """Slopes of the smoothed laws of one point, and what they are missed by."""
+        slopes: list[SmoothedSlope] = []
+        missing: list[Scalar] = []
+        for cone, slope, rows in zip(laws.cones, laws.slopes, self._parts(), strict=True):
+            x = [own[j] - (w[j] + cone.compliance * own[j]) / slope for j in rows]
+            slopes.append(SmoothedSlope.of(cone, x, slopes[0].value[0] if slopes else 1.0, square))
+            missing += [own[j] - y for j, y in zip(rows, slopes[-1].value, strict=True)]
+        return slopes, missing
+
+    def _newton(self, v: Flat, impulses: Flat, square: Scalar, proximal: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+        """Newton's step of [v, λ]; for each length by how much smoothed laws are missed, then the laws, squared."""
+        n, own = self.n, self._points(impulses)
+
+        def answer(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            known = Laws.of(laws, self.disks)
+            w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
+            K, shift = self._answer(known, own, w, square, proximal)
+            T = [_combined(line, J, n) for line in K]
+            return [], [*(x for line in T for x in line), *shift, *w]
+
+        _, made = looped_over([self.J, self.laws, own], answer, [])
+        answers = [x for row in made for x in row]
+        width = self.rows * (n + 2)
+        starts = [k * width for k in range(len(made))]
+        T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
+
+        def equation(state: Flat, column: Flat, line: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def gathered(total: Flat, J: Flat, T: Flat, shift: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                found = list(total)
+                for j, c in enumerate(J):
+                    found = [a + c * b for a, b in zip(found, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)]
+                return found, []
+
+            return [], looped_over([self._points(column), T, shift], gathered, [*line, 0.0])[0]
+
+        _, equations = looped_over([self.by_freedom, self.M], equation, [])
+        system = [list(row) for row in equations]
+        parts = []
+        for one, x in zip(self.along, impulses[self.count :], strict=True):
+            slope = SmoothedSlope.of(one.cone, [x - (one.of(v) + one.cone.bias[0]) / one.slope], 1.0, square)
+            (factor,) = slope.divided(slope.times_D([1.0 / one.slope]), 0.0, proximal)
+            (rest,) = slope.divided([x - slope.value[0]], 0.0, proximal)
+            parts.append((factor, rest))
+            for i, a in one.row.items():
+                system[i][n] = system[i][n] - a * rest
+                for j, b in one.row.items():
+                    system[i][j] = system[i][j] + a * b * factor
+        solve = eliminated if n <= WRITTEN_OUT else eliminated_in_a_loop
+        dv = solve([row[:n] for row in system], [row[n] for row in system])
+
+        def change(moved: Flat, T: Flat, shift: Flat, U: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
+            return self._moved(moved, U, found), found
+
+        moved, changes = looped_over([T, shift, self.U], change, [0.0] * n)
+        joints: list[Scalar] = []
+        for one, (factor, rest) in zip(self.along, parts, strict=True):
+            joints.append(-(factor * one.of(dv) + rest))
+            moved = [a + u * joints[-1] for a, u in zip(moved, one.push, strict=True)]
+
+        def tried(sums: Flat, J: Flat, laws: Flat, w: Flat, own: Flat, more: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            known = Laws.of(laws, self.disks)
+            dw = [self._along(J, j, moved) for j in range(self.rows)]
+            found = list(sums)
+            for k, length in enumerate(_STEPS):
+                at, there = ([a + length * b for a, b in zip(x, dx, strict=True)] for x, dx in ((own, more), (w, dw)))
+                found[k] = found[k] + _squared(self._smoothed(known, at, there, square)[1])
+                found[LENGTHS + k] = found[LENGTHS + k] + self._missing(known, at, there)
+            return found, []
+
+        w = Items(answers, [s + self.rows * (n + 1) for s in starts], self.rows)
+        columns = [self.J, self.laws, w, own, Items.rows(changes)]
+        sums, _ = looped_over(columns, tried, [0.0] * (2 * LENGTHS))
+        for one, x, dx in zip(self.along, impulses[self.count :], joints, strict=True):
+            for k, length in enumerate(_STEPS):
+                at = x + length * dx
+                there = one.of(v) + one.cone.bias[0] + length * one.of(moved)
+                near = SmoothedSlope.of(one.cone, [at - there / one.slope], 1.0, square).value[0]
+                sums[k] = sums[k] + (at - near) * (at - near)
+                sums[LENGTHS + k] = sums[LENGTHS + k] + _off(one, at, there)
+        return [*moved, *(x for row in changes for x in row), *joints], sums
+
+    def _answer(
+        self, laws: Laws, own: Flat, w: Flat, square: Scalar, proximal: Scalar
+    ) -> tuple[list[list[Scalar]], list[Scalar]]:
+        """-δ of one point as K Jδv + shift: K and shift."""
+        slopes, missing = self._smoothed(laws, own, w, square)
+        size = self.rows
+        K: list[list[Scalar]] = [[0.0] * size for _ in range(size)]
+        shift: list[Scalar] = []
+        for k, (slope, ell, rows) in enumerate(zip(slopes, laws.slopes, self._parts(), strict=True)):
+            give = laws.give / ell if k == 0 else 0.0
+            F = [missing[j] for j in rows]
+            if slope.follow is not None:
+                moved = (1.0 + proximal) * shift[0] - missing[0]
+                F = [a + b * moved for a, b in zip(F, slope.follow, strict=True)]
+                column = [b * ((1.0 + proximal) * K[0][0]) for b in slope.follow]
+                for j, x in zip(rows, slope.divided(column, give, proximal), strict=True):
+                    K[j][0] = x
+            for i in rows:
+                unit = [(1.0 if i == j else 0.0) / ell for j in rows]
+                for j, x in zip(rows, slope.divided(slope.times_D(unit), give, proximal), strict=True):
+                    K[j][i] = x
+            shift += slope.divided(F, give, proximal)
+        return K, shift
+
+    def residuals(self, v: Flat, impulses: Flat) -> list[Scalar]:
+        """Largest residuals of Signorini's condition (m/s), the cones (N s) and maximal dissipation (J)."""
+
+        def step(worst: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            known = Laws.of(laws, self.disks)
+            w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
+            w[0] = w[0] + known.give * own[0]
+            found = [maximum(worst[0], abs(minimum(own[0] * known.slopes[0], w[0]))), *worst[1:]]
+            for radius, rows in zip(known.radii, self._parts()[1:], strict=True):
+                beyond, lost = _off_the_disk(radius * own[0], [own[j] for j in rows], [w[j] for j in rows])
+                found[1:] = [maximum(found[1], beyond), maximum(found[2], lost)]
+            return found, []
+
+        worst, _ = looped_over([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])
+        for one, x in zip(self.along, impulses[self.count :], strict=True):
+            w = one.of(v) + one.cone.bias[0]
+            if one.cone.kind == "half_line":
+                worst[0] = maximum(worst[0], abs(minimum(x * one.slope, w)))
+            else:
+                beyond, lost = _off_the_disk(one.cone.radius, [x], [w])
+                worst[1:] = [maximum(worst[1], beyond), maximum(worst[2], lost)]
+        return worst
+
+
+def _off(one: Along, x: Scalar, w: Scalar) -> Scalar:
+    (near,) = one.cone.nearest([x - w / one.slope], 1.0)
+    return (x - near) * (x - near)
+
+
+def _off_the_disk(reach: Scalar, own: Flat, w: Flat) -> tuple[Scalar, Scalar]:
+    """How far impulses are beyond a disk, and how much less they dissipate than they could."""
+    length, speed = sqrt(_squared(own)), sqrt(_squared(w))
+    power: Scalar = 0.0
+    for x, y in zip(own, w, strict=True):
+        power = power + x * y
+    return length - reach, abs(power + reach * speed)
+
+
+def _combined(line: Flat, J: Flat, n: int) -> list[Scalar]:
+    found: list[Scalar] = [0.0] * n
+    for j, c in enumerate(line):
+        found = [a + c * b for a, b in zip(found, J[j * n : (j + 1) * n], strict=True)]
+    return found
+
+
+def _squared(values: Flat) -> Scalar:
+    total: Scalar = 0.0
+    for x in values:
+        total = total + x * x
+    return total

@@ -1,0 +1,8 @@
+"""Control and co-simulation: the best controls over a horizon, and models inside the tools that others control with."""
+
+from linkwise.control.casadi import EmittedCasadi, emit_casadi
+from linkwise.control.fmi import to_fmu
+from linkwise.control.python_control import as_nlsys, as_state_space
+from linkwise.control.shooting import Plan, Shooting, shoot
+
+__all__ = ["EmittedCasadi", "Plan", "Shooting", "as_nlsys", "as_state_space", "emit_casadi", "shoot", "to_fmu"]

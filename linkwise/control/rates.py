@@ -1,0 +1,61 @@
+"""The equations of motion as other tools take them: ẋ from numbers x = [q; v], inputs and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise.array_types import Array
+from linkwise.functions.function import CompiledFunction
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.model.passive_forces import PassiveForces
+from linkwise.sim.trajectory_tables import coordinate_names
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+
+Outputs = Callable[..., Mapping[str, Any]]
+
+
+def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> tuple[CompiledFunction, list[str]]:
+    """Function of x (nq + nv), u (m) and p (np), those that are not empty, and the names of further outputs.
+
+    It gives dx (nq + nv) and, where there are further outputs, y. What acts in ``simulate`` by itself acts here.
+
+    Args:
+        model: the mechanism, without closures.
+        motors: joint forces by inputs (nv, m).
+        outputs: ``outputs(model, q, v, tau)`` returns numbers by name.
+    """
+    nq, m, parameters = model.nq, motors.shape[1], len(model.parameters.nominal)
+    passive, names = PassiveForces(model).there_are, list[str]()
+
+    def text(x: Sequence[Any], *rest: Sequence[Any]) -> dict[str, Any]:
+        q, v = scalar_array(list(x[:nq]), (nq,)), scalar_array(list(x[nq:]), (model.nv,))
+        given = {"p": scalar_array(list(rest[-1]), (parameters,))} if parameters else {}
+        tau = scalar_array(list(motors.astype(object) @ np.asarray(rest[0] if m else [], object)), (model.nv,))
+        whole = tau + model.passive_force(q, v, **given) if passive else tau
+        vdot = model.forward_dynamics(q, v, whole, **given)
+        found: dict[str, Any] = {"dx": [*model._chart.rate(list(q), list(v)), *vdot]}
+        if outputs is not None:
+            named = dict(outputs(model, q, v, tau))
+            names[:] = named
+            found["y"] = list(named.values())
+        return found
+
+    sizes = (("x", nq + model.nv), ("u", m), ("p", parameters))
+    function = CompiledFunction("rates", text, [(name, (size,)) for name, size in sizes if size])
+    _ = function.program  # traced: the names are known from here on
+    return function, names
+
+
+def state_names(model: Model) -> list[str]:
+    """Names of the numbers of x: ``q.<coordinate>``, then ``v.<freedom>``."""
+    return [f"q.{name}" for name in coordinate_names(model)] + [f"v.{name}" for name in model.freedom_names]
+
+
+def input_names(model: Model, motors: Array) -> list[str]:
+    """Names of inputs, ``tau.<freedom>``, by the freedoms that they move first."""
+    return [f"tau.{model.freedom_names[int(np.flatnonzero(column)[0])]}" for column in motors.T]

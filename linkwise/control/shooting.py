@@ -1,0 +1,512 @@
+"""Optimal control by shooting: the best controls over a horizon, with limits, from any guess of the motion.
+
+A horizon has N steps, with states between them that may be guessed freely: where a step does not lead to the next state
+there is a gap, which closes on the way (multiple shooting). Each iteration linearises all steps in one call, finds
+feedback gains by a Riccati recursion, and runs the horizon under feedback with eight lengths of step side by side, one
+in each lane; the longest that makes enough progress is taken. Without gaps this is the method known as iLQR, with them
+as FDDP. Limits enter by an augmented Lagrangian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.array_types import Array
+from linkwise.control.riccati import Riccati, padded
+from linkwise.control.stages import Steps
+from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction
+from linkwise.functions.many_steps import RolloutFunction
+from linkwise.memoized import cached_property
+from linkwise.model.state_space import checked_dt
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+    from linkwise.sim.trajectory import Trajectory
+
+_SHARES = 0.5 ** np.arange(8.0)  # of the step; as many as lanes of the widest registers
+_ENOUGH = 1e-4  # of the progress that a linear cost would make
+_LEAST_DAMPING, _MOST_DAMPING = 1e-9, 1e9
+_MOST_WEIGHT = 1e12
+_NO_GAP = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A motion over a horizon of N steps, with the controls that cause it.
+
+    Attributes:
+        t: times (N + 1), s.
+        q: configurations (N + 1, nq).
+        v: velocities (N + 1, nv).
+        u: controls (N, m), each held for a step.
+        gains: K (N, m, 2 nv): the best controls near the plan are u + K [q ⊖ q_plan; v - v_plan].
+        cost: what the motion costs, without the limits' share.
+        iterations: how many were made.
+        status: ``"done"``, ``"iterations"`` where there were not enough of them, or ``"stuck"`` where no step helps.
+        gap: the largest distance between where a step leads and the next state.
+        excess: how far the worst limit is exceeded; zero without limits.
+        multipliers, end_multipliers: of the limits (N, c) and of the conditions at the end: a later solution starts
+            with them.
+        weight: of the augmented Lagrangian.
+    """
+
+    model: Model
+    t: Array
+    q: Array
+    v: Array
+    u: Array
+    gains: Array
+    cost: float
+    iterations: int
+    status: str
+    gap: float
+    excess: float
+    multipliers: Array = field(repr=False)
+    end_multipliers: Array = field(repr=False)
+    weight: float = field(repr=False)
+
+    def shifted(self, steps: int = 1) -> Plan:
+        """The plan as seen some steps later, its last state repeated: the start of the next solution in a loop."""
+        kept = {
+            name: np.concatenate([array[steps:], np.repeat(array[-1:], steps, axis=0)])
+            for name in ("q", "v", "u", "gains", "multipliers")
+            for array in (getattr(self, name),)
+        }
+        return Plan(**{**self.__dict__, **kept, "t": self.t + self.t[steps]})
+
+    @property
+    def motion(self) -> Trajectory:
+        """The motion as a trajectory: to be seen, drawn and saved."""
+        from linkwise.sim.trajectory import Trajectory
+
+        return Trajectory(self.t, self.q, self.v, model=self.model, method="shooting")
+
+
+class Shooting:
+    """An optimal control problem over a horizon, compiled once and solved as often as needed.
+
+    A cost is a number, of which exact second derivatives are taken, or a vector of residuals: then it is half its
+    square, with the second derivatives of Gauss and Newton, which are cheap and never negative. Costs are summed over
+    the steps. All functions are traced: no branches on values.
+
+    Args:
+        model: the mechanism, without closures.
+        steps: N, how many steps the horizon has.
+        dt: length of a step, s.
+        running: ``running(model, q, v, u)``: what a step costs.
+        terminal: ``terminal(model, q, v)``: what the end costs.
+        below: ``below(model, q, v, u)``: what must not be above zero at any step.
+        end_below, end_zero: ``(model, q, v)``: what must not be above zero at the end, and what must be zero there: the
+            terminal set.
+        limits: whether the model's limits of positions, velocities and efforts hold too, at every step.
+        actuated: names of the joints with motors, as for :meth:`linkwise.Model.state_space`; all but floating bases if
+            not given.
+        method: ``"euler"`` (speeds first, then positions with the new speeds) or ``"rk4"``.
+        goal: how many numbers of a goal all functions take as a last argument; :meth:`solve` gives their values.
+
+    Example:
+        >>> import numpy as np
+        >>> from linkwise import control, samples
+        >>> arm = samples.planar_arm(2)
+        >>> problem = control.Shooting(
+        ...     arm, 50, 0.02,
+        ...     running=lambda model, q, v, u: 0.1 * u,
+        ...     terminal=lambda model, q, v: 10.0 * np.concatenate([q - 1.0, v]),
+        ... )
+        >>> plan = problem.solve([0.0, 0.0])
+        >>> plan.status, bool(np.abs(plan.q[-1] - 1.0).max() < 0.02)
+        ('done', True)
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        steps: int,
+        dt: float,
+        *,
+        running: Callable[..., Any],
+        terminal: Callable[..., Any] | None = None,
+        below: Callable[..., Any] | None = None,
+        end_below: Callable[..., Any] | None = None,
+        end_zero: Callable[..., Any] | None = None,
+        limits: bool = False,
+        actuated: Sequence[str] | None = None,
+        method: str = "euler",
+        goal: int = 0,
+    ) -> None:
+        if model.closures:
+            raise InputError(
+                "shooting takes mechanisms without closures",
+                got=", ".join(closure.name for closure in model.closures),
+                do="embed them, or give their residuals as end_zero and in the cost",
+            )
+        if isinstance(steps, bool) or steps != int(steps) or steps < 1:
+            raise InputError("a horizon has at least one step", got=repr(steps), allowed="1, 2, 3, …")
+        if method not in ("euler", "rk4"):
+            raise InputError("there is no such step", got=repr(method), allowed='"euler" or "rk4"')
+        self.model, self.count, self.goal = model, int(steps), int(goal)
+        motors = model.statics.actuation_matrix(actuated)
+        if limits:
+            below = _with_limits(model, motors, below)
+        self.steps = Steps(
+            model, checked_dt(dt), method, motors, running, terminal, below, end_below, end_zero, int(goal)
+        )
+        self._limits = self.steps.spent.limit_count
+        self._end_limits = self.steps.spent_at_end.limit_count
+        self._riccati = Riccati(2 * model.nv, self.steps.m, self.steps.dt if self.steps.by_speeds else None)
+
+    @cached_property
+    def _fed_back(self) -> RolloutFunction:
+        return self.steps.fed_back(self.count)
+
+    def linearized(self, q: ArrayLike, v: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
+        """A (..., 2 nv, 2 nv) and B (..., 2 nv, m) of steps from states under controls, in one call for all of them."""
+        there = self.steps._led  # any next state serves: the derivatives are of where the step leads
+        q, v, u = (np.asarray(x, float) for x in (q, v, u))
+        q_next, v_next = _led_to(self.steps)(q, v, u)
+        by_q, by_v, B = (there.jacobian(name)(q, v, u, q_next, v_next) for name in ("q", "v", "u"))
+        return np.concatenate([by_q, by_v], axis=-1), B
+
+    def solve(
+        self,
+        q0: ArrayLike,
+        v0: ArrayLike | None = None,
+        *,
+        goal: ArrayLike | None = None,
+        start: Plan | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        iterations: int = 200,
+        tolerance: float = 1e-9,
+        excess: float = 1e-6,
+    ) -> Plan:
+        """The best motion from a state.
+
+        Args:
+            q0: configuration (nq) at the start.
+            v0: velocity (nv) at the start; at rest if not given.
+            goal: its numbers (goal), or those for each step and the end (N + 1, goal).
+            start: where to begin: an earlier plan, or (q (N + 1, nq), v (N + 1, nv), u (N, m)), which need not fit
+                together. At rest in q0, with the forces that hold it, if not given.
+            iterations: at most so many.
+            tolerance: of the progress that one more step is expected to make, and of gaps.
+            excess: by how much limits may be exceeded.
+        """
+        search = _Search(self, q0, v0, goal, start)
+        return search.run(iterations, tolerance, excess)
+
+
+class _Horizon:
+    """The arrays of a horizon, and compiled functions bound to them."""
+
+    def __init__(self, problem: Shooting, q: Array, v: Array, u: Array, goals: Array) -> None:
+        steps, N, nv, m = problem.steps, problem.count, problem.model.nv, problem.steps.m
+        n, lanes = 2 * nv, len(_SHARES)
+        self.q, self.v, self.u, self.goals = q, v, u, goals
+        self.multipliers, self.end_multipliers = np.zeros((N, problem._limits)), np.zeros((1, problem._end_limits))
+        self.weight = np.empty((N, 1))
+        # What a linearisation fills.
+        long, short = padded(n + 1 + m), padded(n + 1)
+        self._riccati = problem._riccati
+        self.F, self.H_x, self.H_u = (
+            np.empty((N, rows, width)) for rows, width in ((self._riccati.rows, long), (n, short), (m, long))
+        )
+        self.lead = np.empty((N, n - self._riccati.rows))
+        self.cost, self.excess = np.empty((N, 1)), np.empty((N, problem._limits))
+        self.value, self.end_cost = np.empty((n, short)), np.empty((1, 1))
+        self.end_excess = np.empty((1, problem._end_limits))
+        self.gains, self.costates, self.gaps = np.empty((N, m, n + 1)), np.empty((N, n)), np.empty((N, n))
+        self._end_value = np.empty((n, short))
+        further = ([goals[:-1]] if problem.goal else []) + ([self.multipliers, self.weight] if problem._limits else [])
+        self._stage = _evaluated(
+            steps.stage,
+            [q[:-1], v[:-1], u, q[1:], v[1:], *further],
+            [self.F, self.lead, self.H_x, self.H_u, self.cost, self.excess],
+        )
+        at_end = [goals[-1:]] if problem.goal else []
+        of_limits = [self.end_multipliers, self.weight] if problem._end_limits else []
+        filled = [self._end_value, self.end_cost, self.end_excess]
+        self._end = _evaluated(steps.end, [q[-1:], v[-1:], *at_end, *of_limits], filled, 1)
+        matrices = (self.F, self.lead, self.H_x, self.H_u, self.value, self.gains, self.costates)
+        self._feedback = self._riccati.bound(*matrices)
+        # What runs under feedback, a length of step in each lane.
+        self.q_tried, self.v_tried = np.empty((lanes, N, problem.model.nq)), np.empty((lanes, N, nv))
+        self.u_tried, self.cost_tried = np.empty((lanes, N, m)), np.empty((lanes, N, 1))
+        self._tried = _repeated(
+            problem._fed_back,
+            {"q": q[0], "v": v[0], "cost": np.zeros(1), "share": _SHARES[:, None], "weight": self.weight[0]},
+            {
+                "q_old": q[:-1],
+                "v_old": v[:-1],
+                "u_old": u,
+                "gains": self.gains,
+                "gap": self.gaps,
+                "goal": goals[:-1],
+                "multipliers": self.multipliers,
+            },
+            [self.q_tried, self.v_tried, self.cost_tried, self.u_tried],
+            lanes,
+        )
+        self.reached = np.empty((lanes, 1))
+        self._ends = [np.empty((lanes, problem.model.nq)), np.empty((lanes, nv))]
+        end_further = [np.repeat(array, lanes, axis=0) for array in at_end]
+        self._end_limits = [np.empty((lanes, problem._end_limits)), np.empty((lanes, 1))] if problem._end_limits else []
+        unused = [np.empty((lanes, n * short)), self.reached, np.empty((lanes, problem._end_limits))]
+        self._end_tried = _evaluated(steps.end, [*self._ends, *end_further, *self._end_limits], unused, lanes)
+
+    def linearize(self) -> float:
+        """Fill all matrices; the whole cost."""
+        self._stage()
+        self._end()
+        n = self.gaps.shape[1]
+        self.gaps[:, n - self._riccati.rows :] = self.F[:, :, n]
+        if self._riccati.dt is not None:
+            self.gaps[:, : n // 2] = self.lead + self._riccati.dt * self.F[:, :, n]
+        return float(self.cost.sum() + self.end_cost[0, 0])
+
+    def back(self, damping: float) -> float | None:
+        """Gains, from the last step to the first; the progress that they promise, or None."""
+        self.value[:] = self._end_value
+        return self._feedback(damping)
+
+    def forth(self) -> Array:
+        """What each length of step would cost (8)."""
+        self._tried()
+        self._ends[0][:], self._ends[1][:] = self.q_tried[:, -1], self.v_tried[:, -1]
+        if self._end_limits:
+            self._end_limits[0][:], self._end_limits[1][:] = self.end_multipliers, self.weight[0]
+        self._end_tried()
+        return self.cost_tried[:, -1, 0] + self.reached[:, 0]
+
+    def take(self, lane: int) -> None:
+        """Go where a length of step leads."""
+        self.q[1:], self.v[1:], self.u[:] = self.q_tried[lane], self.v_tried[lane], self.u_tried[lane]
+
+
+def _evaluated(
+    function: CompiledFunction, inputs: Sequence[Array], outputs: Sequence[Array], count: int | None = None
+) -> Callable[[], None]:
+    """A compiled function on these very arrays, (count, …) each."""
+    rows = len(inputs[0]) if count is None else count
+    kernel = function.kernel(np.dtype(float), few_states=rows < 2)
+    flat_in = [array[:rows].reshape(rows, -1) for array in inputs]
+    flat_out = [array.reshape(rows, -1) for array in outputs]
+    return lambda: kernel.evaluate(flat_in, flat_out, rows)
+
+
+def _repeated(
+    function: RolloutFunction,
+    given: Mapping[str, Array],
+    sequences: Mapping[str, Array],
+    records: Sequence[Array],
+    lanes: int,
+) -> Callable[[], None]:
+    """Repeated steps on these very arrays: what is given at the start, one row for each step, what is recorded."""
+    kernel, routine = function.kernel(np.dtype(float)), function.routine
+    names = [name for name, _ in function.inputs]
+    rows = {name: np.empty((lanes, given[name].shape[-1])) for name in names if name in given}
+    passed = {routine.given(names.index(name)): row for name, row in rows.items()}
+    passed[routine.CLOCK] = np.tile([0.0, float(function.steps)], (lanes, 1))
+    series = {
+        routine.given(names.index(name)): array.reshape(1, function.steps, -1)
+        for name, array in sequences.items()
+        if name in names
+    }
+    run = kernel.bound(passed, series, {routine.made(k): array for k, array in enumerate(records)}, lanes)
+
+    def call(held: Any = (passed, series, records)) -> None:
+        for name, row in rows.items():  # those that are fed back were overwritten
+            row[:] = given[name]
+        run()
+
+    return call
+
+
+class _Search:
+    """One solution on its way."""
+
+    def __init__(self, problem: Shooting, q0: ArrayLike, v0: ArrayLike | None, goal: Any, start: Any) -> None:
+        model, N, m = problem.model, problem.count, problem.steps.m
+        self.problem = problem
+        first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
+        if start is None:
+            q, v = np.tile(first[0], (N + 1, 1)), np.zeros((N + 1, model.nv))
+            hold = model.inverse_dynamics(first[0], np.zeros(model.nv), np.zeros(model.nv))
+            u = np.tile(np.linalg.lstsq(problem.steps.motors, hold, rcond=None)[0], (N, 1))
+        else:
+            q, v, u = (start.q, start.v, start.u) if isinstance(start, Plan) else start
+            q = _shaped("q of the start", q, (N + 1, model.nq)).copy()
+            v = _shaped("v of the start", v, (N + 1, model.nv)).copy()
+            u = _shaped("u of the start", u, (N, m)).copy()
+        q[0], v[0] = first
+        numbers = np.empty(0) if goal is None else np.asarray(goal, float)
+        if numbers.shape[-1:] != (problem.goal,) or numbers.ndim > 2 or numbers.shape[:-1] not in ((), (N + 1,)):
+            raise InputError(
+                "the goal does not fit",
+                got=f"shape {numbers.shape}",
+                allowed=f"({problem.goal},) or ({N + 1}, {problem.goal})",
+            )
+        goals = np.ascontiguousarray(np.broadcast_to(numbers, (N + 1, problem.goal)))
+        self.h = _Horizon(problem, q, v, u, goals)
+        self.weight = 10.0
+        if isinstance(start, Plan):
+            self.h.multipliers[:], self.h.end_multipliers[0] = start.multipliers, start.end_multipliers
+            self.weight = start.weight
+        self.damping, self.price, self.made = 0.0, 0.0, 0
+
+    def _linearize(self) -> None:
+        self.h.weight[:] = self.weight
+        self.total = self.h.linearize()
+        self.gap = float(np.abs(self.h.gaps).max())
+
+    def _feedback(self) -> float:
+        """Gains; the progress that they promise."""
+        while True:
+            promised = self.h.back(self.damping)
+            if promised is not None:
+                return promised
+            if not self._damp():
+                raise InputError(
+                    "the cost is not convex in the controls, nor can it be made so",
+                    got=f"damping {self.damping:g}",
+                    do="let every control cost something; check that the start has finite costs",
+                )
+
+    def _damp(self) -> bool:
+        self.damping = max(10.0 * self.damping, _LEAST_DAMPING)
+        return self.damping < _MOST_DAMPING
+
+    def _step(self, promised: float) -> bool:
+        """Go on by the longest of the steps that makes enough progress; whether there is one."""
+        costs = self.h.forth()
+        open_gaps = float(np.abs(self.h.gaps).sum())
+        if open_gaps:
+            self.price = max(self.price, 2.0 * float(np.abs(self.h.costates).max()))
+        reached = costs + self.price * open_gaps * (1.0 - _SHARES)
+        needed = self.total + self.price * open_gaps - _ENOUGH * _SHARES * promised
+        good = np.flatnonzero(reached <= needed)
+        if not len(good):
+            return False
+        self.h.take(good[0])
+        if good[0] <= 1:
+            self.damping = self.damping / 10.0 if self.damping > _LEAST_DAMPING else 0.0
+        return True
+
+    @property
+    def _one_sided(self) -> Array:
+        """Which of the conditions at the end may be below zero."""
+        return np.array(self.problem.steps.spent_at_end.one_sided, bool)
+
+    def _excess(self) -> float:
+        at_end = np.where(self._one_sided, np.maximum(self.h.end_excess, 0.0), np.abs(self.h.end_excess))
+        return float(max(np.maximum(self.h.excess, 0.0).max(initial=0.0), at_end.max(initial=0.0)))
+
+    def _pressed(self) -> tuple[Array, Array]:
+        """Multipliers that what is exceeded asks for, of the steps and of the end."""
+        along = np.maximum(self.h.multipliers + self.weight * self.h.excess, 0.0)
+        at_end = self.h.end_multipliers + self.weight * self.h.end_excess
+        return along, np.where(self._one_sided, np.maximum(at_end, 0.0), at_end)
+
+    def run(self, iterations: int, tolerance: float, allowed: float) -> Plan:
+        """Iterate until nothing is left to gain and every limit is kept."""
+        limited = bool(self.problem._limits or self.problem._end_limits)
+        status, worst = "iterations", np.inf
+        self._linearize()
+        while True:
+            promised = self._feedback()
+            if promised <= tolerance * (max(1.0, abs(self.total)) if limited else 1.0) and self.gap <= _NO_GAP:
+                over = self._excess() if limited else 0.0
+                if over <= allowed:
+                    status = "done"
+                    break
+                self.h.multipliers[:], self.h.end_multipliers[:] = self._pressed()
+                if over > 0.25 * worst:
+                    self.weight *= 10.0
+                worst, self.price = over, 0.0
+                if self.weight > _MOST_WEIGHT:
+                    status = "stuck"
+                    break
+                self._linearize()
+                continue
+            if self.made >= iterations:
+                break
+            if self._step(promised):
+                self.made += 1
+                self._linearize()
+            elif not self._damp():
+                status = "stuck"
+                break
+        return self._plan(status)
+
+    def _plan(self, status: str) -> Plan:
+        h, problem = self.h, self.problem
+        of_limits = sum(float(np.sum(part * part)) for part in self._pressed()) / (2.0 * self.weight)
+        return Plan(
+            problem.model,
+            problem.steps.dt * np.arange(problem.count + 1),
+            h.q,
+            h.v,
+            h.u,
+            h.gains[:, :, :-1],
+            self.total - of_limits,
+            self.made,
+            status,
+            self.gap,
+            self._excess(),
+            h.multipliers,
+            h.end_multipliers[0],
+            self.weight,
+        )
+
+
+def _with_limits(model: Model, motors: Array, below: Callable[..., Any] | None) -> Callable[..., Any]:
+    """The model's own limits beside those given."""
+    low, high = np.array(model.limits.lower, float), np.array(model.limits.upper, float)
+    fastest, strongest = np.array(model.limits.velocity, float), np.array(model.limits.effort, float)
+
+    def limited(model: Model, q: Any, v: Any, u: Any, *goal: Any) -> Any:
+        tau = motors.astype(object) @ np.asarray(u, object)
+        found: list[Any] = [] if below is None else list(below(model, q, v, u, *goal))
+        for values, lower, upper in ((q, low, high), (v, -fastest, fastest), (tau, -strongest, strongest)):
+            for x, a, b in zip(values, lower, upper, strict=True):
+                found += ([a - x] if np.isfinite(a) else []) + ([x - b] if np.isfinite(b) else [])
+        return np.array(found, object)
+
+    return limited
+
+
+def _led_to(steps: Steps) -> Any:
+    """The state after a step, compiled."""
+    from linkwise.functions.function import compile
+
+    return compile(lambda model, q, v, u: steps.next(q, v, u), steps.model, {"q": "q", "v": "v", "u": steps.m}, "next")
+
+
+def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
+    array = np.asarray(values, float)
+    if array.shape != shape:
+        raise InputError(f"{what} has the wrong shape", got=str(array.shape), allowed=str(shape))
+    return array
+
+
+def shoot(
+    model: Model,
+    q0: ArrayLike,
+    v0: ArrayLike | None = None,
+    *,
+    steps: int,
+    dt: float,
+    running: Callable[..., Any],
+    terminal: Callable[..., Any] | None = None,
+    **more: Any,
+) -> Plan:
+    """The best motion over a horizon, found once: :class:`Shooting` and its :meth:`~Shooting.solve` in one.
+
+    Further arguments are those of either.
+    """
+    of_solve = {key: more.pop(key) for key in ("start", "iterations", "tolerance", "excess") if key in more}
+    return Shooting(model, steps, dt, running=running, terminal=terminal, **more).solve(q0, v0, **of_solve)

@@ -1,0 +1,398 @@
+"""The steps of a horizon as compiled functions: where a step leads, what it costs, and their derivatives.
+
+A step and its end are written once over any scalar. From them come three functions: a stage (F and H of
+:mod:`linkwise.control.riccati`, for all steps of a horizon in one call), the end's value, and a step under feedback,
+which is repeated along the horizon with one length of step in each lane.
+
+Limits are rows of the cost: of g ≤ 0 with a multiplier λ and a weight ρ, the augmented Lagrangian is half the square of
+max(0, λ + ρg)/√ρ, of h = 0 that of (λ + ρh)/√ρ. Residuals they are, then, like those of a cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from linkwise.array_types import Array
+from linkwise.control.riccati import padded
+from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction, compile
+from linkwise.functions.many_steps import RolloutFunction, rollout
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.math import maximum, sqrt, where
+from linkwise.memoized import cached_property
+from linkwise.model.passive_forces import PassiveForces
+from linkwise.spatial.scalar import is_zero
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+
+Flat = Sequence[Any]
+Text = Callable[..., Any]
+
+
+class Stage(NamedTuple):
+    """A step's matrices for z = [δx; 1; δu], what it costs, and how far its limits are exceeded."""
+
+    F: Any
+    """[A | gap | B | 0] (n, ·): δx⁺ = F z, the gap being from the next state given to where the step leads.
+
+    Where positions follow from the new speeds, δq⁺ = δq + lead + dt δv⁺, the rows of v alone.
+    """
+    lead: Any
+    """Gap of positions less that of speeds times dt (nv); without entries where F has all rows."""
+    H_x: Any
+    """[xx | x | 0] (n, ·): second derivatives of the cost, then its gradient."""
+    H_u: Any
+    """[ux | u | uu | 0] (m, ·)."""
+    cost: Any
+    """With the limits' share."""
+    excess: Any
+    """Values of the limits: g (c); what is above zero is too much."""
+
+
+class End(NamedTuple):
+    """The end of a horizon: [xx | x | 0] (n, ·) of its cost, the cost, and the values of its conditions."""
+
+    H_x: Any
+    cost: Any
+    excess: Any
+
+
+class FedBack(NamedTuple):
+    """A step under feedback: the next state, what has been spent so far, and the controls."""
+
+    q: Any
+    v: Any
+    cost: Any
+    u: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """The steps of a horizon, over any scalar.
+
+    Args:
+        model: the mechanism.
+        dt: length of a step, s.
+        method: ``"euler"`` or ``"rk4"``.
+        motors: joint forces by controls (nv, m).
+        running, terminal: what a step and the end cost.
+        below, end_below: what must not be above zero at each step and at the end.
+        end_zero: what must be zero at the end.
+        goal: how many numbers of a goal they all take.
+    """
+
+    model: Model
+    dt: float
+    method: str
+    motors: Array
+    running: Text
+    terminal: Text | None
+    below: Text | None
+    end_below: Text | None
+    end_zero: Text | None
+    goal: int
+
+    @property
+    def m(self) -> int:
+        """Number of controls."""
+        return int(self.motors.shape[1])
+
+    @cached_property
+    def _kinds(self) -> dict[str, Any]:
+        """Kinds of the inputs of the functions of a step; those of an end have no ``u``."""
+        return {"q": "q", "v": "v", "u": self.m} | ({"goal": self.goal} if self.goal else {})
+
+    def _compiled(self, fn: Text, name: str, at_end: bool) -> CompiledFunction:
+        kinds = {key: kind for key, kind in self._kinds.items() if not (at_end and key == "u")}
+        return compile(fn, self.model, kinds, name)
+
+    # What is spent.
+    @cached_property
+    def spent(self) -> Terms:
+        """Cost and limits of a step."""
+        cost = self._compiled(self.running, "running", False)
+        limits = [] if self.below is None else [(self._compiled(self.below, "below", False), True)]
+        return Terms(cost, limits, {"q": self.model.nv, "v": self.model.nv, "u": self.m})
+
+    @cached_property
+    def spent_at_end(self) -> Terms:
+        """Cost and conditions of the end."""
+        given = ((self.end_below, "end_below", True), (self.end_zero, "end_zero", False))
+        limits = [(self._compiled(fn, name, True), bound) for fn, name, bound in given if fn is not None]
+        cost = None if self.terminal is None else self._compiled(self.terminal, "terminal", True)
+        return Terms(cost, limits, {"q": self.model.nv, "v": self.model.nv})
+
+    # Where it leads.
+    def forces(self, q: Any, v: Any, u: Any) -> Any:
+        """Joint forces (nv): the motors' and the passive ones."""
+        tau = scalar_array(list(self.motors.astype(object) @ np.asarray(u, object)), (self.model.nv,))
+        return tau + self.model.passive_force(q, v) if self._passive else tau
+
+    @cached_property
+    def _passive(self) -> bool:
+        return PassiveForces(self.model).there_are
+
+    def next(self, q: Any, v: Any, u: Any) -> tuple[Any, Any]:
+        """The state after a step with constant controls."""
+        model, dt = self.model, self.dt
+
+        def rate(q: Any, v: Any) -> Any:
+            return model.forward_dynamics(q, v, self.forces(q, v, u))
+
+        if self.method == "euler":
+            v = v + dt * rate(q, v)
+            return model.integrate(q, dt * v), v
+        # Classical Runge-Kutta along the tangent space: exact to fourth order where that is flat.
+        a1 = rate(q, v)
+        v2 = v + dt / 2 * a1
+        a2 = rate(model.integrate(q, dt / 2 * v), v2)
+        v3 = v + dt / 2 * a2
+        a3 = rate(model.integrate(q, dt / 2 * v2), v3)
+        v4 = v + dt * a3
+        a4 = rate(model.integrate(q, dt * v3), v4)
+        mean = (v + 2.0 * v2 + 2.0 * v3 + v4) / 6.0
+        return model.integrate(q, dt * mean), v + dt / 6 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+
+    def _gap(self, model: Model, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> Any:
+        """From the next state given to where the step leads, 2 nv."""
+        q_there, v_there = self.next(q, v, u)
+        return np.concatenate([model.difference(q_next, q_there), v_there - v_next])
+
+    @cached_property
+    def _led(self) -> CompiledFunction:
+        kinds: dict[str, Any] = {"q": "q", "v": "v", "u": self.m, "q_next": "q", "v_next": "v"}
+        return compile(self._gap, self.model, kinds, "gap")
+
+    @property
+    def by_speeds(self) -> bool:
+        """Whether positions follow from the new speeds, along a flat tangent space."""
+        return self.method == "euler" and not len(self.model._structure[0])
+
+    def _matrix(self, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> tuple[list[list[Any]], Any]:
+        """F, row by row, and the lead."""
+        lead: Any = np.empty(0)
+        if self.by_speeds:
+            by_q, by_v, by_u, gap = self._speeds(q, v, u, v_next)
+            lead = q + self.dt * v_next - q_next
+        else:
+            given = (q, v, u, q_next, v_next)
+            by_q, by_v, by_u = (self._led.jacobian(name).text(*given) for name in ("q", "v", "u"))
+            gap = self._led.text(*given)
+        rows = zip(by_q, by_v, gap, by_u, strict=True)
+        return [_row([*row_q, *row_v, g, *row_u]) for row_q, row_v, g, row_u in rows], lead
+
+    def _speeds(self, q: Any, v: Any, u: Any, v_next: Any) -> tuple[Any, Any, Any, Any]:
+        """Derivatives and gap of the speeds after a step, by the recursion for derivatives."""
+        model, dt, n = self.model, self.dt, self.model.nv
+        lin = model.linearize_forward(q, v, self.forces(q, v, u))
+        dq, dv = np.asarray(lin.dq, object), np.asarray(lin.dv, object)
+        dtau = np.asarray(lin.dtau, object)
+        if self._passive:
+            passive = compile(lambda model, q, v: model.passive_force(q, v), model, {"q": "q", "v": "v"}, "passive")
+            dq = dq + dtau @ passive.jacobian("q").text(q, v)
+            dv = dv + dtau @ passive.jacobian("v").text(q, v)
+        gap = v + dt * np.asarray(lin.vdot, object) - v_next
+        return dt * dq, np.eye(n) + dt * dv, dt * (dtau @ self.motors.astype(object)), gap
+
+    # Compiled.
+    @cached_property
+    def stage(self) -> CompiledFunction:
+        """A :class:`Stage` from q, v, u, q_next, v_next (and goal, multipliers, weight)."""
+
+        def text(q: Flat, v: Flat, u: Flat, q_next: Flat, v_next: Flat, *rest: Flat) -> Stage:
+            given, multipliers, weight = self._rest(rest, self.spent.limit_count)
+            F, lead = self._matrix(*map(_vector, (q, v, u, q_next, v_next)))
+            cost, gradient, hessian, excess = self.spent.second_order((q, v, u, *given), multipliers, weight)
+            n = 2 * self.model.nv
+            H_x = [_row([*row[:n], g]) for row, g in zip(hessian[:n], gradient[:n], strict=True)]
+            H_u = [_row([*row[:n], g, *row[n:]]) for row, g in zip(hessian[n:], gradient[n:], strict=True)]
+            return Stage(F, lead, H_x, H_u, cost, excess)
+
+        nq, nv = self.model.nq, self.model.nv
+        inputs = [("q", (nq,)), ("v", (nv,)), ("u", (self.m,)), ("q_next", (nq,)), ("v_next", (nv,))]
+        return CompiledFunction("stage", text, inputs + self._further(self.spent.limit_count))
+
+    @cached_property
+    def end(self) -> CompiledFunction:
+        """An :class:`End` from q, v (and goal, multipliers, weight)."""
+
+        def text(q: Flat, v: Flat, *rest: Flat) -> End:
+            given, multipliers, weight = self._rest(rest, self.spent_at_end.limit_count)
+            cost, gradient, hessian, excess = self.spent_at_end.second_order((q, v, *given), multipliers, weight)
+            return End([_row([*row, g]) for row, g in zip(hessian, gradient, strict=True)], cost, excess)
+
+        inputs = [("q", (self.model.nq,)), ("v", (self.model.nv,))]
+        return CompiledFunction("end", text, inputs + self._further(self.spent_at_end.limit_count))
+
+    def fed_back(self, steps: int) -> RolloutFunction:
+        """All steps under feedback, repeated: :class:`FedBack`, recorded."""
+        model, n, m = self.model, 2 * self.model.nv, self.m
+
+        def text(
+            q: Flat,
+            v: Flat,
+            cost: Flat,
+            share: Flat,
+            q_old: Flat,
+            v_old: Flat,
+            u_old: Flat,
+            gains: Flat,
+            gap: Flat,
+            *rest: Flat,
+        ) -> FedBack:
+            given, multipliers, weight = self._rest(rest, self.spent.limit_count)
+            away = [*model.difference(_vector(q_old), _vector(q)), *(_vector(v) - _vector(v_old))]
+            u = []
+            for i in range(m):
+                *row, alone = gains[i * (n + 1) : (i + 1) * (n + 1)]
+                total = u_old[i] + share[0] * alone
+                for factor, x in zip(row, away, strict=True):
+                    total = total + factor * x
+                u.append(total)
+            now = self.spent.value((q, v, u, *given), multipliers, weight)
+            q_next, v_next = self.next(_vector(q), _vector(v), _vector(u))
+            left = _vector([(share[0] - 1.0) * x for x in gap])  # of the gap, which the step leaves open in part
+            return FedBack(model.integrate(q_next, left[: n // 2]), v_next + left[n // 2 :], cost[0] + now, u)
+
+        inputs = [("q", (model.nq,)), ("v", (model.nv,)), ("cost", ()), ("share", ())]
+        inputs += [("q_old", (model.nq,)), ("v_old", (model.nv,)), ("u_old", (m,))]
+        inputs += [("gains", (m, n + 1)), ("gap", (n,))]
+        step = CompiledFunction("fed_back", text, inputs + self._further(self.spent.limit_count))
+        sequences = [name for name, _ in step.inputs if name not in ("q", "v", "cost", "share", "weight")]
+        return rollout(step, steps, sequences=sequences, record=True)
+
+    def _further(self, limits: int) -> list[tuple[str, tuple[int, ...]]]:
+        """Inputs behind those of the state: where there is a goal, and where there are limits."""
+        goal = [("goal", (self.goal,))] if self.goal else []
+        return goal + ([("multipliers", (limits,)), ("weight", ())] if limits else [])
+
+    def _rest(self, rest: Sequence[Flat], limits: int) -> tuple[Sequence[Flat], Flat, Any]:
+        """The goal as further arguments, the multipliers and the weight."""
+        given = rest[:1] if self.goal else ()
+        return (given, rest[-2], rest[-1][0]) if limits else (given, (), 1.0)
+
+
+class Terms:
+    """What is spent at a step or at the end: a cost, and limits as an augmented Lagrangian.
+
+    Args:
+        cost: a number, whose second derivatives are exact, or residuals, of which it is half the square and whose
+            second derivatives are Gauss and Newton's; None for nothing.
+        limits: functions, each with whether it may be below zero.
+        sizes: names of the inputs to differentiate by, with the dimensions of their tangent spaces.
+    """
+
+    def __init__(
+        self,
+        cost: CompiledFunction | None,
+        limits: Sequence[tuple[CompiledFunction, bool]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.cost, self.limits, self.sizes = cost, tuple(limits), dict(sizes)
+        for function in filter(None, (cost, *(function for function, _ in limits))):
+            if function.result_type is not None or len(function.program.outputs[0].shape) > 1:
+                raise InputError(
+                    f"{function.name} does not return a number or a vector",
+                    got=", ".join(f"{array.name} {array.shape}" for array in function.program.outputs),
+                    allowed="a cost, or a vector of residuals whose halved square is the cost",
+                )
+
+    @property
+    def limit_count(self) -> int:
+        """How many numbers are limited."""
+        return sum(function.program.outputs[0].size for function, _ in self.limits)
+
+    def _excess(self, given: Sequence[Flat]) -> list[Any]:
+        return [x for function, _ in self.limits for x in np.ravel(function.text(*given))]
+
+    @property
+    def one_sided(self) -> list[bool]:
+        """Which of the limited numbers may be below zero."""
+        return [bound for function, bound in self.limits for _ in range(function.program.outputs[0].size)]
+
+    def value(self, given: Sequence[Flat], multipliers: Flat, weight: Any) -> Any:
+        """The cost with the limits' share."""
+        total: Any = 0.0
+        if self.cost is not None:
+            own = self.cost.text(*given)
+            total = own if np.ndim(own) == 0 else _half_square(own)
+        return total + _half_square(self._pressed(self._excess(given), multipliers, weight))
+
+    def _pressed(self, excess: Flat, multipliers: Flat, weight: Any) -> list[Any]:
+        """Residuals of the limits."""
+        found = []
+        for g, multiplier, bound in zip(excess, multipliers, self.one_sided, strict=True):
+            pressed = multiplier + weight * g
+            found.append((maximum(0.0, pressed) if bound else pressed) / sqrt(weight))
+        return found
+
+    def second_order(
+        self, given: Sequence[Flat], multipliers: Flat, weight: Any
+    ) -> tuple[Any, list[Any], list[list[Any]], list[Any]]:
+        """Cost, gradient, second derivatives by [q; v; u] in the tangent space, and the values of the limits."""
+        names, width = list(self.sizes), sum(self.sizes.values())
+        gradient: list[Any] = [0.0] * width
+        hessian: list[list[Any]] = [[0.0] * width for _ in range(width)]
+        residuals: list[tuple[Any, Flat]] = []
+        total: Any = 0.0
+        if self.cost is not None:
+            own = self.cost.text(*given)
+            if np.ndim(own) == 0:
+                total = own
+                gradient = [x for name in names for x in self.cost.gradient(name).text(*given)]
+                rows = [
+                    np.concatenate([np.asarray(self.cost.hessian(a, b).text(*given), object) for b in names], axis=-1)
+                    for a in names
+                ]
+                both = np.concatenate(rows)
+                hessian = [[_mean(both[i, j], both[j, i]) for j in range(width)] for i in range(width)]
+            else:
+                residuals.extend(zip(own, _jacobian(self.cost, names, given), strict=True))
+        excess = self._excess(given)
+        slopes = [row for function, _ in self.limits for row in _jacobian(function, names, given)]
+        root = sqrt(weight)
+        pressed = self._pressed(excess, multipliers, weight)
+        for r, slope, bound in zip(pressed, slopes, self.one_sided, strict=True):
+            active = where(r > 0.0, root, 0.0) if bound else root
+            residuals.append((r, [0.0 if is_zero(x) else active * x for x in slope]))
+        for r, row in residuals:
+            total = total + 0.5 * r * r
+            there = [k for k, x in enumerate(row) if not is_zero(x)]
+            for i in there:
+                gradient[i] = gradient[i] + row[i] * r
+                for j in there:
+                    if j <= i:
+                        hessian[i][j] = hessian[j][i] = hessian[i][j] + row[i] * row[j]
+        return total, gradient, hessian, excess
+
+
+def _jacobian(function: CompiledFunction, names: Sequence[str], given: Sequence[Flat]) -> list[list[Any]]:
+    """Rows of ∂(function)/∂[q; v; u]."""
+    size = function.program.outputs[0].size
+    parts = [np.asarray(function.jacobian(name).text(*given), object).reshape(size, -1) for name in names]
+    return [list(row) for row in np.concatenate(parts, axis=-1)]
+
+
+def _half_square(residuals: Any) -> Any:
+    total: Any = 0.0
+    for r in residuals:
+        total = total + 0.5 * r * r
+    return total
+
+
+def _mean(a: Any, b: Any) -> Any:
+    return a if a is b else 0.5 * (a + b)
+
+
+def _row(values: list[Any]) -> list[Any]:
+    """A row of a matrix for the recursion, whole registers."""
+    return values + [0.0] * (padded(len(values)) - len(values))
+
+
+def _vector(values: Any) -> Any:
+    return scalar_array(list(values), (len(values),))

@@ -1,0 +1,226 @@
+"""One step of an environment as one compiled function: action, motion, reward, end, reset and observation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction, compile
+from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.functions.traced_loops import loop
+from linkwise.gym.draws import SEED_SIZE, Draws
+from linkwise.gym.moment import Moment
+from linkwise.math import where
+from linkwise.model.model import Model
+
+Method = Literal["semi-implicit", "rk4", "contact"]
+Autoreset = Literal["next_step", "same_step", "disabled"]
+
+_UNROLLED = 4  # substeps up to which each is written out
+
+_NAMES = ("q", "v", "goal", "impulses", "p", "clock", "seed", "over")  # ``clock`` counts steps; ``over``: has ended
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules of an environment: functions over any scalar, and how the mechanism moves.
+
+    Args:
+        model: the mechanism, with run-time parameters if these are drawn.
+        observe: what is seen, an array of any length, of a :class:`~linkwise.gym.moment.Moment`.
+        reward: of the moment that a step leads to, with the action that led there.
+        done: whether the episode ends there.
+        act: joint forces (nv) of a moment with its action; the action itself if None.
+        reset: of the model and :class:`~linkwise.gym.draws.Draws`: q, v and, if there is one, goal.
+        choices: rows of actions to choose from (n, size); None for actions that are numbers.
+        size: numbers of an action.
+        dt: of a step, s.
+        substeps: of the motion in a step.
+        method: of the motion.
+        drawn: for each number of the model's parameters its bounds (n, 2); None without parameters.
+        max_episode_steps: None for episodes without end.
+    """
+
+    model: Model
+    observe: Callable[[Moment], Any]
+    reward: Callable[[Moment], Any]
+    done: Callable[[Moment], Any]
+    act: Callable[[Moment], Any] | None
+    reset: Callable[[Model, Draws], Sequence[Any]]
+    choices: Any
+    size: int
+    dt: float
+    substeps: int
+    method: Method
+    drawn: Any
+    max_episode_steps: int | None
+
+    def fresh(self, seed: Sequence[Any]) -> dict[str, Any]:
+        """State at the beginning of an episode."""
+        draws = Draws(seed)
+        q, v, *goal = self.reset(self.model, draws)
+        p = [] if self.drawn is None else [draws.uniform(low, high) if low < high else low for low, high in self.drawn]
+        state = {"q": q, "v": v, "goal": goal[0] if goal else [], "p": p, "impulses": np.zeros(self.impulses)}
+        return {name: _flat(values) for name, values in state.items()} | {"clock": _flat([0.0]), "seed": draws.seed}
+
+    @property
+    def impulses(self) -> int:
+        """Numbers that contacts keep between steps."""
+        return int(self.model.function("contact_step").inputs[3][1][0]) if self.method == "contact" else 0
+
+    def moment(self, state: Mapping[str, Any], action: Any) -> Moment:
+        """Moment of a state."""
+        p = state["p"] if self.drawn is not None else None
+        time = state["clock"][0] * self.dt
+        return Moment(self.model, state["q"], state["v"], action, state["goal"], p, time, state["impulses"])
+
+    def _chosen(self, action: Any) -> Any:
+        """Action that is meant: of a choice, its row."""
+        if self.choices is None:
+            return action
+        row = self.choices[-1]
+        for k in range(len(self.choices) - 2, -1, -1):
+            row = [where(action[0] < k + 0.5, a, b) for a, b in zip(self.choices[k], row, strict=True)]
+        return _flat(row)
+
+    def moved(self, state: Mapping[str, Any], action: Any) -> dict[str, Any]:
+        """State after a step."""
+
+        def once(_: Any, parts: Sequence[Any]) -> list[Any]:
+            q, v, impulses = parts
+            return list(self._substep({**state, "q": q, "v": v, "impulses": impulses}, action))
+
+        parts: list[Any] = [state["q"], state["v"], state["impulses"]]
+        if self.substeps <= _UNROLLED and self.method != "contact":
+            for k in range(self.substeps):
+                parts = once(k, parts)
+        else:
+            parts = loop(self.substeps, once, parts)
+        q, v, impulses = map(_flat, parts)
+        return {**state, "q": q, "v": v, "impulses": impulses, "clock": _flat([state["clock"][0] + 1.0])}
+
+    def _substep(self, state: Mapping[str, Any], action: Any) -> tuple[Any, Any, Any]:
+        model, h = self.model, self.dt / self.substeps
+        others = {} if self.drawn is None else {"p": state["p"]}
+
+        def forces(q: Any, v: Any) -> Any:
+            moment = self.moment({**state, "q": q, "v": v}, action)
+            own = action if self.act is None else self.act(moment)
+            return _flat(own) + model.passive_force(q, v, **others)
+
+        def rate(q: Any, v: Any) -> Any:
+            return model.forward_dynamics(q, v, forces(q, v), **others)
+
+        q, v, impulses = state["q"], state["v"], state["impulses"]
+        if self.method == "contact":
+            found = model.contact_step(q, v, forces(q, v), impulses, h, **others)
+            return found.q, found.v, found.impulses
+        if self.method == "rk4":
+            q, v = _runge_kutta(model, rate, q, v, h)
+        else:
+            v = v + h * rate(q, v)
+            q = model.integrate(q, h * v)
+        if model.closures:
+            q = model.constraints.project_configuration(q, **others)
+            v = model.constraints.project_velocity(q, v, **others)
+        return q, v, impulses
+
+    def compiled_step(self, mode: Autoreset) -> CompiledFunction:
+        """A step of one environment, with the reset that follows the end of an episode, as one function.
+
+        Takes the arrays of :attr:`kept` and the action; returns them anew, and ``obs``, ``reward``, ``terminated``,
+        ``truncated`` (0 or 1) and, in the same-step mode, ``final_obs``.
+        """
+
+        def step(model: Model, *arrays: Any) -> dict[str, Any]:
+            *kept, action = arrays
+            state = self._state(kept)
+            over = state.pop("over")[0] > 0.5
+            chosen = self._chosen(action)
+            moved = self.moved(state, chosen)
+            moment = self.moment(moved, chosen)
+            reward, ended = self.reward(moment), _number(self.done(moment))
+            late = 0.0
+            if self.max_episode_steps is not None:
+                late = _number(moved["clock"][0] >= self.max_episode_steps - 0.5)
+            final = {}
+            if mode == "next_step":
+                moved = _either(over, self.fresh(state["seed"]), moved)
+                reward, ended, late = (where(over, 0.0, x) for x in (reward, ended, late))
+            elif mode == "same_step":
+                final["final_obs"] = self.observe(moment)
+                moved = _either(ended + late > 0.5, self.fresh(state["seed"]), moved)
+            held = [1.0 - where(over, 1.0, 0.0)] * self.size if mode == "next_step" else [1.0] * self.size
+            seen = self.observe(self.moment(moved, _flat([a * h for a, h in zip(chosen, held, strict=True)])))
+            results = {"obs": seen, "reward": reward, "terminated": ended, "truncated": late, **final}
+            return {**self._some(moved), "over": _flat([where(ended + late > 0.5, 1.0, 0.0)]), **results}
+
+        return compile(step, self.model, self._inputs() | {"action": self._taken}, name=f"{self.model.name} step")
+
+    def compiled_reset(self) -> CompiledFunction:
+        """The beginning of an episode where ``over`` says so: takes :attr:`kept`, returns them anew, and ``obs``."""
+
+        def reset(model: Model, *arrays: Any) -> dict[str, Any]:
+            state = self._state(arrays)
+            over = state.pop("over")[0] > 0.5
+            state = _either(over, self.fresh(state["seed"]), state)
+            seen = self.observe(self.moment(state, np.zeros(self.size)))
+            return {**self._some(state), "over": _flat([0.0]), "obs": seen}
+
+        return compile(reset, self.model, self._inputs(), name=f"{self.model.name} reset")
+
+    @property
+    def _taken(self) -> int:
+        return self.size if self.choices is None else 1
+
+    @cached_property
+    def kept(self) -> dict[str, int]:
+        """Arrays of an environment between two steps, and their lengths; those without numbers are left out."""
+        example = self.fresh([1.0] * SEED_SIZE) | {"over": [0.0]}
+        for name, size in (("q", self.model.nq), ("v", self.model.nv)):
+            if len(example[name]) != size:
+                raise InputError(f"reset returns a {name} of the wrong length", got=len(example[name]), allowed=size)
+        return {name: len(example[name]) for name in _NAMES if len(example[name])}
+
+    def _inputs(self) -> dict[str, str | int | tuple[int, ...]]:
+        return {name: name if name in ("q", "v") else (size,) for name, size in self.kept.items()}
+
+    def _state(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        return dict.fromkeys(_NAMES, _flat([])) | dict(zip(self.kept, arrays, strict=True))
+
+    def _some(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: state[name] for name in self.kept if name in state}
+
+
+def _runge_kutta(model: Model, rate: Callable[[Any, Any], Any], q: Any, v: Any, h: float) -> tuple[Any, Any]:
+    """Classical Runge–Kutta step, in the tangent space of its beginning (exact to its order for angles and slides)."""
+    a1 = rate(q, v)
+    v2 = v + 0.5 * h * a1
+    a2 = rate(model.integrate(q, 0.5 * h * v), v2)
+    v3 = v + 0.5 * h * a2
+    a3 = rate(model.integrate(q, 0.5 * h * v2), v3)
+    v4 = v + h * a3
+    a4 = rate(model.integrate(q, h * v3), v4)
+    return (
+        model.integrate(q, (h / 6.0) * (v + 2.0 * v2 + 2.0 * v3 + v4)),
+        v + (h / 6.0) * (a1 + 2.0 * a2 + 2.0 * a3 + a4),
+    )
+
+
+def _flat(values: Any) -> Any:
+    flat = list(np.asarray(values, dtype=object).reshape(-1))
+    return scalar_array(flat, (len(flat),))
+
+
+def _number(truth: Any) -> Any:
+    return where(truth, 1.0, 0.0) if not isinstance(truth, (bool, np.bool_, float, int)) else float(truth)
+
+
+def _either(condition: Any, yes: Mapping[str, Any], no: Mapping[str, Any]) -> dict[str, Any]:
+    """State of one or the other kind, number by number."""
+    return {name: _flat([where(condition, a, b) for a, b in zip(yes[name], no[name], strict=True)]) for name in no}

@@ -1,0 +1,80 @@
+"""Reach with an arm of seven joints, such as a Panda; inverse kinematics shows what can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from linkwise.gym.draws import Draws
+from linkwise.gym.moment import Moment
+from linkwise.gym.vector_env import VectorEnv
+from linkwise.kinematics.goals import Reach
+from linkwise.math import sqrt
+from linkwise.model.model import Model
+from linkwise.samples import seven_joint_arm
+
+_SPEED = 1.5  # rad/s that an action of one asks for
+
+
+def arm_reach(num_envs: int = 1, model: Model | None = None, tool: str = "tool", **options: Any) -> VectorEnv:
+    """Environments of an arm whose tool is to reach a point; actions are wanted joint speeds between -1 and 1.
+
+    Observed are q, v, the goal and the way from the tool to it; the reward is minus that distance (m). Goals are where
+    the tool is in configurations within half of the joint limits, so that all can be reached.
+
+    Args:
+        num_envs: number of environments.
+        model: an arm on a fixed base with limits of position and effort; ``samples.seven_joint_arm()`` if left out.
+        tool: body or frame of it.
+        options: of :class:`~linkwise.gym.vector_env.VectorEnv`.
+    """
+    arm = seven_joint_arm() if model is None else model
+    middle, half = (arm.limits.upper + arm.limits.lower) / 2, (arm.limits.upper - arm.limits.lower) / 2
+    stiff = 0.1 * np.asarray(arm.limits.effort)
+
+    def way(now: Moment) -> Any:
+        return now.goal - now.model.pose(now.q, tool)[:3, 3]
+
+    def reward(now: Moment) -> Any:
+        return -sqrt(way(now) @ way(now) + 1e-12) - 0.001 * (now.action @ now.action)
+
+    def act(now: Moment) -> Any:
+        return now.model.gravity_force(now.q) + stiff * (_SPEED * now.action - now.v)
+
+    def reset(model: Model, draws: Draws) -> Any:
+        goal = model.pose(draws.uniform(middle - 0.5 * half, middle + 0.5 * half), tool)[:3, 3]
+        return draws.uniform(middle - 0.3 * half, middle + 0.3 * half), np.zeros(model.nv), goal
+
+    usual: dict[str, Any] = {
+        "dt": 0.02,
+        "substeps": 4,
+        "max_episode_steps": 150,
+        "actions": ([-1.0] * arm.nv, [1.0] * arm.nv),
+    }
+    return VectorEnv(
+        arm,
+        lambda now: [*now.q, *now.v, *now.goal, *way(now)],
+        reward,
+        lambda now: False,
+        act=act,
+        reset=reset,
+        num_envs=num_envs,
+        **(usual | options),
+    )
+
+
+def kinematic_policy(env: VectorEnv, tool: str = "tool") -> Callable[[Any], Any]:
+    """Policy to compare with: towards configurations that inverse kinematics finds for the present goals.
+
+    It takes observations (num_envs, n) and returns actions (num_envs, nv).
+    """
+    n = env.model.nq
+    state = {name: np.asarray(env.state[name], float) for name in ("q", "goal")}
+    found = env.model.inverse_kinematics([Reach(tool, position=state["goal"])], q0=state["q"])
+
+    def policy(observations: Any) -> Any:
+        return np.clip(4.0 * (found.q - observations[:, :n]) / _SPEED, -1.0, 1.0).astype(env.dtype)
+
+    return policy

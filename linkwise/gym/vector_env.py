@@ -1,0 +1,241 @@
+"""Environments for learning: many copies of one mechanism, stepped and reset by one compiled function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.gym.draws import Draws, seeds
+from linkwise.gym.moment import Moment
+from linkwise.gym.step import Autoreset, Method, Rules
+from linkwise.model.model import Model
+
+_MODES: dict[Autoreset, AutoresetMode] = {
+    "next_step": AutoresetMode.NEXT_STEP,
+    "same_step": AutoresetMode.SAME_STEP,
+    "disabled": AutoresetMode.DISABLED,
+}
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """Many environments of one mechanism, as Gymnasium knows them.
+
+    ``observe``, ``reward``, ``done``, ``act`` and ``reset`` are traced once, as functions of ``lw.compile`` are: they
+    use ``lw.math`` or NumPy and ``lw.math.where`` instead of ``if``. A step of all environments, with rewards, ends of
+    episodes and resets, is then one call of one kernel, on the processor or on a GPU.
+
+    Args:
+        model: the mechanism. One with contacts moves by ``model.contact_step``.
+        observe: observation, an array, of a :class:`Moment`.
+        reward: of the moment that a step leads to; its ``action`` is the one that led there.
+        done: whether the episode ends there (``terminated``).
+        dt: of a step, s.
+        reset: of the model and :class:`Draws`: q and v at the beginning of an episode and, if there is a goal, its
+            numbers. If None, ``model.start`` and zero velocity.
+        act: joint forces (nv) of a moment with its action; if None, the action is these.
+        actions: bounds ``(low, high)`` of an action, arrays of one length; or, for a choice, rows of actions
+            ``[[-10.0], [10.0]]``, given as ``choices``. If neither is given, effort limits bound all joint forces.
+        choices: rows of actions (n, size); the action space is then ``Discrete(n)``.
+        num_envs: number of environments.
+        max_episode_steps: after which an episode is truncated.
+        substeps: steps of the motion in a step.
+        method: ``"semi-implicit"`` (Euler) or ``"rk4"``; a model with contacts has ``"contact"``.
+        randomize: run-time parameters that every episode draws anew, with their bounds: ``{"pole.mass": (0.05, 0.2)}``.
+        autoreset_mode: ``"next_step"``, ``"same_step"`` or ``"disabled"``, or Gymnasium's own.
+        dtype: precision of everything.
+        device: ``"cpu"``; or ``"cuda"``: arrays are then CuPy's, and stay on the GPU.
+        threads: that share a step on the processor.
+        bounds: of observations ``(low, high)``, where they have any.
+
+    Example:
+        >>> env = lw.gym.VectorEnv(model, observe, reward, done, dt=0.02, num_envs=4096)  # doctest: +SKIP
+        >>> observations, info = env.reset(seed=1)  # doctest: +SKIP
+        >>> observations, rewards, terminated, truncated, info = env.step(actions)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        observe: Callable[[Moment], Any],
+        reward: Callable[[Moment], Any],
+        done: Callable[[Moment], Any],
+        dt: float,
+        *,
+        reset: Callable[[Model, Draws], Sequence[Any]] | None = None,
+        act: Callable[[Moment], Any] | None = None,
+        actions: tuple[Any, Any] | None = None,
+        choices: Any = None,
+        num_envs: int = 1,
+        max_episode_steps: int | None = None,
+        substeps: int = 1,
+        method: Method | None = None,
+        randomize: Mapping[str, Any] | None = None,
+        autoreset_mode: Autoreset | AutoresetMode = "next_step",
+        dtype: Any = np.float32,
+        device: str = "cpu",
+        threads: int | None = None,
+        bounds: tuple[Any, Any] | None = None,
+    ) -> None:
+        self.num_envs = _whole("num_envs", num_envs)
+        self.mode = _mode(autoreset_mode)
+        self.metadata = {"render_modes": [], "autoreset_mode": _MODES[self.mode]}
+        self.dtype, self._threads = np.dtype(dtype), threads
+        self._xp = _library(device)
+        self.single_action_space, table, size = _action_space(model, actions, choices, act is None, self.dtype)
+        model, drawn = _randomized(model, randomize or {})
+        self.rules = Rules(
+            model,
+            observe,
+            reward,
+            done,
+            act,
+            reset or _at_start,
+            table,
+            size,
+            float(dt),
+            _whole("substeps", substeps),
+            _method(model, method),
+            drawn,
+            None if max_episode_steps is None else _whole("max_episode_steps", max_episode_steps),
+        )
+        self._step, self._begin = self.rules.compiled_step(self.mode), self.rules.compiled_reset()
+        seen = next(spec for spec in self._step.program.outputs if spec.name == "obs")
+        low, high = (-np.inf, np.inf) if bounds is None else bounds
+        self._shape = seen.shape or (1,)
+        edges = [np.broadcast_to(np.asarray(edge, self.dtype), self._shape) for edge in (low, high)]
+        self.single_observation_space = gymnasium.spaces.Box(edges[0], edges[1], dtype=self.dtype.type)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._state: dict[str, Any] = {}
+
+    @property
+    def model(self) -> Model:
+        """The mechanism, with the parameters that are drawn."""
+        return self.rules.model
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Arrays of all environments between two steps: q, v, goal, p and others, (num_envs, n); those in use."""
+        return self._state
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin anew: all environments, or those of ``options={"reset_mask": truth values (num_envs)}``.
+
+        With a seed, what happens from here on is the same for every number of threads and on every machine.
+        """
+        super().reset(seed=seed)
+        chosen = None if options is None else options.get("reset_mask")
+        if seed is not None or not self._state:
+            fresh = {name: np.zeros((self.num_envs, size)) for name, size in self.rules.kept.items()}
+            fresh["seed"] = seeds(self.np_random, self.num_envs)
+            fresh |= {} if chosen is None else {name: old for name, old in self._state.items() if name != "seed"}
+            self._state = {name: self._xp.asarray(array, dtype=self.dtype) for name, array in fresh.items()}
+        whole = np.ones(self.num_envs, bool) if chosen is None else chosen
+        self._state["over"] = self._xp.asarray(whole, dtype=self.dtype).reshape(self.num_envs, 1)
+        found = self._begin(*self._state.values(), threads=self._threads)
+        self._keep(found)
+        return self._seen(found.obs), {}
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """One step of all environments: observations, rewards, terminated, truncated, and ``info``.
+
+        In the same-step mode ``info["final_obs"]`` (num_envs, …) has the last observations of the episodes that have
+        just ended, those that ``info["_final_obs"]`` says.
+        """
+        if not self._state:
+            raise InputError("an environment was stepped before it was reset", do="env.reset(seed=…) first")
+        given = self._xp.asarray(actions, dtype=self.dtype).reshape(self.num_envs, -1)
+        found = self._step(*self._state.values(), given, threads=self._threads)
+        self._keep(found)
+        terminated, truncated = found.terminated != 0.0, found.truncated != 0.0
+        info: dict[str, Any] = {}
+        if self.mode == "same_step":
+            info = {"final_obs": self._seen(found.final_obs), "_final_obs": terminated | truncated}
+        return self._seen(found.obs), found.reward, terminated, truncated, info
+
+    def _keep(self, found: Any) -> None:
+        self._state = {name: getattr(found, name) for name in self._state}
+
+    def _seen(self, observations: Any) -> Any:
+        return observations.reshape(self.num_envs, *self._shape)
+
+    def __repr__(self) -> str:
+        return f"<{self.num_envs} environments of {self.model.name}, {self.mode.replace('_', '-')} resets>"
+
+
+def _at_start(model: Model, draws: Draws) -> tuple[Any, Any]:
+    return model.start, np.zeros(model.nv)
+
+
+def _whole(what: str, number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+        raise InputError(f"{what} is not a positive whole number", got=repr(number), allowed="1, 2, 3, …")
+    return int(number)
+
+
+def _mode(asked: Any) -> Autoreset:
+    for word, mode in _MODES.items():
+        if asked in (word, mode):
+            return word
+    raise InputError("no such autoreset mode", got=repr(asked), allowed=", ".join(map(repr, _MODES)))
+
+
+def _method(model: Model, asked: str | None) -> Method:
+    usual: Method = "contact" if model._contact_scene is not None else "semi-implicit"
+    if asked is None or asked == usual:
+        return usual
+    if asked == "rk4" and usual != "contact":
+        return "rk4"
+    allowed = [usual] if usual == "contact" else [word for word in get_args(Method) if word != "contact"]
+    raise InputError(f"{model.name} cannot move by this method here", got=repr(asked), allowed=", ".join(allowed))
+
+
+def _library(device: str) -> Any:
+    if device == "cpu":
+        return np
+    if device == "cuda":
+        from linkwise.errors import require_extra
+
+        return require_extra("cupy", "cuda")
+    raise InputError("no such device", got=repr(device), allowed='"cpu", "cuda"')
+
+
+def _action_space(model: Model, actions: Any, choices: Any, all_joints: bool, dtype: Any) -> tuple[Any, Any, int]:
+    """Space of one action, the rows of choices, and the numbers of an action."""
+    if choices is not None:
+        table = np.atleast_2d(np.asarray(choices, float))
+        return gymnasium.spaces.Discrete(len(table)), table, table.shape[1]
+    if actions is None:
+        if not all_joints:
+            raise InputError("act needs to know the bounds of actions", do="actions=(low, high), or choices=[[…], […]]")
+        limit = np.asarray(model.limits.effort, float)
+        if not np.isfinite(limit).all():
+            raise InputError(
+                f"{model.name} has joints without limits of effort, so actions have no bounds",
+                do="actions=(low, high), or act= for the joints that have motors",
+            )
+        actions = (-limit, limit)
+    low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(edge, dtype)) for edge in actions))
+    return gymnasium.spaces.Box(low.copy(), high.copy(), dtype=np.dtype(dtype).type), None, len(low)
+
+
+def _randomized(model: Model, randomize: Mapping[str, Any]) -> tuple[Model, Any]:
+    """The model with its run-time parameters, and bounds of all their numbers (n, 2)."""
+    if not randomize:
+        return model, None
+    made = model.with_parameters(list(randomize))
+    nominal = np.asarray(made.parameters.nominal, float)
+    drawn = np.stack([nominal, nominal], axis=-1)
+    known = {parameter.name: parameter.slice for parameter in made.parameters}
+    for name, bounds in randomize.items():
+        if name not in known:
+            raise UnknownNameError("parameter", name, list(known))
+        low, high = bounds
+        drawn[known[name], 0], drawn[known[name], 1] = low, high
+    return made, drawn

@@ -1,0 +1,167 @@
+"""Gravity of a planet, the Sun and the Moon on every link and mode of a craft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from linkwise.errors import InputError
+from linkwise.model.model import Model
+from linkwise.sim.elements import Scalar, Vector
+from linkwise.space.harmonics import Harmonics, jgm3, oblateness
+from linkwise.space.placed import Placed
+from linkwise.space.planets import EARTH, MOON, SUN, Planet
+from linkwise.space.relative import difference_of_pull
+from linkwise.space.sky import AnySky
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import sqrt
+from linkwise.spatial.vectors import Vec
+
+_OTHERS = {"sun": SUN.mu, "moon": MOON.mu}
+
+
+class Gravity(Placed):
+    """Gravity in orbit: it acts on every link at its own place, with its gradient, and on the modes of flexible ones.
+
+    The planet's central pull is taken link by link, or once for the craft with its tidal tensor. Harmonics, Sun and
+    Moon are taken once, where the body ``about`` is, with their tidal tensor for all links. In a world that falls along
+    an orbit only the difference to the pull at its origin acts, written so that no digit is lost.
+
+    Build the craft with ``gravity=(0, 0, 0)``.
+
+    Args:
+        model: the mechanism.
+        degree: of the harmonics: 0 for the central pull alone, ``"J2"`` for the flattening, or a number.
+        field: harmonics to take; JGM-3 for the Earth if not given.
+        others: which of ``"sun"`` and ``"moon"`` pull too.
+        tidal_degree: degree up to which harmonics act differently on different links.
+        each_link: whether the central pull is taken at each link's own place. False takes it where ``about`` is, with
+            its gradient: less work, and right within (size of the craft / distance to the planet)².
+        about: as of :class:`Placed`, as are ``sky`` and ``planet``.
+
+    >>> from linkwise import samples
+    >>> Gravity(samples.flexible_satellite(), degree=8).field.degree
+    8
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        degree: int | str = 0,
+        *,
+        field: Harmonics | None = None,
+        others: str | Sequence[str] = (),
+        tidal_degree: int = 2,
+        each_link: bool = True,
+        about: str | None = None,
+        sky: AnySky | None = None,
+        planet: Planet | None = None,
+    ) -> None:
+        super().__init__(model, about=about, sky=sky, planet=planet)
+        self.others = (others,) if isinstance(others, str) else tuple(others)
+        unknown = [name for name in self.others if name not in _OTHERS]
+        if unknown:
+            raise InputError("nothing of this name pulls", got=repr(unknown[0]), allowed='"sun", "moon"')
+        if "moon" in self.others:
+            self.sky.moon(0.0, [0.0] * self.sky.size)  # says where there is none
+        self.each_link = bool(each_link)
+        self.field = self._harmonics(degree, field)
+        self.tidal = (
+            None if self.field is None or tidal_degree < 2 else self.field.up_to(min(tidal_degree, self.field.degree))
+        )
+
+    def _harmonics(self, degree: int | str, field: Harmonics | None) -> Harmonics | None:
+        if degree == "J2":
+            return oblateness(self.planet.mu, self.planet.radius, self.planet.j2)
+        if not isinstance(degree, int) or degree < 0:
+            raise InputError("this is not a degree of a field", got=repr(degree), allowed='0, "J2", 2, 3, …')
+        if field is None and degree and self.planet != EARTH:
+            raise InputError(
+                f"no harmonics of {self.planet.name} are known",
+                got=f"degree={degree}",
+                do="give field=lw.space.Harmonics(...)",
+            )
+        if field is None:
+            return jgm3().up_to(degree) if degree else None
+        return field.up_to(degree) if degree else field
+
+    @property
+    def _turns(self) -> bool:
+        """Whether the field turns with the planet."""
+        return self.field is not None and any(m for _, m in self.field.coefficients)
+
+    def _beside(self, t: Scalar, r: Vec, numbers: Sequence[Scalar], field: Harmonics | None) -> Vec:
+        """Acceleration at a place from the planet's centre, the central pull left out."""
+        total = Vec.zero()
+        if field is not None:
+            if self._turns:
+                R = self.sky.to_fixed(t, numbers)
+                total = R.transpose_times(field.gradient(R @ r))
+            else:
+                total = field.gradient(r)
+            more = field.mu - self.planet.mu  # fields have a constant of their own
+            if more:
+                square = r.dot(r)
+                total = total - r * (more / (square * sqrt(square)))
+        for name in self.others:
+            place = self.sky.sun(t, numbers) if name == "sun" else self.sky.moon(t, numbers)
+            total = total + difference_of_pull(-place, r, _OTHERS[name])
+        return total
+
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Callable[[Any], list[Scalar]]:
+        """Field at a point in the world's axes, m/s²."""
+        origin, beside = self.origin(t, x)[0], self.field is not None or bool(self.others)
+        if self.each_link and not beside:
+            return lambda point: list(self._central(origin, Vec.of(list(point))))
+        here, numbers = self.pose(q, p, self.about)[1], self.sky_numbers(x)
+        base = self._beside(t, origin + here, numbers, self.field)
+        tensor = self._tensor(t, origin + here, numbers)
+        if not self.each_link:
+            base, tensor = base + self._central(origin, here), tensor + self._central_tensor(origin + here)
+
+        def field(point: Any) -> list[Scalar]:
+            place = Vec.of(list(point))
+            pull = base + tensor @ (place - here)
+            return list(pull + self._central(origin, place) if self.each_link else pull)
+
+        return field
+
+    def _central(self, origin: Vec, place: Vec) -> Vec:
+        """Central pull at a place in the world's axes; where the world falls, less that at its origin."""
+        if self.orbit is not None:
+            return difference_of_pull(origin, place, self.planet.mu)
+        square = place.dot(place)
+        pull: Vec = place * (-self.planet.mu / (square * sqrt(square)))
+        return pull
+
+    def _central_tensor(self, r: Vec) -> Mat3:
+        """Gradient of the central pull: μ/r³ (3 r r* / r² - 1)."""
+        square = r.dot(r)
+        scale, along = self.planet.mu / (square * sqrt(square)), list(r * (1.0 / sqrt(square)))
+        return Mat3.build(lambda i, j: (along[i] * along[j] * 3.0 - (1.0 if i == j else 0.0)) * scale)
+
+    def _tensor(self, t: Scalar, r: Vec, numbers: Sequence[Scalar]) -> Mat3:
+        """Gradient of what :meth:`_beside` gives; symmetric and without trace."""
+        if self.tidal is None and not self.others:
+            return Mat3.zero()
+
+        def at(place: Sequence[Scalar]) -> list[Scalar]:
+            return list(self._beside(t, Vec.of(place), numbers, self.tidal))
+
+        (xx, xy, xz), (_, yy, yz) = (derivative(at, list(r), [float(i == k) for i in range(3)])[1] for k in range(2))
+        return Mat3(((xx, xy, xz), (xy, yy, yz), (xz, yz, -(xx + yy))))
+
+    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
+        """Potential at a point, J/kg, where it does not depend on the time."""
+        if self.orbit is not None or self.others or self._turns:
+            return None
+        field = self.field
+        mu = self.planet.mu if field is None else field.mu
+
+        def at(point: Any) -> Scalar:
+            place = Vec.of(list(point))
+            energy = -mu / sqrt(place.dot(place))
+            return energy if field is None else energy - field.potential(place)
+
+        return at

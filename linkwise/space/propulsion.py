@@ -1,0 +1,247 @@
+"""Thrusters, and the propellant that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.model.model import Model
+from linkwise.sim.checks import check_not_negative, check_positive
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.mass_flow import flow_wrench
+from linkwise.sim.motion import objects
+from linkwise.sim.targets import own_parameters
+from linkwise.space.planets import STANDARD_GRAVITY
+from linkwise.space.tanks import Tank
+from linkwise.space.wheels import Command, asked, unit
+from linkwise.spatial.dual import derivative
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import clip, where
+from linkwise.spatial.vectors import Vec
+
+_HELD = 3  # numbers of a thruster that fires in pulses: start of its next period, whether it burns, until when
+_BEFORE = -1e300
+_EMPTY = 1e-9  # of a tank's capacity
+
+
+@dataclass(frozen=True)
+class Thruster:
+    """Nozzle on a body.
+
+    Args:
+        body: name of the body or frame that it is on.
+        direction: of the force, in the body's axes, or in those of the node.
+        thrust: when it burns, N.
+        command: part of the thrust, 0 to 1, a number or a function ``(t, q, v, p)``; of a pulsed one, the part of
+            each period in which it burns.
+        place: of the nozzle, in the same frame, m.
+        impulse: specific impulse, s; None for a force that uses nothing up.
+        period: s, of a thruster that fires in pulses; None for one that can be throttled.
+        minimum: shortest pulse, s; shorter ones are left out.
+        node: of a flexible body, the node that it sits on.
+    """
+
+    body: str
+    direction: tuple[float, float, float]
+    thrust: float
+    command: Command = 1.0
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    impulse: float | None = None
+    period: float | None = None
+    minimum: float = 0.0
+    node: str | int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "direction", tuple(unit(self.direction, "the direction").tolist()))
+        object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
+        check_positive("thrust", self.thrust)
+        if self.impulse is not None:
+            check_positive("impulse", self.impulse)
+        check_not_negative("minimum", self.minimum)
+        if self.period is not None:
+            check_positive("period", self.period)
+            if self.minimum > self.period:
+                raise InputError(
+                    "the shortest pulse is longer than the period", got=f"{self.minimum} s", allowed=f"{self.period} s"
+                )
+        elif self.minimum:
+            raise InputError("only pulses have a shortest one", got=f"minimum={self.minimum}", do="give a period")
+        if not callable(self.command):
+            object.__setattr__(self, "command", float(checked_numbers([self.command], 1, "the command")[0]))
+
+    @property
+    def flow(self) -> float:
+        """Propellant that it uses when it burns, kg/s."""
+        return 0.0 if self.impulse is None else self.thrust / (self.impulse * STANDARD_GRAVITY)
+
+    @property
+    def key(self) -> Any:
+        """Its place, as wrenches name it."""
+        return self.body if self.node is None else (self.body, self.node)
+
+
+class Propulsion(Element):
+    """Thrusters with the tank that feeds them: thrust, mass that is used up, and the moments of its flow.
+
+    The mass left is a state, by which the propellant's mass, centre and inertia follow. What flows to the nozzle and
+    leaves there damps the craft's turning (jet damping): it leaves faster, across the axis, than where it came from.
+    Thrusters stop when the tank is empty.
+
+    Args:
+        model: the mechanism; with a tank, :meth:`Tank.add` has put the propellant into it.
+        thrusters: one or several.
+        tank: what feeds them all.
+        damping: whether the flow's moments act.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        thrusters: Thruster | Sequence[Thruster],
+        tank: Tank | None = None,
+        *,
+        damping: bool = True,
+    ) -> None:
+        self.model, self.tank = model, tank
+        self.thrusters = (thrusters,) if isinstance(thrusters, Thruster) else tuple(thrusters)
+        if not self.thrusters or not all(isinstance(each, Thruster) for each in self.thrusters):
+            raise InputError("there is no thruster", got=repr(thrusters)[:80], allowed="lw.space.Thruster(...)")
+        for each in self.thrusters:
+            model.frame(each.body, each.node)  # says what is wrong with a name
+            if tank is None and each.impulse is not None:
+                raise InputError(
+                    f"a thruster on {each.body!r} uses propellant and has no tank",
+                    got=f"impulse={each.impulse} s, tank=None",
+                    do="give tank=lw.space.Tank.sphere(...), or leave the impulse out: the force then uses nothing up",
+                )
+        if tank is not None:
+            if not hasattr(Element, "parameters"):
+                raise InputError(
+                    "masses cannot change during a run yet", got=repr(tank), do="leave tank and impulse out"
+                )
+            model.frame(tank.body)
+            if not any(each.impulse for each in self.thrusters):
+                raise InputError("no thruster uses the tank", got=repr(tank), do="give thrusters a specific impulse")
+        self.commands = tuple(each.command for each in self.thrusters if callable(each.command))
+        self.damping = bool(damping) and tank is not None
+        self.nx = 0 if tank is None else 1
+        self.nh = _HELD * sum(each.period is not None for each in self.thrusters)
+
+    def initial(self) -> Sequence[float]:
+        """Propellant at the start; the first pulses are due at once."""
+        return [*([] if self.tank is None else [self.tank.propellant]), *([_BEFORE, 0.0, 0.0] * (self.nh // _HELD))]
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """The tank's mass; of each pulsed thruster when its next period begins, whether it burns, until when."""
+        mass = () if self.tank is None else (self.tank.body,)
+        pulsed = [each.body for each in self.thrusters if each.period is not None]
+        return (*mass, *(f"{name} {what}" for name in pulsed for what in ("period", "burns", "until")))
+
+    # Pulses.
+    def _pulses(self, x: Vector) -> list[tuple[Thruster, list[Scalar]]]:
+        pulsed = [each for each in self.thrusters if each.period is not None]
+        held = list(x[self.nx : self.nx + self.nh])
+        return [(each, held[_HELD * k : _HELD * (k + 1)]) for k, each in enumerate(pulsed)]
+
+    def next_sample(self, x: Vector) -> Scalar:
+        """The end of the next pulse, or the beginning of the next period."""
+        soonest: Scalar = np.inf
+        for _, (begin, burns, until) in self._pulses(x):
+            own = where((burns > 0.5) & (until < begin), until, begin)
+            soonest = own if soonest is np.inf else where(own < soonest, own, soonest)
+        return soonest
+
+    def sample(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Nozzles that open and close."""
+        due, after = self.next_sample(x), []
+        for each, (begin, burns, until) in self._pulses(x):
+            assert each.period is not None
+            closes = (burns > 0.5) & (until < begin)
+            opens = begin <= where(due > _BEFORE, due, begin)
+            long = clip(asked(each.command, t, q, v, p, 1, "the command")[0], 0.0, 1.0) * each.period
+            fires = where(long < max(each.minimum, 1e-12), 0.0, 1.0)
+            shut = closes & (until <= due)
+            after.append(where(shut, begin, where(opens, t + each.period, begin)))
+            after.append(where(shut, 0.0, where(opens, fires, burns)))
+            after.append(where(shut, until, where(opens, t + long, until)))
+        return after
+
+    # Forces.
+    def burning(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
+        """Part of its thrust that each thruster gives, 0 to 1."""
+        pulses = iter(self._pulses(x))
+        parts = []
+        for each in self.thrusters:
+            if each.period is not None:
+                part = next(pulses)[1][1]
+            else:
+                part = clip(asked(each.command, t, q, v, p, 1, "the command")[0], 0.0, 1.0)
+            if self.tank is not None and each.impulse is not None:
+                part = where(x[0] > _EMPTY * self.tank.capacity, part, 0.0)
+            parts.append(part)
+        return parts
+
+    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """How fast the propellant is used up."""
+        used: Scalar = 0.0
+        for each, part in zip(self.thrusters, self.burning(t, q, v, x, p), strict=True):
+            used = used + part * each.flow
+        return [] if self.tank is None else [-used]
+
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
+        """Mass, centre and inertia of the propellant."""
+        if self.tank is None:
+            return None
+        centre, inertia = self.tank.content(x[0])
+        name = self.tank.body
+        return {f"{name}.mass": x[0], f"{name}.com": list(centre), f"{name}.inertia": inertia}
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+        """Thrust at the nozzles, and what the flow does to the tank's body."""
+        total: dict[Any, list[Scalar]] = {}
+        parts = self.burning(t, q, v, x, p)
+        for each, part in zip(self.thrusters, parts, strict=True):
+            d = Vec.of(each.direction)
+            six = [*Vec.of(each.place).cross(d), *d]
+            old = total.get(each.key, [0.0] * 6)
+            total[each.key] = [a + b * (part * each.thrust) for a, b in zip(old, six, strict=True)]
+        if self.tank is not None and self.damping:
+            flow = self._flow(self.tank, q, v, x, p, parts)
+            old = total.get(self.tank.body, [0.0] * 6)
+            total[self.tank.body] = [a + b for a, b in zip(old, flow, strict=True)]
+        return total
+
+    def _flow(self, tank: Tank, q: Vector, v: Vector, x: Vector, p: Vector, parts: Sequence[Scalar]) -> list[Scalar]:
+        """Moment and force of Coriolis on what flows from the tank to the nozzles, in the tank's axes."""
+        own = own_parameters(self.model, p)
+        place, speed = objects(list(q)), objects(list(v))
+        X = self.model.pose(place, tank.body, p=own)
+        R, at = Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
+        omega = R.transpose_times(Vec.of(self.model.velocity(place, speed, tank.body, p=own)[:3].tolist()))
+
+        def moments(m: Sequence[Scalar]) -> list[Scalar]:
+            """First and second moments of the propellant about the tank's origin: 3 and 9 numbers."""
+            c, (xx, yy, zz, xy, xz, yz) = tank.content(m[0])
+            square = c.dot(c)
+            J = Mat3(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+            about = Mat3.build(lambda i, j: J.m[i][j] + ((square if i == j else 0.0) - c[i] * c[j]) * m[0])
+            return [*(c * m[0]), *(value for row in about.m for value in row)]
+
+        slope = derivative(moments, [x[0]], [1.0])[1]
+        total: list[Scalar] = [0.0] * 6
+        for each, part in zip(self.thrusters, parts, strict=True):
+            if each.impulse is None:
+                continue
+            N = self.model.pose(place, each.body, node=each.node, p=own)
+            nozzle = Vec.of((N[:3, :3] @ objects(list(each.place)) + N[:3, 3]).tolist())
+            used = part * each.flow
+            rates = [value * -used for value in slope]
+            J_rate = [rates[k : k + 3] for k in (3, 6, 9)]
+            six = flow_wrench(list(omega), used, list(R.transpose_times(nozzle - at)), rates[:3], J_rate)
+            total = [a + b for a, b in zip(total, six, strict=True)]
+        return total

@@ -1,0 +1,232 @@
+"""Surfaces that air and light push on: facets, and the elements drag and sunlight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.model.model import Model
+from linkwise.sim.checks import check_not_negative, check_positive
+from linkwise.sim.elements import Scalar, Vector, checked_numbers
+from linkwise.space.placed import Placed
+from linkwise.space.planets import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
+from linkwise.space.shadow import sunlit
+from linkwise.space.sky import AnySky
+from linkwise.spatial.scalar import sqrt, where
+from linkwise.spatial.vectors import Vec
+
+SOLAR_FLUX = 1361.0
+"""W/m² at one astronomical unit."""
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Flat piece of a craft's outside, seen from one side.
+
+    Args:
+        body: name of the body that it is on, or of a frame.
+        area: m².
+        normal: outward, in the body's axes, or in those of the node; None for a ball, which looks the same from
+            everywhere.
+        place: where pressure acts, in the same frame, m.
+        specular: part of the light that it mirrors.
+        diffuse: part of the light that it scatters.
+        drag: coefficient of drag, for the area that the flow sees.
+        node: of a flexible body, the node that it is on.
+    """
+
+    body: str
+    area: float
+    normal: tuple[float, float, float] | None
+    place: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    specular: float = 0.0
+    diffuse: float = 0.0
+    drag: float = 2.2
+    node: str | int | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("area", self.area)
+        for what in ("specular", "diffuse", "drag"):
+            check_not_negative(what, getattr(self, what))
+        if self.specular + self.diffuse > 1.0:
+            raise InputError(
+                "a facet sends back more light than it gets",
+                got=f"specular + diffuse = {self.specular + self.diffuse:g}",
+                allowed="at most 1",
+            )
+        object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
+        if self.normal is not None:
+            n = checked_numbers(self.normal, 3, "the normal")
+            length = float(np.linalg.norm(n))
+            if not length > 0.0:
+                raise InputError("the normal of a facet has no direction", got=repr(self.normal))
+            object.__setattr__(self, "normal", tuple((n / length).tolist()))
+
+    @classmethod
+    def box(cls, body: str, size: Sequence[float], **others: Any) -> tuple[Facet, ...]:
+        """Six facets of a box (3) in m about a body's origin; ``others`` as of a facet, ``place`` is its middle.
+
+        >>> [facet.area for facet in Facet.box("hub", (1.0, 2.0, 3.0))][::2]
+        [6.0, 3.0, 2.0]
+        """
+        lengths = checked_numbers(size, 3, "the size")
+        middle = np.asarray(others.pop("place", (0.0, 0.0, 0.0)), float)
+        made = []
+        for axis in range(3):
+            area = float(np.prod(np.delete(lengths, axis)))
+            for side in (1.0, -1.0):
+                normal = side * np.eye(3)[axis]
+                place = middle + normal * lengths[axis] / 2
+                made.append(cls(body, area, tuple(normal.tolist()), tuple(place.tolist()), **others))
+        return tuple(made)
+
+    @classmethod
+    def plate(cls, body: str, area: float, normal: Sequence[float], **others: Any) -> tuple[Facet, Facet]:
+        """Both sides of a thin plate; ``others`` as of a facet."""
+        n = np.asarray(normal, float)
+        front, back = (cls(body, area, tuple((side * n).tolist()), **others) for side in (1.0, -1.0))
+        return front, back
+
+
+class Air(Protocol):
+    """Air whose density follows from the altitude."""
+
+    def density(self, altitude: Scalar) -> Scalar:
+        """Density at an altitude in m, kg/m³."""
+
+
+class OnFacets(Placed):
+    """Pressure on facets: the base of drag and sunlight."""
+
+    facets: tuple[Facet, ...]
+
+    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[Facet, ...]:
+        given = (facets,) if isinstance(facets, Facet) else tuple(facets)
+        if not given or not all(isinstance(facet, Facet) for facet in given):
+            raise InputError("nothing to push on", got=repr(facets)[:80], allowed="lw.space.Facet(...), one or several")
+        for facet in given:
+            self.model.frame(facet.body, facet.node)  # says what is wrong with a name
+        return given
+
+    def _summed(self, forces: Sequence[tuple[Facet, Vec]]) -> dict[Any, Vector]:
+        """Wrenches at origins, of forces on facets in their bodies' axes."""
+        total: dict[Any, tuple[Vec, Vec]] = {}
+        for facet, force in forces:
+            key = facet.body if facet.node is None else (facet.body, facet.node)
+            moment, sum_of = total.get(key, (Vec.zero(), Vec.zero()))
+            total[key] = (moment + Vec.of(facet.place).cross(force), sum_of + force)
+        return {key: [*moment, *force] for key, (moment, force) in total.items()}
+
+
+class Drag(OnFacets):
+    """Drag of thin air on facets: -½ ρ c_d A_seen |v| v each, with v against the air, where A_seen faces the flow.
+
+    Facets do not shade each other. Density is taken once, where the body ``about`` is.
+
+    Args:
+        model: the mechanism.
+        facets: one or several.
+        air: :class:`~linkwise.space.Exponential`, :class:`~linkwise.space.Layers`, or anything with ``density``.
+        turning: whether the air turns with the planet.
+        about: as of :class:`Placed`, as are ``sky`` and ``planet``.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        facets: Facet | Sequence[Facet],
+        air: Air,
+        *,
+        turning: bool = True,
+        about: str | None = None,
+        sky: AnySky | None = None,
+        planet: Planet | None = None,
+    ) -> None:
+        super().__init__(model, about=about, sky=sky, planet=planet)
+        if not hasattr(air, "density"):
+            raise InputError("this is no air", got=repr(air), allowed="lw.space.Exponential(...), lw.space.Layers(...)")
+        self.air, self.turning, self.facets = air, bool(turning), self._take(facets)
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+        """At the bodies' origins."""
+        origin, speed = self.origin(t, x)
+        here = origin + self.pose(q, p, self.about)[1]
+        altitude = sqrt(here.dot(here)) - self.planet.radius
+        if self.planet.flattening:
+            altitude = altitude + (self.planet.radius * self.planet.flattening) * (here.z * here.z / here.dot(here))
+        half = self.air.density(altitude) * 0.5
+        spin = Vec(0.0, 0.0, self.planet.turning if self.turning else 0.0)
+        forces = []
+        for facet in self.facets:
+            R, place = self.pose(q, p, facet.body, facet.node)
+            omega, rate = self.velocity(q, v, p, facet.body, facet.node)
+            arm = R @ Vec.of(facet.place)
+            against = speed + rate + omega.cross(arm) - spin.cross(origin + place + arm)
+            flow = R.transpose_times(against)
+            size = sqrt(flow.dot(flow))
+            seen = size if facet.normal is None else Vec.of(facet.normal).dot(flow)
+            if facet.normal is not None:
+                seen = where(seen > 0.0, seen, 0.0)  # the area that it shows, times |v|
+            forces.append((facet, flow * (half * seen * (-facet.drag * facet.area))))
+        return self._summed(forces)
+
+
+class Sunlight(OnFacets):
+    """Pressure of sunlight on facets, with the planet's shadow and its penumbra.
+
+    Facets do not shade each other. Light is taken once, where the body ``about`` is.
+
+    Args:
+        model: the mechanism.
+        facets: one or several.
+        flux: at one astronomical unit, W/m².
+        shadow: whether the planet casts one.
+        about: as of :class:`Placed`, as are ``sky`` and ``planet``.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        facets: Facet | Sequence[Facet],
+        *,
+        flux: float = SOLAR_FLUX,
+        shadow: bool = True,
+        about: str | None = None,
+        sky: AnySky | None = None,
+        planet: Planet | None = None,
+    ) -> None:
+        super().__init__(model, about=about, sky=sky, planet=planet)
+        check_positive("flux", flux)
+        self.flux, self.shadow, self.facets = float(flux), bool(shadow), self._take(facets)
+
+    def light(self, t: Scalar, q: Vector, x: Vector, p: Vector) -> tuple[Scalar, Vec]:
+        """Pressure of the light in N/m², 0 in the umbra, and the unit vector to the Sun in the world's axes."""
+        here = self.origin(t, x)[0] + self.pose(q, p, self.about)[1]
+        sun = self.sky.sun(t, self.sky_numbers(x))
+        away = sun - here
+        square = away.dot(away)
+        pressure = (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) / square
+        if self.shadow:
+            pressure = pressure * sunlit(here, sun, self.planet.radius)
+        return pressure, away * (1.0 / sqrt(square))
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+        """At the bodies' origins."""
+        pressure, to_sun = self.light(t, q, x, p)
+        forces = []
+        for facet in self.facets:
+            s = self.pose(q, p, facet.body, facet.node)[0].transpose_times(to_sun)
+            if facet.normal is None:  # a ball: mirrored light pushes as absorbed light does, scattered light more
+                push = s * (-(1.0 + facet.diffuse * (4.0 / 9.0)) * facet.area)
+            else:
+                n = Vec.of(facet.normal)
+                c = n.dot(s)
+                c = where(c > 0.0, c, 0.0)
+                along = (c * (2.0 * facet.specular) + facet.diffuse * (2.0 / 3.0)) * c
+                push = (s * (c * (1.0 - facet.specular)) + n * along) * (-facet.area)
+            forces.append((facet, push * pressure))
+        return self._summed(forces)

@@ -1,0 +1,277 @@
+"""Wheels that store momentum: reaction wheels and control moment gyros, as bodies of the model with motors.
+
+A wheel is a body on a joint, so its gyroscopic moments, its imbalance and its coupling with everything else are those
+of the mechanism, with nothing left out. The elements here are the motors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise.errors import InputError
+from linkwise.joints import Revolute
+from linkwise.mechanism.placement import transform
+from linkwise.model.model import Model, ModelBuilder
+from linkwise.sim.checks import check_finite, check_not_negative, check_positive
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.targets import vector
+from linkwise.spatial.scalar import clip, exp, tanh, where
+
+Command = Any  # a number, numbers, or a function (t, q, v, p) of them
+
+_NEAR_TOP = 0.01  # of the top speed: over this range the motor fades
+
+
+def unit(value: Any, what: str) -> Any:
+    """Vector (3) of length one."""
+    given = checked_numbers(value, 3, what)
+    length = float(np.linalg.norm(given))
+    if not length > 0.0:
+        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
+    return given / length
+
+
+def asked(command: Command, t: Scalar, q: Vector, v: Vector, p: Vector, size: int, what: str) -> list[Scalar]:
+    """Numbers of a command at a state."""
+    return vector(command(t, q, v, p) if callable(command) else command, size, what)
+
+
+def checked_command(command: Command, size: int, what: str) -> Command:
+    """Function as it is; numbers checked, the same for all or each its own."""
+    return command if callable(command) else checked_numbers(command, size, what, one_for_all=True)
+
+
+def add_wheel(
+    builder: ModelBuilder,
+    name: str,
+    parent: str,
+    axis: Sequence[float],
+    *,
+    inertia: float,
+    across: float | None = None,
+    mass: float = 1.0,
+    place: Sequence[float] = (0.0, 0.0, 0.0),
+    static_imbalance: float = 0.0,
+    dynamic_imbalance: float = 0.0,
+) -> None:
+    """Add a wheel to a model that is being built: a body on a revolute joint named ``name + "_joint"``.
+
+    Args:
+        builder: of the model.
+        name: of the wheel.
+        parent: body that carries it.
+        axis: of its spin, in the parent's axes.
+        inertia: along the axis, kg m².
+        across: inertia across the axis, kg m²; half of that along it, as of a thin disc, if not given.
+        mass: kg.
+        place: of its centre in the parent's frame, m.
+        static_imbalance: mass times the distance of the mass centre from the axis, kg m.
+        dynamic_imbalance: product of inertia between the axis and a direction across it, kg m².
+    """
+    n = unit(axis, "the axis")
+    check_positive("inertia", inertia)
+    check_positive("mass", mass)
+    for what, value in (("static_imbalance", static_imbalance), ("dynamic_imbalance", dynamic_imbalance)):
+        check_not_negative(what, value)
+    sideways = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
+    u = sideways / np.linalg.norm(sideways)
+    # A thin disc with a product of inertia would be no rigid body: a little more thickness makes it one.
+    thin = inertia / 2.0 + 4.0 * dynamic_imbalance**2 / inertia
+    cross = thin if across is None else float(across)
+    J = inertia * np.outer(n, n) + cross * (np.eye(3) - np.outer(n, n))
+    J = J + dynamic_imbalance * (np.outer(n, u) + np.outer(u, n))
+    com = tuple((u * (static_imbalance / mass)).tolist())
+    builder.add_body(name, parent, Revolute(tuple(n.tolist())), transform(xyz=tuple(place)), mass, com, J)
+
+
+class Wheel(Element):
+    """Motor of one or several wheels, each on a revolute joint of the model, with friction and saturation.
+
+    Friction is viscous and dry, the latter with a peak near rest (Stribeck): -c Ω - [f + (f_s - f) exp(-(Ω/β)²)]
+    tanh(Ω/ω_s). Near its top speed a motor fades, and can only brake.
+
+    Args:
+        model: the mechanism, with wheels that :func:`add_wheel` made, or any revolute joints.
+        joints: name of the wheel's body or joint, or several of them.
+        torque: N m, one for all, one for each, or a function ``(t, q, v, p)`` of them.
+        limit: largest torque of a motor, N m.
+        top_speed: rad/s.
+        viscous: c, N m s/rad.
+        dry: f, N m.
+        static: f_s, N m; as large as ``dry`` if not given.
+        static_speed: β, rad/s.
+        smooth_speed: ω_s, rad/s, below which dry friction is made smooth.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        joints: str | Sequence[str],
+        torque: Command,
+        *,
+        limit: float = np.inf,
+        top_speed: float = np.inf,
+        viscous: float = 0.0,
+        dry: float = 0.0,
+        static: float | None = None,
+        static_speed: float = 0.15,
+        smooth_speed: float = 1e-3,
+    ) -> None:
+        self.model, self.places, self.names = model, *places_of(model, joints)
+        for what, value in (("limit", limit), ("top_speed", top_speed)):
+            check_not_negative(what, value, or_infinite=True)
+        for what, value in (("viscous", viscous), ("dry", dry)):
+            check_not_negative(what, value)
+        for what, value in (("static_speed", static_speed), ("smooth_speed", smooth_speed)):
+            check_positive(what, value)
+        self.limit, self.top_speed, self.viscous, self.dry = float(limit), float(top_speed), float(viscous), float(dry)
+        self.static = float(dry if static is None else static)
+        if self.static < self.dry:
+            raise InputError("static friction is less than dry friction", got=f"{static} < {dry} N m")
+        self.static_speed, self.smooth_speed = float(static_speed), float(smooth_speed)
+        self.torque = checked_command(torque, len(self.places), "the torque")
+
+    def motor(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
+        """Torques of the motors, N m, within what they can."""
+        out = []
+        for place, wanted in zip(
+            self.places, asked(self.torque, t, q, v, p, len(self.places), "the torque"), strict=True
+        ):
+            given = clip(wanted, -self.limit, self.limit) if np.isfinite(self.limit) else wanted
+            if np.isfinite(self.top_speed):
+                left = (self.top_speed - abs(v[place])) * (1.0 / (_NEAR_TOP * self.top_speed))
+                given = given * where(given * v[place] > 0.0, clip(left, 0.0, 1.0), 1.0)
+            out.append(given)
+        return out
+
+    def friction(self, speed: Scalar) -> Scalar:
+        """Torque of friction at a speed in rad/s, N m."""
+        out = speed * -self.viscous
+        if self.static:
+            peak = exp(-(speed * speed) * (1.0 / self.static_speed**2)) * (self.static - self.dry)
+            out = out - (peak + self.dry) * tanh(speed * (1.0 / self.smooth_speed))
+        return out
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Motor and friction at the wheels' joints."""
+        tau: list[Scalar] = [0.0] * self.model.nv
+        for place, torque in zip(self.places, self.motor(t, q, v, p), strict=True):
+            tau[place] = torque + self.friction(v[place])
+        return tau
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """Which motors give less than they are asked for."""
+        if not np.isfinite(min(self.limit, self.top_speed)):
+            return None
+        wanted = asked(self.torque, t, q, v, p, len(self.places), "the torque")
+        given = self.motor(t, q, v, p)
+        return {
+            name: where(abs(a - b) > 1e-9 * abs(a), 1.0, 0.0)
+            for name, a, b in zip(self.names, wanted, given, strict=True)
+        }
+
+
+def places_of(model: Model, joints: str | Sequence[str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Places in v of joints with one freedom each, given by their names or by those of their bodies, and the names."""
+    names = (joints,) if isinstance(joints, str) else tuple(joints)
+    if not names:
+        raise InputError("no wheel is named", got=repr(joints), allowed="names of joints or bodies")
+    found = [model.joints[name if name in model.joints.names else f"{name}_joint"] for name in names]
+    for joint in found:
+        if joint.nv != 1 or joint.nq != 1 or joint.mimic is not None:
+            raise InputError(f"joint {joint.name!r} does not have one freedom of its own", got=repr(joint.type))
+    return tuple(joint.v_slice.start for joint in found), names
+
+
+def add_gyro(
+    builder: ModelBuilder,
+    name: str,
+    parent: str,
+    spin: Sequence[float],
+    gimbal: Sequence[float],
+    *,
+    inertia: float,
+    across: float | None = None,
+    mass: float = 1.0,
+    gimbal_mass: float = 1.0,
+    gimbal_inertia: float = 0.01,
+    place: Sequence[float] = (0.0, 0.0, 0.0),
+) -> None:
+    """Add a control moment gyro: a gimbal, a body named ``name + " gimbal"``, and in it a rotor named ``name``.
+
+    Args:
+        builder: of the model.
+        name: of the rotor.
+        parent: body that carries the gimbal.
+        spin: axis of the rotor at the gimbal's zero, in the parent's axes.
+        gimbal: axis of the gimbal, in the parent's axes.
+        inertia: of the rotor along its axis, kg m².
+        across: of the rotor across its axis, kg m²; half of that along it if not given.
+        mass: of the rotor, kg.
+        gimbal_mass: kg.
+        gimbal_inertia: of the gimbal, about any axis, kg m².
+        place: of the centre in the parent's frame, m.
+    """
+    g, s = unit(gimbal, "the gimbal's axis"), unit(spin, "the spin axis")
+    if abs(float(g @ s)) > 1e-9:
+        raise InputError("spin and gimbal axes are not at right angles", got=f"cosine {float(g @ s):.3g}")
+    check_positive("gimbal_inertia", gimbal_inertia)
+    frame, J = f"{name} gimbal", gimbal_inertia * np.eye(3)
+    builder.add_body(
+        frame, parent, Revolute(tuple(g.tolist())), transform(xyz=tuple(place)), gimbal_mass, (0.0, 0.0, 0.0), J
+    )
+    add_wheel(builder, name, frame, s.tolist(), inertia=inertia, across=across, mass=mass)
+
+
+class ControlMomentGyro(Element):
+    """Motors of a control moment gyro: a servo turns the gimbal at a rate; the rotor keeps its speed, or is driven too.
+
+    Args:
+        model: the mechanism, with a gyro that :func:`add_gyro` made.
+        name: of the gyro.
+        rate: of the gimbal, rad/s, a number or a function ``(t, q, v, p)``.
+        gain: of the servo, N m s/rad.
+        limit: largest torque of the gimbal's motor, N m.
+        spin: speed in rad/s that a regulator keeps the rotor at; None leaves it to itself, without friction.
+        spin_gain: of that regulator, N m s/rad.
+        spin_torque: motor torque of a rotor of variable speed, N m, a number or a function ``(t, q, v, p)``.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        name: str,
+        rate: float | Callable[..., Any],
+        *,
+        gain: float = 100.0,
+        limit: float = np.inf,
+        spin: float | None = None,
+        spin_gain: float = 10.0,
+        spin_torque: float | Callable[..., Any] | None = None,
+    ) -> None:
+        self.model, self.name = model, name
+        (self.gimbal, self.rotor), _ = places_of(model, (f"{name} gimbal", name))
+        check_positive("gain", gain)
+        check_positive("spin_gain", spin_gain)
+        check_not_negative("limit", limit, or_infinite=True)
+        if spin is not None:
+            check_finite("spin", spin)
+            if spin_torque is not None:
+                raise InputError("a rotor is regulated or driven, not both", got="spin and spin_torque")
+        self.gain, self.limit, self.spin, self.spin_gain = float(gain), float(limit), spin, float(spin_gain)
+        self.rate_asked = checked_command(rate, 1, "the rate")
+        self.spin_torque = None if spin_torque is None else checked_command(spin_torque, 1, "the torque")
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Torques of both motors."""
+        tau: list[Scalar] = [0.0] * self.model.nv
+        servo = (asked(self.rate_asked, t, q, v, p, 1, "the rate")[0] - v[self.gimbal]) * self.gain
+        tau[self.gimbal] = clip(servo, -self.limit, self.limit) if np.isfinite(self.limit) else servo
+        if self.spin is not None:
+            tau[self.rotor] = (float(self.spin) - v[self.rotor]) * self.spin_gain
+        elif self.spin_torque is not None:
+            tau[self.rotor] = asked(self.spin_torque, t, q, v, p, 1, "the torque")[0]
+        return tau

@@ -1,0 +1,267 @@
+"""Two tiers of code: a first answer at once, and the fastest code soon after.
+
+Optimising a large module takes LLVM seconds. So a module that nobody has compiled yet is compiled quickly first, and
+serves the first calls; a thread beside optimises it, and from then on that code answers the same calls. Both round
+alike: results do not depend on which of the two computed them.
+
+Whoever holds an address of the library holds that of a gate, a few instructions that jump to wherever its word points;
+the word is all that changes. ``LINKWISE_TIER``, in the environment, asks for one tier: ``optimised`` or ``quick``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from linkwise.errors import InputError
+from linkwise.targets import cache
+from linkwise.targets.llvm import jit
+from linkwise.targets.llvm.binding import Machine, optimising
+
+VARIABLE = "LINKWISE_TIER"
+_TIERS = ("both", "optimised", "quick")
+
+# Lines of a module that LLVM optimises in less than a tenth of a second: not worth two tiers.
+_SHORT = 3000
+
+
+class Module(NamedTuple):
+    """LLVM text, and whether its instructions are to stay in their order."""
+
+    text: str
+    in_order: bool = False
+
+
+Writer = Callable[[bool], Module]  # told whether the module is for a compiler that does not optimise
+
+
+class Entries(NamedTuple):
+    """Functions of a module that are called from outside.
+
+    Args:
+        gated: those that compute, with the number of their arguments, which are pointers and whole numbers; what they
+            return is one of these, or nothing.
+        others: those that tell what both tiers have in common.
+    """
+
+    gated: Mapping[str, int]
+    others: tuple[str, ...] = ()
+
+
+class Library:
+    """Addresses of the entries of a module, in one tier for good or in two after one another."""
+
+    def __init__(self, entries: Entries, code: jit.LoadedObject, machine: Machine | None = None) -> None:
+        self._entries = entries
+        self._held = jit.unseen(code)
+        self._job: _Job | None = None
+        self._addresses = {name: code[name] for name in (*entries.gated, *entries.others)}
+        if machine is not None:
+            self._words = (ctypes.c_int64 * len(entries.gated))(*(code[name] for name in entries.gated))
+            gates = _gates(entries, machine, ctypes.addressof(self._words))
+            self._held = jit.unseen(code, gates)
+            self._addresses |= {name: gates[name] for name in entries.gated}
+
+    def __getitem__(self, name: str) -> int:
+        return self._addresses[name]
+
+    def take_over(self, code: jit.LoadedObject) -> None:
+        """Let this code answer from here on; the other is kept, since a thread may still be in it."""
+        self._held, self._job = jit.unseen(*self._held, code), None
+        for k, name in enumerate(self._entries.gated):
+            self._words[k] = code[name]
+
+    def expect(self, job: _Job) -> None:
+        """Expect the optimised code from a job."""
+        self._job = job
+
+    def settle(self) -> None:
+        """Wait for the optimised code."""
+        job = self._job
+        if job is not None:
+            job.done.wait()
+
+
+def _gates(entries: Entries, machine: Machine, words: int) -> jit.LoadedObject:
+    """For each entry a function that hands its arguments on to where its word points."""
+    lines = ["@words = external global ptr"]
+    for k, (name, count) in enumerate(entries.gated.items()):
+        taken = ", ".join(f"i64 %a{i}" for i in range(count))
+        lines += [
+            f"define i64 @{name}({taken}) nounwind {{",
+            f"  %place = getelementptr ptr, ptr @words, i64 {k}",
+            "  %to = load atomic ptr, ptr %place monotonic, align 8",
+            f"  %result = musttail call i64 %to({taken})",
+            "  ret i64 %result",
+            "}",
+        ]
+    return jit.load(jit.compile_quickly("\n".join(lines), machine), tuple(entries.gated), {"words": words})
+
+
+def tier() -> str:
+    """Tiers that code is compiled in: those that the environment asks for, or both."""
+    asked = os.environ.get(VARIABLE, "") or "both"
+    if asked not in _TIERS:
+        raise InputError(f"the environment variable {VARIABLE} has no such tier", got=repr(asked), allowed=_listed())
+    return "optimised" if asked == "both" and _waiting.depth else asked
+
+
+def _listed() -> str:
+    return ", ".join(repr(name) for name in _TIERS)
+
+
+class _Waiting(threading.local):
+    """How many of a thread's callers wait for optimised code."""
+
+    depth = 0
+
+
+_waiting = _Waiting()
+
+
+@contextmanager
+def optimised_only(wanted: bool = True) -> Iterator[None]:
+    """What this thread compiles inside is optimised at once, if wanted; not if the environment asks for quick code."""
+    _waiting.depth += wanted
+    try:
+        yield
+    finally:
+        _waiting.depth -= wanted
+
+
+_libraries: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
+
+
+def library(key: str, write: Writer, machine: Machine, entries: Entries, imports: Mapping[str, int]) -> Library:
+    """A module's library, from those of this process, from the cache, or compiled.
+
+    Args:
+        key: of the module in the cache.
+        write: gives the module, if it must be compiled: the one to be optimised, or the one for quick code.
+        machine: what it is compiled for.
+        entries: the functions asked for.
+        imports: addresses of what is called outside.
+    """
+    known = _libraries.get(key)
+    if known is None:
+        known = _libraries[key] = _made(key, write, machine, entries, imports)
+    if tier() == "optimised":
+        known.settle()
+    return known
+
+
+def _made(key: str, write: Writer, machine: Machine, entries: Entries, imports: Mapping[str, int]) -> Library:
+    names = (*entries.gated, *entries.others)
+    obj = cache.load(key)
+    if obj is not None:
+        return Library(entries, jit.load(obj, names, imports))
+    asked = tier()
+    quick = write(True) if asked != "optimised" else None
+    short = asked == "both" and quick is not None and quick.text.count("\n") < _SHORT
+    # A short one is not worth two tiers, unless it had to wait for another.
+    if quick is None or (short and optimising.acquire(blocking=False)):
+        try:
+            obj = _optimised(key, write(False), machine)
+        finally:
+            if short:
+                optimising.release()
+        return Library(entries, jit.load(obj, names, imports))
+    code = jit.load(jit.compile_quickly(quick.text, machine), names, imports)
+    if asked == "quick":
+        return Library(entries, code)
+    made = Library(entries, code, machine)
+    job = _Job(made, lambda: jit.load(_optimised(key, write(False), machine), names, imports))
+    made.expect(job)
+    _workshop.submit(job)
+    return made
+
+
+def _optimised(key: str, module: Module, machine: Machine) -> bytes:
+    obj = bytes(jit.compile_text(module.text, machine, in_order=module.in_order))
+    cache.store(key, obj)
+    return obj
+
+
+class _Job:
+    """Code to be made, for a library that may be gone by then."""
+
+    def __init__(self, made: Library, make: Callable[[], jit.LoadedObject]) -> None:
+        self._library, self._make = weakref.ref(made), make
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        """Make it, and let the library use it."""
+        try:
+            if self._library() is not None:
+                code = self._make()
+                library = self._library()
+                if library is not None:
+                    library.take_over(code)
+        except Exception:  # the quick code goes on; what happened is shown as for any thread
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+        finally:
+            self.done.set()
+
+
+class _Workshop:
+    """A thread that optimises one module after the other, and ends when there is none left."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._guard = threading.Lock()
+        self._queue: deque[_Job] = deque()
+        self._thread: threading.Thread | None = None
+
+    def submit(self, job: _Job) -> None:
+        """Put a job behind the others."""
+        with self._guard:
+            self._queue.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="linkwise-optimiser", daemon=False)
+                try:
+                    self._thread.start()
+                except RuntimeError:  # no threads any more: the interpreter is about to end
+                    self._thread = None
+                    self._drop()
+
+    def _work(self) -> None:
+        while True:
+            with self._guard:
+                # A program that ends waits for what is being optimised, which the next process finds, and no longer.
+                if not threading.main_thread().is_alive():
+                    self._drop()
+                if not self._queue:
+                    self._thread = None
+                    return
+                job = self._queue[0]
+            job.run()
+            with self._guard:
+                self._queue.popleft()
+
+    def _drop(self) -> None:
+        for job in self._queue:
+            job.done.set()
+        self._queue.clear()
+
+    def after_fork(self) -> None:
+        """Begin anew in a child, which has no such thread, with what was not finished."""
+        left = [job for job in self._queue if not job.done.is_set()]
+        self._begin()
+        for job in left:
+            job.done = threading.Event()
+            self.submit(job)
+
+
+_workshop = _Workshop()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_workshop.after_fork)

@@ -1,0 +1,148 @@
+"""Scenes with many pairs of shapes: whole robots, of which the nearest points are kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise.contact.scene import meetings_of
+from tests.contact.scenes import G, shape
+
+
+def beast(rules: lw.ContactRules | None = None, material: lw.Material | None = None) -> lw.Model:
+    """A trunk on four legs of two links, of boxes, cylinders, capsules and balls that may all touch."""
+    b = lw.ModelBuilder("beast")
+    b.add_body(
+        "trunk",
+        joint=lw.Free(),
+        mass=6.0,
+        inertia=np.diag([0.05, 0.1, 0.12]),
+        collisions=[
+            shape("box", (0.4, 0.2, 0.1)),
+            shape("cylinder", (0.06, 0.12), lw.transform(xyz=(0.24, 0.0, 0.05))),
+        ],
+    )
+    for k, (x, y) in enumerate(((0.18, 0.14), (0.18, -0.14), (-0.18, 0.14), (-0.18, -0.14))):
+        b.add_body(
+            f"thigh{k}",
+            parent="trunk",
+            joint=lw.Revolute(axis=(0, 1, 0)),
+            placement=lw.transform(xyz=(x, y, 0.0)),
+            mass=0.8,
+            com=(0.0, 0.0, -0.1),
+            inertia=np.diag([0.004, 0.004, 0.001]),
+            collisions=[shape("capsule", (0.025, 0.12), lw.transform(xyz=(0.0, 0.0, -0.1)))],
+        )
+        b.add_body(
+            f"shank{k}",
+            parent=f"thigh{k}",
+            joint=lw.Revolute(axis=(0, 1, 0)),
+            placement=lw.transform(xyz=(0.0, 0.0, -0.2)),
+            mass=0.2,
+            com=(0.0, 0.0, -0.1),
+            inertia=np.diag([0.001, 0.001, 0.0002]),
+            collisions=[
+                shape("cylinder", (0.015, 0.14), lw.transform(xyz=(0.0, 0.0, -0.09))),
+                shape("sphere", (0.022,), lw.transform(xyz=(0.0, 0.0, -0.2))),
+            ],
+        )
+    return b.build().with_contacts(lw.Ground(), rules=rules, material=material or lw.Material(friction=0.7))
+
+
+STANDING = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4 * np.cos(0.5) + 0.022 - 1e-4, *([0.5, -1.0] * 4)])
+
+
+@pytest.fixture(scope="module")
+def crowd() -> lw.Model:
+    """It with the rules as they are: of 66 pairs with 126 points the sixteen nearest are kept."""
+    return beast()
+
+
+def random_states(model: lw.Model, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Configurations near the ground and velocities."""
+    q = np.tile(STANDING, (count, 1))
+    q = np.asarray(
+        model.integrate(q, rng.uniform(-1.0, 1.0, (count, model.nv)) * [0.3, 0.3, 0.3, *[0.05] * 3, *[0.7] * 8])
+    )
+    return q, rng.normal(size=(count, model.nv)) * 0.5
+
+
+def test_all_distances_are_those_of_each_pair_alone(crowd: lw.Model) -> None:
+    """Loops over pairs of the same kinds agree with the functions of pairs, written out one by one."""
+    q, _ = random_states(crowd, 20, np.random.default_rng(1))
+    alone = beast(lw.ContactRules(solver="dual"))
+    names = ["shank0", "thigh1", "trunk", "shank3"]
+    few = lw.Model.with_contacts(alone, lw.Ground(), only=names, between=[("shank0", "shank3"), ("trunk", "shank0")])
+    every, some = crowd.distances(q), few.distances(q)
+    places = {
+        (m.body.name, m.shape, m.other and m.other.name, m.other_shape): k for k, m in enumerate(meetings_of(crowd))
+    }
+    for k, m in enumerate(meetings_of(few)):
+        there = places[m.body.name, m.shape, m.other and m.other.name, m.other_shape]
+        assert np.allclose(every[:, there], some[:, k], atol=1e-12)
+
+
+def test_the_nearest_points_are_kept_in_order(crowd: lw.Model) -> None:
+    """They are those of all pairs with the least gaps, and their numbers say of which pair they are."""
+    q, _ = random_states(crowd, 30, np.random.default_rng(2))
+    points, distances = crowd.contacts.points(q), crowd.distances(q)
+    gaps, pairs = np.asarray(points.gap), (np.asarray(points.number, int) - 1) // 8
+    assert gaps.shape == (30, 16)
+    assert np.all(np.diff(gaps, axis=-1) >= 0.0)
+    assert np.allclose(gaps[:, 0], distances.min(axis=-1), atol=1e-9)
+    nearest = np.take_along_axis(distances, pairs, axis=-1)
+    assert np.all(gaps >= nearest - 1e-9)
+    assert len(crowd.contacts.pairs) == distances.shape[-1]
+
+
+def test_steps_are_those_of_all_points_written_out() -> None:
+    """The primal solver on kept points and the dual one on all find the same step where the solution is unique."""
+    feet, model = ["shank0", "shank3"], beast()
+    one, other = (
+        model.with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.7), rules=lw.ContactRules(solver=s))
+        for s in ("primal", "dual")
+    )
+    q, v = random_states(model, 40, np.random.default_rng(3))
+    tau = np.random.default_rng(4).normal(size=v.shape)
+    a, b = (m.contact_step(q, v, tau, dt=0.002) for m in (one, other))
+    solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(b.residuals)[:, 0] < 1e-9)
+    assert solved.mean() > 0.95
+    assert np.allclose(a.v[solved], b.v[solved], atol=1e-6)
+    assert np.allclose(a.q[solved], b.q[solved], atol=1e-8)
+
+
+def test_a_whole_robot_stands_without_creep(crowd: lw.Model) -> None:
+    """On four balls, held by springs at its joints: no slip, and the ground carries its weight."""
+    hold = lw.PD(crowd, STANDING, kp=[0.0] * 6 + [200.0] * 8, kd=[0.0] * 6 + [20.0] * 8)
+    run = lw.simulate(crowd, STANDING, duration=2.5, dt=0.002, method="moreau", control=hold)
+    touched = run.contacts
+    late = run.t > 1.0
+    assert np.asarray(touched.residual)[late].max() < 1e-9
+    assert np.asarray(touched.overflow).max() == 0.0
+    pairs = {crowd.contacts.pairs[k] for k in np.unique(touched.pair[late][touched.impulse[late][..., 0] > 0.0])}
+    assert pairs == {f"shank{k} on ground" for k in range(4)}
+    pressing = sum(touched.pressing(f"shank{k}") for k in range(4))
+    assert np.allclose(pressing[late], np.nansum(touched.force[late, :, 2], axis=-1), rtol=1e-9)
+    rise = np.diff(crowd.momentum(run.q[[250, -1]], run.v[[250, -1]])[:, 5])[0]
+    weight = sum(body.mass for body in crowd.bodies) * G
+    assert np.isclose(pressing[251:].sum() * 0.002 - weight * (run.t[-1] - run.t[250]), rise, atol=1e-4)
+    feet = [run.model.pose(run.q[i], "shank0")[:3, 3] for i in (-200, -1)]
+    assert np.linalg.norm(feet[1] - feet[0]) < 1e-6
+
+
+def test_points_without_room_are_counted_and_said() -> None:
+    """With two places a robot that lies down has points left over."""
+    model = beast(lw.ContactRules(points=2))
+    end = model.contact_step(STANDING, np.zeros(14), np.zeros(14), dt=0.002)
+    assert end.gaps.shape == (2,)
+    assert end.overflow == 2.0
+
+
+def test_what_crowds_do_not_have_is_refused_by_name() -> None:
+    """Friction that differs by direction; derivatives."""
+    rules = lw.ContactRules(solver="primal")
+    with pytest.raises(lw.InputError, match="primal contact solver"):
+        beast(rules, lw.Material(friction=(0.5, 0.7))).contact_step(STANDING, np.zeros(14), np.zeros(14))
+    with pytest.raises(lw.InputError, match="no derivatives"):
+        beast().function("contact_step").jacobian("v")(STANDING, np.zeros(14), np.zeros(14), np.zeros(64), 0.002)

@@ -1,0 +1,238 @@
+"""Wheels, gyros, torquers, thrusters, tanks and slosh against closed forms."""
+
+import numpy as np
+import pytest
+
+import linkwise as lw
+from linkwise import space
+
+TIGHT = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def hub(inertia=(2.0, 2.0, 2.0), mass=5.0):
+    b = lw.ModelBuilder("craft", gravity=(0, 0, 0))
+    b.add_body("hub", joint=lw.Free(), mass=mass, inertia=np.diag(inertia))
+    return b
+
+
+def still(model, **others):
+    q0, v0 = model.neutral(), np.zeros(model.nv)
+    return lw.simulate(model, q0, v0, **others)
+
+
+def test_wheel_back_of_the_envelope():
+    """A case that other simulators use: 0.2 N m from 5 s on, against a wheel at 100 rpm on a hub of 2 kg m²."""
+    J = 100.0 / (6000.0 * 2 * np.pi / 60)
+    b = hub()
+    space.add_wheel(b, "wheel", "hub", (0, 0, 1), inertia=J)
+    model = b.build()
+    motor = space.Wheel(model, "wheel", lambda t, q, v, p: lw.math.where(t >= 5.0, 0.2, 0.0))
+    v0 = [0, 0, 0.35, 0, 0, 0, 100 * 2 * np.pi / 60]
+    motion = lw.simulate(model, model.neutral(), v0, 5.0, **TIGHT)
+    motion = lw.simulate(model, motion.q[-1], motion.v[-1], 5.0, t0=5.0, control=motor, **TIGHT)
+    q, v = motion.q[-1], motion.v[-1]
+    assert v[2] == pytest.approx(-0.15, abs=1e-10)
+    assert 2 * np.arctan2(q[3], q[0]) == pytest.approx(2.25, abs=1e-10)
+    assert v[6] == pytest.approx(17.255160819, abs=1e-8)
+
+
+def test_wheels_keep_momentum_and_an_imbalance_shakes():
+    b = hub((900.0, 800.0, 600.0), 750.0)
+    for k, name in enumerate("xyz"):
+        space.add_wheel(
+            b, name, "hub", np.eye(3)[k], inertia=0.16, mass=12.0, place=0.1 * np.eye(3)[k],
+            static_imbalance=0.005, dynamic_imbalance=0.002,
+        )  # fmt: skip
+    model = b.build()
+    motor = space.Wheel(model, ["x", "y", "z"], [0.2, 0.1, -0.5])
+    v0 = [0.08, 0.01, 0, 0, 0, 0, *(np.array([500.0, 200.0, -150.0]) * 2 * np.pi / 60)]
+    motion = lw.simulate(model, model.neutral(), v0, 2.0, control=motor, **TIGHT)
+    momentum = model.centroidal.momentum(motion.q, motion.v)
+    assert np.abs(momentum - momentum[0]).max() < 1e-12 * np.abs(momentum).max()
+    shake = model.forward_dynamics(motion.q[:1], motion.v[:1], np.zeros(model.nv))[0, 3:6]
+    mass, d, w = 750.0 + 36.0, 0.005, v0[6:]
+    assert 0.5 * d * max(w) ** 2 / mass < np.linalg.norm(shake) < 3 * d * max(w) ** 2 / mass
+
+
+def test_wheel_friction_and_top_speed():
+    b = hub((1e9, 1e9, 1e9), 1e9)
+    space.add_wheel(b, "wheel", "hub", (0, 0, 1), inertia=0.1)
+    model = b.build()
+    slow = space.Wheel(model, "wheel", 0.0, viscous=1e-3, dry=0.03)
+    motion = lw.simulate(model, model.neutral(), [0] * 6 + [100.0], 20.0, control=slow, **TIGHT)
+    s = 0.03 / 1e-3
+    assert motion.v[-1, 6] == pytest.approx((100.0 + s) * np.exp(-20 * 1e-3 / 0.1) - s, rel=1e-7)
+    fast = space.Wheel(model, "wheel", 0.5, limit=0.2, top_speed=30.0)
+    with pytest.warns(lw.errors.SaturationWarning, match="wheel"):
+        motion = still(model, duration=30.0, control=fast)
+    assert motion.v[0, 6] == 0.0 and 29.0 < motion.v[-1, 6] < 30.0 + 1e-6
+    braking = lw.simulate(model, model.neutral(), [0] * 6 + [30.0], 1.0, control=space.Wheel(model, "wheel", -0.1))
+    assert braking.v[-1, 6] == pytest.approx(29.0, rel=1e-6)
+
+
+def test_control_moment_gyro_turns_momentum():
+    b = hub((1e5, 1e5, 1e5), 1e3)
+    space.add_gyro(b, "gyro", "hub", (1, 0, 0), (0, 0, 1), inertia=0.1, gimbal_inertia=1e-3)
+    model = b.build()
+    gyro = space.ControlMomentGyro(model, "gyro", 0.05, gain=5e4)
+    v0 = np.zeros(model.nv)
+    v0[model.joints["gyro_joint"].v_slice] = 600.0
+    motion = lw.simulate(model, model.neutral(), v0, 4.0, control=gyro, method="rodas4", rtol=1e-9)
+    momentum = model.centroidal.momentum(motion.q, motion.v)
+    assert np.abs(momentum - momentum[0]).max() < 1e-7 * 60.0
+    angle = motion.q[-1, model.joints["gyro gimbal_joint"].q_slice][0]
+    assert angle == pytest.approx(0.2, rel=1e-2)
+    h, I = 60.0, 1e5  # the body takes what the rotor's axis gives: about y, -h sin(angle)
+    assert motion.v[-1, 1] == pytest.approx(-h * np.sin(angle) / I, rel=5e-3)
+
+
+def test_gyro_of_variable_speed_is_a_wheel_when_its_gimbal_rests():
+    b = hub((100.0, 100.0, 100.0), 100.0)
+    space.add_gyro(b, "gyro", "hub", (1, 0, 0), (0, 0, 1), inertia=0.1, gimbal_inertia=1e-3)
+    model = b.build()
+    gyro = space.ControlMomentGyro(model, "gyro", 0.0, spin_torque=0.5)
+    motion = still(model, duration=2.0, control=gyro, method="rodas4", rtol=1e-10)
+    I = 100.0 + 1e-3
+    assert motion.v[-1, 0] == pytest.approx(-0.5 * 2.0 / I, rel=1e-6)
+
+
+def test_torquer_is_a_cross_product():
+    model = hub().build()
+    q = np.array([0.8, 0.0, 0.6, 0.0, 3e6, -4e6, 5e6])
+    torquer = space.Torquer(model, "hub", (10.0, -20.0, 5.0), sky=space.StillSky(angle=0.0))
+    B = np.array(list(torquer.field.at(lw.spatial.vectors.Vec(*q[4:]))))
+    R = model.pose(q, "hub")[:3, :3]
+    found = np.array(torquer.wrench(0.0, q, np.zeros(6), [], [])["hub"], float)
+    assert np.allclose(found[:3], np.cross([10, -20, 5], R.T @ B), rtol=1e-12)
+    assert 1e-5 < np.linalg.norm(B) < 6e-5
+
+
+def test_thruster_pulses_are_as_long_as_asked_or_not_at_all():
+    model = hub(mass=10.0).build()
+    push = space.Thruster("hub", (1, 0, 0), 20.0, lambda t, q, v, p: p[0], period=0.1, minimum=0.02)
+    motors = space.Propulsion(model, push)
+    asked = np.array([[0.5], [0.25], [0.19], [0.21], [1.0], [2.0]])
+    motion = lw.simulate(model, model.neutral(), None, 1.0, control=motors, p=asked, output_times=[1.0])
+    burnt = 10.0 * motion.v[:, -1, 3] / 20.0
+    assert np.allclose(burnt, [0.5, 0.25, 0.0, 0.21, 1.0, 1.0], atol=1e-9)
+
+
+def rocket(propellant, radius=0.3, inertia=(100.0, 100.0, 100.0), mass=500.0, capacity=None, **others):
+    tank = space.Tank.sphere("propellant", radius, propellant, capacity)
+    b = hub(inertia, mass - propellant)
+    tank.add(b, "hub")
+    model = b.build()
+    return model, lambda thruster: space.Propulsion(model, thruster, tank, **others)
+
+
+DV, USED, WAY = 26.555716563, 5.852284353, 7951.082177
+
+
+def test_rocket_equation():
+    model, propelled = rocket(20.0)
+    push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
+    motion = lw.simulate(model, model.neutral(), None, 600.0, control=push, **TIGHT)
+    assert motion.v[-1, 3] == pytest.approx(DV, abs=1e-8)
+    assert motion.x[0, 0] - motion.x[-1, 0] == pytest.approx(USED, abs=1e-9)
+    assert motion.q[-1, 4] == pytest.approx(WAY, abs=1e-5)
+
+
+def test_an_empty_tank_ends_the_burn():
+    model, propelled = rocket(2.0)
+    push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
+    motion = lw.simulate(model, model.neutral(), None, 600.0, control=push)
+    assert motion.v[-1, 3] == pytest.approx(230 * 9.80665 * np.log(500 / 498), rel=1e-7)
+    assert abs(motion.x[-1, 0]) < 1e-6
+
+
+def test_reboost_along_the_velocity():
+    model, propelled = rocket(20.0)
+    orbit = space.Orbit(7e6)
+    r, v = orbit.state(0.0)
+
+    def along(t, q, v, p):
+        """Turns the body so that its x axis stays along the velocity, which gravity turns."""
+        X = model.pose(q, "hub")
+        speed, g = X[:2, :2] @ v[3:5], -space.EARTH.mu * q[4:6] / (q[4:6] @ q[4:6]) ** 1.5
+        rate = (speed[0] * g[1] - speed[1] * g[0]) / (speed @ speed)
+        return [0.0, 0.0, 100.0 * (0.5 * lw.math.atan2(v[4], v[3]) - (v[2] - rate))]
+
+    push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
+    control = [push, space.BodyMoment(model, "hub", along), space.Gravity(model)]
+    half = np.sqrt(0.5)
+    q0, v0 = [half, 0, 0, half, *r], [0, 0, orbit.mean_motion, np.linalg.norm(v), 0, 0]
+    motion = lw.simulate(model, q0, v0, 600.0, control=control, rtol=1e-12, atol=1e-9)
+    q, v = motion.q[-1], motion.v[-1]
+    after = space.Orbit.from_state(q[4:], model.pose(q, "hub")[:3, :3] @ v[3:])
+    assert after.elements[0] == pytest.approx(7049699.250654, abs=1e-4)
+    assert after.elements[1] == pytest.approx(6.928878681e-3, abs=1e-11)
+
+
+def test_jet_damping():
+    model, propelled = rocket(60.0, np.sqrt(5.0), (680.0, 680.0, 680.0), 400.0)
+    push = propelled(space.Thruster("hub", (-1, 0, 0), 0.25 * 230 * 9.80665, impulse=230.0, place=(2, 0, 0)))
+    motion = lw.simulate(model, model.neutral(), [0, 0, 0.1, 0, 0, 0], 200.0, control=push, **TIGHT)
+    assert motion.x[-1, 0] == pytest.approx(10.0, abs=1e-9)
+    assert motion.v[-1, 2] == pytest.approx(0.0875, abs=1e-11)
+    still = space.Propulsion(model, push.thrusters, push.tank, damping=False)
+    motion = lw.simulate(model, model.neutral(), [0, 0, 0.1, 0, 0, 0], 200.0, control=still, **TIGHT)
+    assert motion.v[-1, 2] == pytest.approx(0.1, abs=1e-12)
+
+
+def test_contents_of_tanks():
+    centre, J = space.Tank.cylinder("p", 0.5, 2.0, 30.0, 100.0, settled=True).content(50.0)
+    assert np.allclose(list(centre), [0, 0, -0.5])
+    assert np.allclose(J, [50 * (0.25 / 4 + 1 / 12)] * 2 + [50 * 0.125, 0, 0, 0], rtol=1e-3)
+    inertia = np.tile([1.0, 2.0, 3.0, 0, 0, 0], (3, 1)) * [[0.0], [1.0], [2.0]]
+    table = space.Tank.table("p", 1.5, [0.0, 1.0, 2.0], [[0, 0, 0], [0, 0, 1], [0, 0, 3]], inertia)
+    centre, J = table.content(1.5)
+    assert list(centre) == [0, 0, 2.0] and pytest.approx([1.5, 3.0, 4.5, 0, 0, 0]) == J
+
+
+def test_slosh_pendulum():
+    """Frequencies under thrust, with the hub held and free."""
+    M, m, l, F, I, z = 400.0, 30.0, 0.25, 22.0, 100.0, -0.2
+    a = F / M
+    b = lw.ModelBuilder("held", gravity=(0, 0, -a))
+    b.add_body("hub", mass=1.0)
+    space.add_pendulum(b, "slosh", "hub", mass=m, length=l)
+    A = b.build().state_space(np.zeros(2), np.zeros(2), np.zeros(2)).A
+    assert np.abs(np.linalg.eigvals(A).imag).max() == pytest.approx(0.469041576, abs=1e-8)
+    assert np.sqrt(a / l) == pytest.approx(0.469041576, abs=1e-9)
+    b = hub((I, I, I), M)
+    space.add_pendulum(b, "slosh", "hub", mass=m, length=l, hinge=(0, 0, z))
+    model = b.build()
+    thrust = space.Propulsion(model, space.Thruster("hub", (0, 0, 1), F))
+    A = model.state_space(model.neutral(), np.zeros(8), np.zeros(8), control=thrust).A
+    assert np.abs(np.linalg.eigvals(A).imag).max() == pytest.approx(0.474895337, abs=1e-8)
+
+
+def test_slosh_particle():
+    b = lw.ModelBuilder("held", gravity=(0, 0, 0))
+    b.add_body("hub", mass=1.0)
+    space.add_particle(b, "slosh", "hub", (1, 0, 0), mass=20.0, stiffness=1.8, damping=0.4)
+    model = b.build()
+    assert model.passive_force([0.1], [1.0])[0] == pytest.approx(-0.58)
+    assert model.mass_matrix([0.0])[0, 0] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda m: space.Propulsion(m, space.Thruster("hub", (1, 0, 0), 1.0, impulse=200.0)), "has no tank"),
+        (lambda m: space.Tank.sphere("fuel", 0.3, 0.0), "tank is empty"),
+        (lambda m: space.Tank.sphere("fuel", 0.3, 20.0, 10.0), "cannot hold so much"),
+        (lambda m: space.Tank.table("fuel", 1.0, [0, 1], np.zeros((3, 3)), np.zeros((2, 6))), "do not fit"),
+        (lambda m: space.Thruster("hub", (0, 0, 0), 1.0), "no direction"),
+        (lambda m: space.Thruster("hub", (1, 0, 0), 1.0, period=0.1, minimum=0.2), "longer than the period"),
+        (lambda m: space.Thruster("hub", (1, 0, 0), 1.0, minimum=0.2), "only pulses"),
+        (lambda m: space.Propulsion(m, ()), "no thruster"),
+        (lambda m: space.Wheel(m, (), 1.0), "no wheel"),
+        (lambda m: space.Wheel(m, "hub", 1.0), "one freedom"),
+        (lambda m: space.add_wheel(hub(), "w", "hub", (0, 0, 0), inertia=1.0), "no direction"),
+        (lambda m: space.add_gyro(hub(), "g", "hub", (1, 0, 0), (1, 0, 0), inertia=1.0), "right angles"),
+    ],
+)
+def test_bad_input_is_refused(make, says):
+    with pytest.raises(lw.InputError, match=says):
+        make(hub().build())
