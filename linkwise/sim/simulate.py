@@ -164,7 +164,12 @@ def simulate(
     """
     check_arguments(simulate, _unknown)
     acting = (control, f_ext, events, p, x0, output_times, out, rules, limits)
-    if method == "moreau" and all(given is None for given in acting) and not account and np.ndim(q0) <= 1:
+    if (
+        method == "moreau"
+        and all(given is None for given in acting)
+        and not account
+        and max(np.ndim(q0), np.ndim(v0)) <= 1
+    ):
         from linkwise.sim.piles.run import is_pile, simulate_pile
 
         if is_pile(model):

@@ -134,9 +134,7 @@ class Neighbours:
     def _kernel(self, a: int, b: int) -> _PairKernel | None:
         return once(self._kernels, (a, b), lambda: _PairKernel.of(self.kinds[a], self.kinds[b]))
 
-    def _points(
-        self, kernel: _PairKernel, a: Array, b: Array, axes: Array, origin: Array, far: Array
-    ) -> PileContacts:
+    def _points(self, kernel: _PairKernel, a: Array, b: Array, axes: Array, origin: Array, far: Array) -> PileContacts:
         shapes = self.shapes
         gap, normal, point, overflow = kernel(axes[a], origin[a], self.sizes[a], axes[b], origin[b], self.sizes[b])
         bodies = np.stack([shapes.body[a], shapes.body[b]], axis=1)
@@ -258,10 +256,7 @@ def _joined(found: list[PileContacts]) -> PileContacts:
     if not found:
         none, three = np.zeros(0), np.zeros((0, 3))
         whole = np.zeros(0, int)
-        return PileContacts(
-            np.zeros((0, 2), int), whole, none, three, three, none, np.zeros((0, 2)), three, 0
-        )
+        return PileContacts(np.zeros((0, 2), int), whole, none, three, three, none, np.zeros((0, 2)), three, 0)
     names = ("body", "pair", "gap", "normal", "point", "friction", "restitution", "surface")
     joined = {name: np.concatenate([getattr(one, name) for one in found]) for name in names}
     return PileContacts(**joined, overflow=sum(one.overflow for one in found))
-

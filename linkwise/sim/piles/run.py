@@ -24,6 +24,7 @@ from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.rows import Rows, frames
 from linkwise.sim.piles.solver import Settled, settled
 from linkwise.sim.progress import Progress
+from linkwise.sim.states import States as StartingStates
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Pile", "is_pile", "simulate_pile"]
@@ -69,9 +70,17 @@ class Pile:
         self.size = np.full(len(self.bodies.names), np.inf)
         np.minimum.at(self.size, shapes.body[moving], shapes.radius[moving])
 
-    def sample(self) -> tuple[Array, Array, Touched | None]:
-        """Configuration and velocity of the model, and the contacts of the last step."""
-        return (*self.states.coordinates(self.bodies), self.touched)
+    def sample(self) -> tuple[Array, Array, float, Touched | None]:
+        """Configuration and velocity of the model, its energy in J, and the contacts of the last step."""
+        return (*self.states.coordinates(self.bodies), self.energy, self.touched)
+
+    @property
+    def energy(self) -> float:
+        """Kinetic and potential energy, J."""
+        s, b = self.states, self.bodies
+        turning = np.sum(s.spin * turned(b.inertia, s.spin))
+        falling = np.sum(b.mass * (0.5 * np.sum(s.speed * s.speed, axis=1) - s.place @ b.gravity))
+        return float(0.5 * turning + falling)
 
     def contacts(self, h: float) -> PileContacts:
         """Contacts that a step of h may close."""
@@ -122,7 +131,9 @@ class Pile:
         bias[:, 0] += np.where(bounces, np.minimum(gap, e * approach), gap)
         moments = np.cross(arms[:, :, None], frame[:, None])
         inertia = R @ bodies.inertia @ R.swapaxes(1, 2)
-        rows = Rows(found.body, frame, moments, bias, found.friction, -found.point @ bodies.gravity, bodies.mass, inertia)
+        rows = Rows(
+            found.body, frame, moments, bias, found.friction, -found.point @ bodies.gravity, bodies.mass, inertia
+        )
         free = np.hstack([turned(R, spin), speed])
         return settled(rows, free, self._last(found, frame)), rows
 
@@ -194,28 +205,36 @@ def simulate_pile(
     check_progress(progress)
     step = 1e-3 if dt is None else dt
     check_positive("dt", step)
-    q = np.array(model.start if q0 is None else model._checked("q", q0), float)
-    v = np.zeros(model.nv) if v0 is None else np.array(model._checked("v", v0), float)
-    pile = Pile(model, q, v)
+    start = StartingStates(model, (), model.start if q0 is None else q0, v0, None, None, False).y[0]
+    pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)
     count = max(1, math.ceil(duration / step - 1e-9))
     h = duration / count
-    samples, times = [pile.sample()], [t0]
+    samples, times, status, done = [pile.sample()], [t0], "done", 0
     bar = Progress(progress, model.name)
-    status = "done"
     try:
         for k in range(1, count + 1):
             pile.advance(h)
+            done = k
             if k % save_every == 0 or k == count:
                 samples.append(pile.sample())
                 times.append(t0 + k * h)
-            bar.show(k / count)
+            bar.update(k / count)
     except KeyboardInterrupt:
         status = "interrupted"
     finally:
         bar.close()
-    q_all, v_all, touched = (list(each) for each in zip(*samples, strict=True))
-    motion = Trajectory(times, np.array(q_all), np.array(v_all), model=model, status=status, steps=k, method="moreau")
+    q, v, energy, touched = (list(each) for each in zip(*samples, strict=True))
+    motion = Trajectory(
+        times,
+        np.array(q),
+        np.array(v),
+        model=model,
+        derived={"energy": np.array(energy), "tau": np.zeros((len(times), model.nv))},
+        status=status,
+        steps=done,
+        method="moreau",
+    )
     motion.__dict__["contacts"] = PileMotionContacts(pile.bodies.names, np.array(times), h, touched)
     return motion
 

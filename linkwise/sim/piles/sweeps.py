@@ -1,4 +1,4 @@
-"""Sweeps over the contacts of a pile (Gauss–Seidel), compiled: each contact in turn obeys its laws, all others as they are.
+"""Sweeps over the contacts of a pile, compiled: each in turn obeys its laws, all others as they are (Gauss–Seidel).
 
 A contact gets the impulse that makes it stick, if the cone holds it; else first the normal's, then the tangents',
 projected onto the disk of μ times it. Where nothing changes any more all laws hold exactly. A sweep upwards is followed
@@ -26,7 +26,7 @@ PASSES = 25
 """Pairs of sweeps, up and down, in one call."""
 
 _SIZES = {"va": 6, "vb": 6, "row": 57, "impulse": 3}
-"""Numbers of a contact: velocities [ω, u] of its bodies, rows and what they push, its own Delassus matrix, …, impulse."""
+"""Numbers of a contact: velocities [ω, u] of its bodies, its row (see :func:`_numbers`), its impulse."""
 
 
 def swept(rows: Rows, velocity: Array, impulse: Array) -> tuple[Array, Array]:
@@ -48,7 +48,9 @@ def _numbers(rows: Rows) -> Array:
     gained = np.einsum("msij,mskj->mski", rows.inverse_inertia[rows.body], rows.arms)
     masses = rows.inverse_mass[rows.body]
     parts = [rows.frame.reshape(-1, 9), rows.arms.reshape(-1, 18), gained.reshape(-1, 18), masses]
-    return np.ascontiguousarray(np.hstack([*parts, rows.own[:, _UPPER[0], _UPPER[1]], rows.bias, rows.friction[:, None]]))
+    return np.ascontiguousarray(
+        np.hstack([*parts, rows.own[:, _UPPER[0], _UPPER[1]], rows.bias, rows.friction[:, None]])
+    )
 
 
 _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
@@ -59,7 +61,9 @@ def _program(body: Array, order: Array, bodies: int, contacts: int) -> Program:
     table = np.stack([6 * body[:, 0], 6 * body[:, 1], width * order, 3 * order], axis=1).astype(np.int64)
     sizes = {"velocity": 6 * bodies, "row": width * contacts, "impulse": 3 * contacts}
     specs = {name: ArraySpec(name, (size,)) for name, size in sizes.items()}
-    a, b, impulse = (Stretch(f"out:{name}", column) for name, column in (("velocity", 0), ("velocity", 1), ("impulse", 3)))
+    a, b, impulse = (
+        Stretch(f"out:{name}", column) for name, column in (("velocity", 0), ("velocity", 1), ("impulse", 3))
+    )
     turn = (Call(_turn(), (a, b, Stretch("in:row", 2), impulse), (a, b, impulse)),)
     both = (For("contacts", turn), For("contacts", turn, reverse=True))
     return Program(
