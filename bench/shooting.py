@@ -46,7 +46,7 @@ def cases() -> list[tuple[str, Robot, str, Any, dict[str, float]]]:
     bent = dict(zip((f"panda_joint{k}" for k in range(1, 8)), (0.0, -0.5, 0.0, -2.0, 0.0, 1.8, 0.8), strict=True))
     return [
         ("Panda", ROBOTS["panda"], "panda_hand", np.array([0.4, 0.3, 0.4]), bent),
-        ("Talos", ROBOTS["talos"], "gripper_left_base_link", np.array([0.55, 0.3, 0.35]), HALF_SITTING),
+        ("Talos", ROBOTS["talos"], "gripper_left_base_link", np.array([0.32, 0.43, 0.07]), HALF_SITTING),
     ]
 
 
@@ -71,7 +71,7 @@ def ours(model: lw.Model, hand: str, goal: Any, q0: Any) -> Any:
     return lw.control.Shooting(model, STEPS, DT, running=running, terminal=terminal)
 
 
-def theirs(robot: Robot, hand: str, goal: Any, q0: Any) -> Any:
+def theirs(robot: Robot, hand: str, goal: Any, posture: dict[str, float]) -> Any:
     """The problem of crocoddyl, and its start."""
     import crocoddyl
     import pinocchio as pin
@@ -82,6 +82,7 @@ def theirs(robot: Robot, hand: str, goal: Any, q0: Any) -> Any:
     state = crocoddyl.StateMultibody(model)
     motors = crocoddyl.ActuationModelFull(state)
     n, frame = model.nv, model.getFrameId(hand)
+    q0 = np.array([posture.get(name, 0.0) for name in model.names[1:]])  # its joints have another order
     x0 = np.concatenate([q0, np.zeros(n)])
     hold = pin.rnea(model, model.createData(), q0, np.zeros(n), np.zeros(n))
     costs = [crocoddyl.CostModelSum(state), crocoddyl.CostModelSum(state)]
@@ -110,7 +111,7 @@ def main() -> None:
         problem = ours(model, hand, goal, q0)
         plan = problem.solve(q0)
         ready = time.perf_counter() - begin
-        solver, xs, us = theirs(robot, hand, goal, q0)
+        solver, xs, us = theirs(robot, hand, goal, posture)
         best, other = np.inf, np.inf
         for _ in range(ROUNDS):
             begin = time.process_time()

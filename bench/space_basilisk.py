@@ -6,6 +6,7 @@ particle for one orbit and writes where it ends; ``… speed`` prints microsecon
 
 import json
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -53,6 +54,21 @@ def column(values):
     return [[float(x)] for x in values]
 
 
+def harmonics():
+    """Our coefficients in a file of theirs."""
+    ours = Path(__file__).parents[1] / "linkwise" / "space" / "data" / "jgm3.txt"
+    rows = [line.replace(" ", ", ") for line in ours.read_text().splitlines() if not line.startswith("#")]
+    head = [
+        "6378136.3, 398600441500000.0, 0.0, 20, 20, 1, 0.0, 0.0",
+        "0, 0, 1.0, 0.0",
+        "1, 0, 0.0, 0.0",
+        "1, 1, 0.0, 0.0",
+    ]
+    theirs = Path(tempfile.gettempdir()) / "jgm3_for_basilisk.txt"
+    theirs.write_text("\n".join([*head, *rows]) + "\n")
+    return theirs
+
+
 def craft(dt, panels=2, wheels=True, slosh=True, environment=False):
     c, sim = CASE, SimulationBaseClass.SimBaseClass()
     sim.CreateNewProcess("process").addTask(sim.CreateNewTask("task", macros.sec2nano(dt)))
@@ -95,6 +111,8 @@ def craft(dt, panels=2, wheels=True, slosh=True, environment=False):
         kept.append(particle)
     earth = gravityEffector.GravBodyData()
     earth.planetName, earth.mu, earth.isCentralBody = "earth_planet_data", MU, True
+    if environment:
+        earth.useSphericalHarmonicsGravityModel(str(harmonics()), 8)
     body.gravField.gravBodies = spacecraft.GravBodyVector([earth])
     kept.append(earth)
     if environment:
@@ -151,7 +169,7 @@ def main():
     for name, what in (
         ("hub", {"panels": 0, "wheels": False, "slosh": False}),
         ("hub, 2 panels, 3 wheels", {"slosh": False}),
-        ("hub, 2 panels, 3 wheels, drag, sunlight", {"slosh": False, "environment": True}),
+        ("hub, 2 panels, 3 wheels, 8x8, drag, sunlight", {"slosh": False, "environment": True}),
     ):
         taken = min(fly(0.05, 50.0, **what)[1] for _ in range(3))
         print(f"{name}: {taken / 1000 * 1e6:.1f} µs a step")

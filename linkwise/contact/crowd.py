@@ -1,7 +1,7 @@
 """Crowds: scenes with so many pairs of shapes that they are gone through in loops, and the nearest points are kept.
 
 Pairs of the same two kinds share one text, a loop over them whose passes differ in numbers only: the sizes of both
-shapes, where they are, what is between them. Pairs whose bounding balls are far apart are passed over. Of all points
+shapes, where they are, what is between them. Pairs whose bounding boxes are far apart are passed over. Of all points
 the nearest are kept, each with what a step needs to know of it; a point is put in by going along those that are there,
 so they stand in the order of their gaps. What finds no room is counted.
 """
@@ -17,16 +17,16 @@ import numpy as np
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.features import Features
-from linkwise.contact.geometry.figures import figure, numbers_of
+from linkwise.contact.geometry.figures import figure, numbers_of, width_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
-from linkwise.contact.geometry.points import UNUSED_GAP, length
+from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.contact.scene import meetings_of, rounding_of
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Items, Scalar, looped_over, where
+from linkwise.spatial.scalar import Items, Scalar, absolute, looped_over, maximum, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -76,7 +76,7 @@ class Kind:
         both = [[crowd.shapes[crowd.ordered[k][i]][1] for k in numbers] for i in (0, 1)]
         self.first, self.second = both[0][0], both[1][0]
         most = [max(len(shape.vertices) if shape.kind == "convex" else 0 for shape in shapes) for shapes in both]
-        self.widths = [len(shapes[0].size) + 1 + 3 * n for shapes, n in zip(both, most, strict=True)]
+        self.widths = [width_of(shapes[0], n) for shapes, n in zip(both, most, strict=True)]
         self.is_field = self.second.kind in ("heightfield", "terrain")
         self.constants = []
         for number, *shapes in zip(numbers, *both, strict=True):
@@ -93,13 +93,27 @@ class Kind:
         return figure(self.first, list(numbers[:a])), second, numbers[a + b :]
 
     def apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
-        """Less than the distance of two shapes, by their bounding balls."""
+        """Less than the distance of two shapes: that of the boxes around them along the six axes of both."""
         if self.is_field:
             return -UNUSED_GAP
-        between = A.p - B.p
+        first = [A.R.column(k) for k in range(3)]
+        middle = A.p + A.R @ Vec.of(a.middle)
         if self.second.kind == "plane":
-            return B.R.column(2).dot(between) - a.radius
-        return length(between) - a.radius - b.radius
+            n = B.R.column(2)
+            return n.dot(middle - B.p) - sum((h * absolute(n.dot(x)) for h, x in zip(a.half, first, strict=True)), 0.0)
+        second = [B.R.column(k) for k in range(3)]
+        between = middle - (B.p + B.R @ Vec.of(b.middle))
+        cosines = [[absolute(x.dot(y)) for y in second] for x in first]
+        gaps = []
+        for k in range(3):
+            across = sum((h * c for h, c in zip(b.half, cosines[k], strict=True)), 0.0)
+            gaps.append(absolute(first[k].dot(between)) - a.half[k] - across)
+            across = sum((h * cosines[i][k] for i, h in enumerate(a.half)), 0.0)
+            gaps.append(absolute(second[k].dot(between)) - b.half[k] - across)
+        found = gaps[0]
+        for gap in gaps[1:]:
+            found = maximum(found, gap)
+        return found
 
     def columns(self, poses: Flat, width: int) -> list[Items]:
         """Numbers of both shapes' poses for each pair, so many each."""

@@ -12,7 +12,7 @@ a system no larger than the freedoms, however many points there are. All sums ar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_a_loop
@@ -44,6 +44,9 @@ Flat = Sequence[Scalar]
 WRITTEN_OUT = 20
 """Freedoms up to which elimination is written out."""
 
+UNSOLVED = 1e-6
+"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution."""
+
 _TINY = 1e-30
 _STEPS = tuple(SHORTER**k for k in range(LENGTHS))
 
@@ -54,12 +57,14 @@ class Laws:
 
     Args:
         bias: w + bias is what the laws speak of, a number a row.
+        eased: that of the normal where surfaces that overlap need not part.
         give: compliance of the normal, m/s for each N s.
         radii: coefficients of the disks: of friction, torsion, rolling.
         slopes: ℓ of the normal and of each disk.
     """
 
     bias: Flat
+    eased: Scalar
     give: Scalar
     radii: Flat
     slopes: Flat
@@ -68,12 +73,13 @@ class Laws:
     def of(cls, numbers: Flat, sizes: Sequence[int]) -> Laws:
         """From their numbers, for disks of some sizes."""
         rows, disks = 1 + sum(sizes), len(sizes)
-        return cls(numbers[:rows], numbers[rows], numbers[rows + 1 : rows + 1 + disks], numbers[rows + 1 + disks :])
+        eased, give, *rest = numbers[rows:]
+        return cls(numbers[:rows], eased, give, rest[:disks], rest[disks:])
 
     @property
     def numbers(self) -> list[Scalar]:
         """All of them."""
-        return [*self.bias, self.give, *self.radii, *self.slopes]
+        return [*self.bias, self.eased, self.give, *self.radii, *self.slopes]
 
     @property
     def cones(self) -> list[Cone]:
@@ -135,10 +141,51 @@ class Primal:
         self.count = len(self.J.starts) * self.rows
         """Impulses of all points."""
 
-    def solved(self, v: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
-        """Velocities and impulses that obey all laws, from others to begin with."""
-        v, impulses = self.swept(v, impulses, rules.sweeps)
-        return self.followed(v, impulses, rules.rounds + rules.polish, rules.tolerance)
+    def solved(self, free: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar], Primal]:
+        """Velocities and impulses that obey all laws; and the laws as they were obeyed.
+
+        Surfaces that overlap may not all be able to part at once, as of a body that is stuck between two others. Where
+        no solution is found, none of them has to, and what is begun with is forgotten; where there is still none,
+        sweeps have to do, which take energy away.
+
+        Args:
+            free: velocities without impulses.
+            impulses: to begin with.
+            rules: how it is solved.
+        """
+        n = self.n
+
+        def attempt(state: list[Scalar]) -> list[Scalar]:
+            begin, (eased, solved) = state[n:-2], state[-2:]
+            laws = self._eased(eased)
+            swept = laws.swept(self.pushed(free, begin), begin, rules.sweeps)
+            found = laws.followed(*swept, rules.rounds + rules.polish, rules.tolerance)
+            before, after = laws.residuals(*swept)[0], laws.residuals(*found)[0]
+            worse = (after > UNSOLVED) & (after > before)
+            both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
+            kept = [where(worse, a, b) for a, b in both]
+            again = (after > UNSOLVED) & (eased < 0.5)
+            restart = [*free, *(0.0 for _ in begin)]
+            following = [where(again, a, b) for a, b in zip(restart, kept, strict=True)]
+            now = [where(solved > 0.5, a, b) for a, b in zip(state[:-2], following, strict=True)]
+            return [*now, where(again & (solved < 0.5), 1.0, eased), where(again, solved, 1.0)]
+
+        *found, eased, _ = repeated(2, attempt, [*free, *impulses, 0.0, 0.0])
+        return found[:n], found[n:], self._eased(eased)
+
+    def _eased(self, eased: Scalar) -> Primal:
+        """The same, where the number is one without surfaces that have to part."""
+
+        def step(state: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            laws = Laws.of(numbers, self.disks)
+            return [], [where(eased > 0.5, laws.eased, laws.bias[0]), *numbers[1:]]
+
+        def along(one: Along) -> Along:
+            (bias,) = one.cone.bias
+            return replace(one, cone=replace(one.cone, bias=(where(eased > 0.5, maximum(bias, 0.0), bias),)))
+
+        laws = Items.rows(looped_over([self.laws], step, [])[1])
+        return replace(self, laws=laws, along=[along(one) for one in self.along])
 
     def pushed(self, v: Flat, impulses: Flat) -> list[Scalar]:
         """v + 𝓜⁻¹J*λ."""

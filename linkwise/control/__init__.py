@@ -1,8 +1,19 @@
 """Control and co-simulation: the best controls over a horizon, and models inside the tools that others control with."""
 
 from linkwise.control.casadi import EmittedCasadi, emit_casadi
+from linkwise.control.crocoddyl import crocoddyl_action
 from linkwise.control.fmi import to_fmu
 from linkwise.control.python_control import as_nlsys, as_state_space
 from linkwise.control.shooting import Plan, Shooting, shoot
 
-__all__ = ["EmittedCasadi", "Plan", "Shooting", "as_nlsys", "as_state_space", "emit_casadi", "shoot", "to_fmu"]
+__all__ = [
+    "EmittedCasadi",
+    "Plan",
+    "Shooting",
+    "as_nlsys",
+    "as_state_space",
+    "crocoddyl_action",
+    "emit_casadi",
+    "shoot",
+    "to_fmu",
+]

@@ -94,6 +94,7 @@ class _Recursion:
     def __init__(self, n: int, m: int, lanes: int, by_speeds: bool) -> None:
         self.n, self.m, self.by_speeds = n, m, by_speeds
         self.long, self.short = padded(n + 1 + m), padded(n + 1)
+        self.is_large = n > 32  # half of a symmetric matrix is worth leaving out, and filling in again
         names = ("F", "lead", "Hx", "Hu", "V", "K", "costates", "work")
         arguments = ", ".join(f"ptr noalias %{name}" for name in names)
         self.f = FunctionText(f"define double @{_ENTRY}({arguments}, i64 %steps, double %damping, double %dt)")
@@ -120,7 +121,9 @@ class _Recursion:
             self._eliminated(U)
             Y = U.part(f, slice(0, m), slice(0, n))
             of_x = U.part(f, slice(0, m), slice(0, self.short))
-            code.product(V, Y, of_x, start=X, transposed=True, minus=True)
+            code.product(V, Y, of_x, start=X, transposed=True, minus=True, lower=self.is_large)
+            if self.is_large:
+                code.mirrored(V, n)
             with code.loop(m) as row:
                 y = f.load("double", code.element(U, row, n), 8)
                 self._add(gained, f.emit(f"fmul double {y}, {y}"))
@@ -150,7 +153,9 @@ class _Recursion:
             place = code.element(T, row, n)
             self._add(place, f.load("double", code.element(V, row, n), 8))
             f.store("double", f.load("double", place, 8), code.element(ahead, 0, row), 8)
-        code.product(X, F.part(f, every, every), T.part(f, every, slice(0, self.short)), start=H_x, transposed=True)
+        code.product(
+            X, F.part(f, every, every), T.part(f, every, slice(0, self.short)), start=H_x, transposed=True, lower=True
+        )
         code.product(U, F.part(f, every, slice(n + 1, n + 1 + self.m)), T, start=H_u, transposed=True)
 
     def _carried_by_speeds(
@@ -179,7 +184,9 @@ class _Recursion:
         with code.loop(half) as row:
             code.combined(T_v, row, T_v, T_q, "%dt", self.long)
         short = slice(0, self.short)
-        code.product(X, F.part(f, of_q, every), T_v.part(f, of_q, short), start=H_x, transposed=True)
+        code.product(
+            X, F.part(f, of_q, every), T_v.part(f, of_q, short), start=H_x, transposed=True, lower=self.is_large
+        )
         with code.loop(half) as row:
             code.combined(X, row, X, T_q, "1.0", n + 1)
         code.product(U, F.part(f, of_q, slice(n + 1, n + 1 + self.m)), T_v, start=H_u, transposed=True)

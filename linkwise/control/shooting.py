@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.control.riccati import Riccati, padded
-from linkwise.control.stages import Steps
+from linkwise.control.stages import Group, Steps
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.many_steps import RolloutFunction
@@ -159,11 +159,18 @@ class Shooting:
         )
         self._limits = self.steps.spent.limit_count
         self._end_limits = self.steps.spent_at_end.limit_count
-        self._riccati = Riccati(2 * model.nv, self.steps.m, self.steps.dt if self.steps.by_speeds else None)
+        self._idle: list[_Horizon] = []
 
     @cached_property
     def _fed_back(self) -> RolloutFunction:
         return self.steps.fed_back(self.count)
+
+    def _memory(self) -> _Horizon:
+        """Arrays that no solution is using: one after another uses the same, several at a time have their own."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Horizon(self)
 
     def linearized(self, q: ArrayLike, v: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
         """A (..., 2 nv, 2 nv) and B (..., 2 nv, m) of steps from states under controls, in one call for all of them."""
@@ -203,36 +210,31 @@ class Shooting:
 class _Horizon:
     """The arrays of a horizon, and compiled functions bound to them."""
 
-    def __init__(self, problem: Shooting, q: Array, v: Array, u: Array, goals: Array) -> None:
+    def __init__(self, problem: Shooting) -> None:
         steps, N, nv, m = problem.steps, problem.count, problem.model.nv, problem.steps.m
         n, lanes = 2 * nv, len(_SHARES)
-        self.q, self.v, self.u, self.goals = q, v, u, goals
+        self.q = q = np.empty((N + 1, problem.model.nq))
+        self.v, self.u, self.goals = v, u, goals = (
+            np.empty((N + 1, nv)),
+            np.empty((N, m)),
+            np.empty((N + 1, problem.goal)),
+        )
         self.multipliers, self.end_multipliers = np.zeros((N, problem._limits)), np.zeros((1, problem._end_limits))
         self.weight = np.empty((N, 1))
         # What a linearisation fills.
-        long, short = padded(n + 1 + m), padded(n + 1)
-        self._riccati = problem._riccati
-        self.F, self.H_x, self.H_u = (
-            np.empty((N, rows, width)) for rows, width in ((self._riccati.rows, long), (n, short), (m, long))
-        )
-        self.lead = np.empty((N, n - self._riccati.rows))
         self.cost, self.excess = np.empty((N, 1)), np.empty((N, problem._limits))
-        self.value, self.end_cost = np.empty((n, short)), np.empty((1, 1))
-        self.end_excess = np.empty((1, problem._end_limits))
-        self.gains, self.costates, self.gaps = np.empty((N, m, n + 1)), np.empty((N, n)), np.empty((N, n))
-        self._end_value = np.empty((n, short))
+        self.end_cost, self.end_excess = np.empty((1, 1)), np.empty((1, problem._end_limits))
+        self.gaps, self._end_value = np.empty((N, n)), np.empty((n, padded(n + 1)))
+        stage, groups = steps.by_groups
+        self.parts = [_Part(group, nv, N, steps.dt if steps.by_speeds else None) for group in groups]
         further = ([goals[:-1]] if problem.goal else []) + ([self.multipliers, self.weight] if problem._limits else [])
-        self._stage = _evaluated(
-            steps.stage,
-            [q[:-1], v[:-1], u, q[1:], v[1:], *further],
-            [self.F, self.lead, self.H_x, self.H_u, self.cost, self.excess],
-        )
+        filled = [array for part in self.parts for array in (part.F, part.lead, part.H_x, part.H_u)]
+        given = [q[:-1], v[:-1], u, q[1:], v[1:], *further]
+        self._stage = _evaluated(stage, given, [*filled, self.cost, self.excess])
         at_end = [goals[-1:]] if problem.goal else []
         of_limits = [self.end_multipliers, self.weight] if problem._end_limits else []
         filled = [self._end_value, self.end_cost, self.end_excess]
         self._end = _evaluated(steps.end, [q[-1:], v[-1:], *at_end, *of_limits], filled, 1)
-        matrices = (self.F, self.lead, self.H_x, self.H_u, self.value, self.gains, self.costates)
-        self._feedback = self._riccati.bound(*matrices)
         # What runs under feedback, a length of step in each lane.
         self.q_tried, self.v_tried = np.empty((lanes, N, problem.model.nq)), np.empty((lanes, N, nv))
         self.u_tried, self.cost_tried = np.empty((lanes, N, m)), np.empty((lanes, N, 1))
@@ -243,8 +245,8 @@ class _Horizon:
                 "q_old": q[:-1],
                 "v_old": v[:-1],
                 "u_old": u,
-                "gains": self.gains,
                 "gap": self.gaps,
+                **{f"gains{k}": part.gains for k, part in enumerate(self.parts)},
                 "goal": goals[:-1],
                 "multipliers": self.multipliers,
             },
@@ -253,30 +255,47 @@ class _Horizon:
         )
         self.reached = np.empty((lanes, 1))
         self._ends = [np.empty((lanes, problem.model.nq)), np.empty((lanes, nv))]
-        end_further = [np.repeat(array, lanes, axis=0) for array in at_end]
+        self._end_goals = [np.empty((lanes, problem.goal)) for _ in at_end]
         self._end_limits = [np.empty((lanes, problem._end_limits)), np.empty((lanes, 1))] if problem._end_limits else []
-        unused = [np.empty((lanes, n * short)), self.reached, np.empty((lanes, problem._end_limits))]
-        self._end_tried = _evaluated(steps.end, [*self._ends, *end_further, *self._end_limits], unused, lanes)
+        unused = [np.empty((lanes, self._end_value.size)), self.reached, np.empty((lanes, problem._end_limits))]
+        self._end_tried = _evaluated(steps.end, [*self._ends, *self._end_goals, *self._end_limits], unused, lanes)
 
     def linearize(self) -> float:
         """Fill all matrices; the whole cost."""
         self._stage()
         self._end()
-        n = self.gaps.shape[1]
-        self.gaps[:, n - self._riccati.rows :] = self.F[:, :, n]
-        if self._riccati.dt is not None:
-            self.gaps[:, : n // 2] = self.lead + self._riccati.dt * self.F[:, :, n]
+        for part in self.parts:
+            self.gaps[:, part.x] = part.gaps()
         return float(self.cost.sum() + self.end_cost[0, 0])
 
     def back(self, damping: float) -> float | None:
         """Gains, from the last step to the first; the progress that they promise, or None."""
-        self.value[:] = self._end_value
-        return self._feedback(damping)
+        total = 0.0
+        for part in self.parts:
+            promised = part.back(self._end_value, damping)
+            if promised is None:
+                return None
+            total += promised
+        return total
+
+    @property
+    def costate(self) -> float:
+        """The largest gradient of the value behind a step."""
+        return max(float(np.abs(part.costates).max()) for part in self.parts)
+
+    def gains(self) -> Array:
+        """K (N, m, 2 nv)."""
+        found = np.zeros((*self.u.shape, self.gaps.shape[1]))
+        for part in self.parts:
+            found[:, np.array(part.group.controls)[:, None], part.x] = part.gains[:, :, :-1]
+        return found
 
     def forth(self) -> Array:
         """What each length of step would cost (8)."""
         self._tried()
         self._ends[0][:], self._ends[1][:] = self.q_tried[:, -1], self.v_tried[:, -1]
+        for goals in self._end_goals:
+            goals[:] = self.goals[-1]
         if self._end_limits:
             self._end_limits[0][:], self._end_limits[1][:] = self.end_multipliers, self.weight[0]
         self._end_tried()
@@ -285,6 +304,33 @@ class _Horizon:
     def take(self, lane: int) -> None:
         """Go where a length of step leads."""
         self.q[1:], self.v[1:], self.u[:] = self.q_tried[lane], self.v_tried[lane], self.u_tried[lane]
+
+
+class _Part:
+    """The matrices of a group, and its recursion."""
+
+    def __init__(self, group: Group, nv: int, N: int, dt: float | None) -> None:
+        half, m = len(group.freedoms), len(group.controls)
+        n = 2 * half
+        self.group, self.n, self.dt = group, n, dt
+        self.x = np.array([*group.freedoms, *(nv + i for i in group.freedoms)])
+        riccati = Riccati(n, m, dt)
+        long, short = padded(n + 1 + m), padded(n + 1)
+        self.F, self.lead = np.empty((N, riccati.rows, long)), np.empty((N, n - riccati.rows))
+        self.H_x, self.H_u, self.value = np.empty((N, n, short)), np.empty((N, m, long)), np.zeros((n, short))
+        self.gains, self.costates = np.empty((N, m, n + 1)), np.empty((N, n))
+        self._run = riccati.bound(self.F, self.lead, self.H_x, self.H_u, self.value, self.gains, self.costates)
+
+    def gaps(self) -> Array:
+        """From the next states to where steps lead (N, n)."""
+        own = self.F[:, :, self.n]
+        return own if self.dt is None else np.concatenate([self.lead + self.dt * own, own], axis=1)
+
+    def back(self, end: Array, damping: float) -> float | None:
+        """The recursion from the value of all states at the end."""
+        n, whole = self.n, 2 * (end.shape[0] // 2)
+        self.value[:, :n], self.value[:, n] = end[self.x[:, None], self.x], end[self.x, whole]
+        return self._run(damping)
 
 
 def _evaluated(
@@ -333,16 +379,17 @@ class _Search:
         model, N, m = problem.model, problem.count, problem.steps.m
         self.problem = problem
         first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
+        q: Any
+        v: Any
+        u: Any
         if start is None:
-            q, v = np.tile(first[0], (N + 1, 1)), np.zeros((N + 1, model.nv))
-            hold = model.inverse_dynamics(first[0], np.zeros(model.nv), np.zeros(model.nv))
-            u = np.tile(np.linalg.lstsq(problem.steps.motors, hold, rcond=None)[0], (N, 1))
+            q, v = first[0], np.zeros(model.nv)
+            u = np.linalg.lstsq(problem.steps.motors, model.inverse_dynamics(q, v, v), rcond=None)[0]
         else:
             q, v, u = (start.q, start.v, start.u) if isinstance(start, Plan) else start
-            q = _shaped("q of the start", q, (N + 1, model.nq)).copy()
-            v = _shaped("v of the start", v, (N + 1, model.nv)).copy()
-            u = _shaped("u of the start", u, (N, m)).copy()
-        q[0], v[0] = first
+            q = _shaped("q of the start", q, (N + 1, model.nq))
+            v = _shaped("v of the start", v, (N + 1, model.nv))
+            u = _shaped("u of the start", u, (N, m))
         numbers = np.empty(0) if goal is None else np.asarray(goal, float)
         if numbers.shape[-1:] != (problem.goal,) or numbers.ndim > 2 or numbers.shape[:-1] not in ((), (N + 1,)):
             raise InputError(
@@ -350,12 +397,13 @@ class _Search:
                 got=f"shape {numbers.shape}",
                 allowed=f"({problem.goal},) or ({N + 1}, {problem.goal})",
             )
-        goals = np.ascontiguousarray(np.broadcast_to(numbers, (N + 1, problem.goal)))
-        self.h = _Horizon(problem, q, v, u, goals)
-        self.weight = 10.0
-        if isinstance(start, Plan):
-            self.h.multipliers[:], self.h.end_multipliers[0] = start.multipliers, start.end_multipliers
-            self.weight = start.weight
+        self.h = h = problem._memory()
+        h.q[:], h.v[:], h.u[:], h.goals[:] = q, v, u, numbers
+        h.q[0], h.v[0] = first
+        earlier = start if isinstance(start, Plan) else None
+        h.multipliers[:] = 0.0 if earlier is None else earlier.multipliers
+        h.end_multipliers[0] = 0.0 if earlier is None else earlier.end_multipliers
+        self.weight = 10.0 if earlier is None else earlier.weight
         self.damping, self.price, self.made = 0.0, 0.0, 0
 
     def _linearize(self) -> None:
@@ -385,7 +433,7 @@ class _Search:
         costs = self.h.forth()
         open_gaps = float(np.abs(self.h.gaps).sum())
         if open_gaps:
-            self.price = max(self.price, 2.0 * float(np.abs(self.h.costates).max()))
+            self.price = max(self.price, 2.0 * self.h.costate)
         reached = costs + self.price * open_gaps * (1.0 - _SHARES)
         needed = self.total + self.price * open_gaps - _ENOUGH * _SHARES * promised
         good = np.flatnonzero(reached <= needed)
@@ -445,22 +493,24 @@ class _Search:
     def _plan(self, status: str) -> Plan:
         h, problem = self.h, self.problem
         of_limits = sum(float(np.sum(part * part)) for part in self._pressed()) / (2.0 * self.weight)
-        return Plan(
+        plan = Plan(
             problem.model,
             problem.steps.dt * np.arange(problem.count + 1),
-            h.q,
-            h.v,
-            h.u,
-            h.gains[:, :, :-1],
+            h.q.copy(),
+            h.v.copy(),
+            h.u.copy(),
+            h.gains(),
             self.total - of_limits,
             self.made,
             status,
             self.gap,
             self._excess(),
-            h.multipliers,
-            h.end_multipliers[0],
+            h.multipliers.copy(),
+            h.end_multipliers[0].copy(),
             self.weight,
         )
+        problem._idle.append(h)
+        return plan
 
 
 def _with_limits(model: Model, motors: Array, below: Callable[..., Any] | None) -> Callable[..., Any]:

@@ -62,6 +62,17 @@ class End(NamedTuple):
     excess: Any
 
 
+@dataclass(frozen=True)
+class Group:
+    """Freedoms and controls that have nothing to do with others, neither in a step nor in any cost.
+
+    Branches of a tree on a fixed base are such groups, and each has a recursion of its own.
+    """
+
+    freedoms: tuple[int, ...]
+    controls: tuple[int, ...]
+
+
 class FedBack(NamedTuple):
     """A step under feedback: the next state, what has been spent so far, and the controls."""
 
@@ -184,7 +195,7 @@ class Steps:
             by_q, by_v, by_u = (self._led.jacobian(name).text(*given) for name in ("q", "v", "u"))
             gap = self._led.text(*given)
         rows = zip(by_q, by_v, gap, by_u, strict=True)
-        return [_row([*row_q, *row_v, g, *row_u]) for row_q, row_v, g, row_u in rows], lead
+        return [[*row_q, *row_v, g, *row_u] for row_q, row_v, g, row_u in rows], lead
 
     def _speeds(self, q: Any, v: Any, u: Any, v_next: Any) -> tuple[Any, Any, Any, Any]:
         """Derivatives and gap of the speeds after a step, by the recursion for derivatives."""
@@ -204,34 +215,118 @@ class Steps:
     def stage(self) -> CompiledFunction:
         """A :class:`Stage` from q, v, u, q_next, v_next (and goal, multipliers, weight)."""
 
-        def text(q: Flat, v: Flat, u: Flat, q_next: Flat, v_next: Flat, *rest: Flat) -> Stage:
-            given, multipliers, weight = self._rest(rest, self.spent.limit_count)
-            F, lead = self._matrix(*map(_vector, (q, v, u, q_next, v_next)))
-            cost, gradient, hessian, excess = self.spent.second_order((q, v, u, *given), multipliers, weight)
-            n = 2 * self.model.nv
-            H_x = [_row([*row[:n], g]) for row, g in zip(hessian[:n], gradient[:n], strict=True)]
-            H_u = [_row([*row[:n], g, *row[n:]]) for row, g in zip(hessian[n:], gradient[n:], strict=True)]
-            return Stage(F, lead, H_x, H_u, cost, excess)
+        def text(*flat: Flat) -> Stage:
+            whole = self._whole(*flat)
+            rows = ([_row(list(row)) for row in matrix] for matrix in (whole.F, whole.H_x, whole.H_u))
+            F, H_x, H_u = rows
+            return Stage(F, whole.lead, H_x, H_u, whole.cost, whole.excess)
 
+        return CompiledFunction("stage", text, self._stage_inputs)
+
+    @property
+    def _stage_inputs(self) -> list[tuple[str, tuple[int, ...]]]:
         nq, nv = self.model.nq, self.model.nv
         inputs = [("q", (nq,)), ("v", (nv,)), ("u", (self.m,)), ("q_next", (nq,)), ("v_next", (nv,))]
-        return CompiledFunction("stage", text, inputs + self._further(self.spent.limit_count))
+        return inputs + self._further(self.spent.limit_count)
+
+    def _whole(self, q: Flat, v: Flat, u: Flat, q_next: Flat, v_next: Flat, *rest: Flat) -> Stage:
+        """A stage without zeros behind its rows."""
+        given, multipliers, weight = self._rest(rest, self.spent.limit_count)
+        F, lead = self._matrix(*map(_vector, (q, v, u, q_next, v_next)))
+        cost, gradient, hessian, excess = self.spent.second_order((q, v, u, *given), multipliers, weight)
+        n = 2 * self.model.nv
+        H_x = [[*row[:n], g] for row, g in zip(hessian[:n], gradient[:n], strict=True)]
+        H_u = [[*row[:n], g, *row[n:]] for row, g in zip(hessian[n:], gradient[n:], strict=True)]
+        return Stage(F, lead, H_x, H_u, cost, excess)
+
+    @cached_property
+    def by_groups(self) -> tuple[CompiledFunction, list[Group]]:
+        """A stage in groups, and these: F, lead, H_x and H_u of each, then cost and excess."""
+        found: list[Group] = []
+
+        def text(*flat: Flat) -> dict[str, Any]:
+            whole = self._whole(*flat)
+            found[:] = self._groups(whole)
+            n, nv = 2 * self.model.nv, self.model.nv
+            results: dict[str, Any] = {}
+            for k, group in enumerate(found):
+                x = [*group.freedoms, *(nv + i for i in group.freedoms)]
+                columns = [*x, n, *(n + 1 + i for i in group.controls)]
+                rows = group.freedoms if self.by_speeds else x
+                results[f"F{k}"] = [_row([whole.F[i][j] for j in columns]) for i in rows]
+                results[f"lead{k}"] = [whole.lead[i] for i in group.freedoms] if self.by_speeds else np.empty(0)
+                results[f"H_x{k}"] = [_row([whole.H_x[i][j] for j in (*x, n)]) for i in x]
+                results[f"H_u{k}"] = [_row([whole.H_u[i][j] for j in columns]) for i in group.controls]
+            return results | {"cost": whole.cost, "excess": whole.excess}
+
+        function = CompiledFunction("stage_in_groups", text, self._stage_inputs)
+        _ = function.program  # traced: the groups are known from here on
+        return function, found
+
+    def _groups(self, whole: Stage) -> list[Group]:
+        """Groups of a step, by what is zero in its structure and in that of the end's cost."""
+        nv, n = self.model.nv, 2 * self.model.nv
+        root = list(range(nv + self.m))
+
+        def of(node: int) -> int:
+            while root[node] != node:
+                node = root[node]
+            return node
+
+        def joined(node: int, row: Flat) -> None:
+            for column, x in enumerate(row):
+                if column != n and not is_zero(x):
+                    root[of(node)] = of(column % nv if column < n else nv + column - n - 1)
+
+        for rows, first in ((whole.F, 0), (whole.H_x, 0), (self._end_pattern, 0), (whole.H_u, nv)):
+            for i, row in enumerate(rows):
+                joined(nv + i if first else i % nv, row)
+        members: dict[int, list[int]] = {}
+        for node in range(nv + self.m):
+            members.setdefault(of(node), []).append(node)
+        found = [
+            Group(tuple(i for i in each if i < nv), tuple(i - nv for i in each if i >= nv)) for each in members.values()
+        ]
+        complete = [each for each in found if each.freedoms and each.controls]
+        if len(complete) == len(found):
+            return found
+        return [Group(tuple(range(nv)), tuple(range(self.m)))]  # what nothing moves goes with all others
+
+    @cached_property
+    def _end_pattern(self) -> list[list[Any]]:
+        """Rows of the end's second derivatives, zeros where they are so by structure."""
+        size = 2 * self.model.nv
+        found = np.zeros((size, size))
+
+        def text(*flat: Flat) -> Any:
+            _, _, hessian, _ = self._spent_at_end(*flat)
+            found[:] = [[not is_zero(x) for x in row] for row in hessian]
+            return [x for row in hessian for x in row]
+
+        _ = CompiledFunction("end_pattern", text, self._end_inputs).program
+        return found.tolist()
+
+    @property
+    def _end_inputs(self) -> list[tuple[str, tuple[int, ...]]]:
+        return [("q", (self.model.nq,)), ("v", (self.model.nv,)), *self._further(self.spent_at_end.limit_count)]
+
+    def _spent_at_end(self, q: Flat, v: Flat, *rest: Flat) -> Any:
+        given, multipliers, weight = self._rest(rest, self.spent_at_end.limit_count)
+        return self.spent_at_end.second_order((q, v, *given), multipliers, weight)
 
     @cached_property
     def end(self) -> CompiledFunction:
         """An :class:`End` from q, v (and goal, multipliers, weight)."""
 
-        def text(q: Flat, v: Flat, *rest: Flat) -> End:
-            given, multipliers, weight = self._rest(rest, self.spent_at_end.limit_count)
-            cost, gradient, hessian, excess = self.spent_at_end.second_order((q, v, *given), multipliers, weight)
+        def text(*flat: Flat) -> End:
+            cost, gradient, hessian, excess = self._spent_at_end(*flat)
             return End([_row([*row, g]) for row, g in zip(hessian, gradient, strict=True)], cost, excess)
 
-        inputs = [("q", (self.model.nq,)), ("v", (self.model.nv,))]
-        return CompiledFunction("end", text, inputs + self._further(self.spent_at_end.limit_count))
+        return CompiledFunction("end", text, self._end_inputs)
 
     def fed_back(self, steps: int) -> RolloutFunction:
         """All steps under feedback, repeated: :class:`FedBack`, recorded."""
-        model, n, m = self.model, 2 * self.model.nv, self.m
+        model, n, groups = self.model, 2 * self.model.nv, self.by_groups[1]
 
         def text(
             q: Flat,
@@ -241,27 +336,29 @@ class Steps:
             q_old: Flat,
             v_old: Flat,
             u_old: Flat,
-            gains: Flat,
             gap: Flat,
-            *rest: Flat,
+            *others: Flat,
         ) -> FedBack:
+            gains, rest = others[: len(groups)], others[len(groups) :]
             given, multipliers, weight = self._rest(rest, self.spent.limit_count)
             away = [*model.difference(_vector(q_old), _vector(q)), *(_vector(v) - _vector(v_old))]
-            u = []
-            for i in range(m):
-                *row, alone = gains[i * (n + 1) : (i + 1) * (n + 1)]
-                total = u_old[i] + share[0] * alone
-                for factor, x in zip(row, away, strict=True):
-                    total = total + factor * x
-                u.append(total)
+            u = list(u_old)
+            for group, own in zip(groups, gains, strict=True):
+                place = [*group.freedoms, *(n // 2 + i for i in group.freedoms)]
+                for k, i in enumerate(group.controls):
+                    *row, alone = own[k * (len(place) + 1) : (k + 1) * (len(place) + 1)]
+                    u[i] = u[i] + share[0] * alone
+                    for factor, j in zip(row, place, strict=True):
+                        u[i] = u[i] + factor * away[j]
             now = self.spent.value((q, v, u, *given), multipliers, weight)
             q_next, v_next = self.next(_vector(q), _vector(v), _vector(u))
             left = _vector([(share[0] - 1.0) * x for x in gap])  # of the gap, which the step leaves open in part
             return FedBack(model.integrate(q_next, left[: n // 2]), v_next + left[n // 2 :], cost[0] + now, u)
 
         inputs = [("q", (model.nq,)), ("v", (model.nv,)), ("cost", ()), ("share", ())]
-        inputs += [("q_old", (model.nq,)), ("v_old", (model.nv,)), ("u_old", (m,))]
-        inputs += [("gains", (m, n + 1)), ("gap", (n,))]
+        inputs += [("q_old", (model.nq,)), ("v_old", (model.nv,)), ("u_old", (self.m,)), ("gap", (n,))]
+        for k, group in enumerate(groups):
+            inputs.append((f"gains{k}", (len(group.controls), 2 * len(group.freedoms) + 1)))
         step = CompiledFunction("fed_back", text, inputs + self._further(self.spent.limit_count))
         sequences = [name for name, _ in step.inputs if name not in ("q", "v", "cost", "share", "weight")]
         return rollout(step, steps, sequences=sequences, record=True)

@@ -18,6 +18,7 @@ from linkwise.joints import Joint
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.laws import law
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
@@ -365,7 +366,7 @@ class ReactionWheel(Element):
         return [self.start]
 
     def _torque(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
-        torque = self.torque(t, q, v, p) if callable(self.torque) else float(self.torque)
+        torque = law(self.torque, t, q, v, p) if callable(self.torque) else float(self.torque)
         return within(torque, -self.limit, self.limit)
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
@@ -430,7 +431,7 @@ class Thruster(Element):
         """The force and its moment about the body's origin."""
         from linkwise.spatial.scalar import where
 
-        size = self.thrust(t, q, v, p) if callable(self.thrust) else float(self.thrust)
+        size = law(self.thrust, t, q, v, p) if callable(self.thrust) else float(self.thrust)
         low, high = self.limits
         size = where(size < low, low, size) if np.isfinite(low) else size
         size = where(size > high, high, size) if np.isfinite(high) else size

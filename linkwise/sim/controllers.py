@@ -13,6 +13,9 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.laws import law as asked
+from linkwise.sim.laws import with_states
+from linkwise.sim.measuring import in_loop, readings
 from linkwise.sim.targets import Target, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.scalar import where
 
@@ -107,6 +110,8 @@ class Controller(Element):
 
     def _checked_law(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
         """tau (nv) and the change of the states."""
+        if getattr(p, "states", None) is None:  # tried out, before it is known what else there is
+            p = with_states(p, p)
         result = self.law(t, q, v, x, p)
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError(
@@ -175,16 +180,44 @@ class Sampled(Controller):
 
     Args:
         model: the mechanism.
-        control: ``control(t, q, v, p) -> tau`` (nv), or an element without states such as :class:`PD`.
+        control: ``control(t, q, v, p) -> tau`` (nv), or ``(t, q, v, p, x)`` with the states of all elements, in the
+            order of ``Trajectory.x``; or an element without states such as :class:`PD`.
         rate: samples a second, Hz; the first sample is at the start.
         delay: s from a sample to the moment its output acts.
         python: as in :class:`Controller`.
+        sensors: what the control knows of the motion: :class:`~linkwise.sim.measuring.Measured` or
+            :class:`~linkwise.Encoder` each. It then is ``control(t, z, p) -> tau``, z being all readings, one after the
+            other, with their noise, steps, rates and delays.
     """
 
     def __init__(
-        self, model: Model, control: Any, rate: float, *, delay: float = 0.0, python: bool | None = None
+        self,
+        model: Model,
+        control: Any,
+        rate: float,
+        *,
+        delay: float = 0.0,
+        python: bool | None = None,
+        sensors: Sequence[Any] = (),
     ) -> None:
-        if isinstance(control, Element):
+        state: list[float] = []
+        if sensors:
+            if not callable(control) or python:
+                raise InputError(
+                    "a control with sensors is a function that can be traced",
+                    got=f"{control!r}, python={python!r}",
+                    allowed="control(t, z, p) -> tau, z being the readings",
+                )
+            check_positive("rate", rate)
+            measuring = [in_loop(sensor, model, float(rate)) for sensor in sensors]
+            self.sensors, self.tables = tuple(sensors), tuple(each.sensor.drawn for each in measuring)
+            state, python = [0.0] * sum(each.size for each in measuring), False
+
+            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+                z, after = readings(measuring, t, q, v, p, x[: len(state)], x[len(state) :])
+                return control(t, z, p), after
+
+        elif isinstance(control, Element):
             if control.nx or control.nh:
                 raise InputError(
                     "only elements without states can be sampled",
@@ -199,12 +232,12 @@ class Sampled(Controller):
         elif callable(control):
 
             def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
-                return control(t, q, v, p), ()
+                return asked(control, t, q, v, p), ()
 
         else:
             raise InputError("control is neither a function nor an element", got=repr(control))
         self.control = control
-        super().__init__(model, law, rate=rate, delay=delay, python=python)
+        super().__init__(model, law, state=state, rate=rate, delay=delay, python=python)
 
     @property
     def _watched(self) -> Any:

@@ -11,6 +11,7 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.laws import law
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import checked_target, own_parameters, tables_in, vector
@@ -60,7 +61,7 @@ class BodyForce(Element):
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
         """At the body's origin, in its axes."""
-        given = list(x) if self.tables else self.load(t, q, v, p) if callable(self.load) else self.load
+        given = list(x) if self.tables else law(self.load, t, q, v, p) if callable(self.load) else self.load
         six = vector(given, 6, "the wrench")
         moment, force = six[:3], six[3:]
         if self.frame == "world":
@@ -99,7 +100,7 @@ class ExternalForces(Element):
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
         """As given; bodies on which nothing acts are left out."""
-        given = list(x) if self.tables else self.load(t, q, v, p) if callable(self.load) else self.load
+        given = list(x) if self.tables else law(self.load, t, q, v, p) if callable(self.load) else self.load
         flat = vector(given, 6 * len(self.names), "f_ext")
         rows = {name: flat[6 * k : 6 * k + 6] for k, name in enumerate(self.names)}
         return {name: row for name, row in rows.items() if not all(isinstance(a, float) and a == 0.0 for a in row)}

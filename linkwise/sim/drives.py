@@ -22,6 +22,7 @@ from linkwise.model.transmissions import (
     wrenches,
 )
 from linkwise.sim.elements import Element, Scalar, Vector
+from linkwise.sim.laws import law
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
 from linkwise.spatial.scalar import beyond, where, within
@@ -119,9 +120,9 @@ class Drives(Element):
         if self.tables:
             values = at(self, self.u, t, x, p)
         elif callable(self.u):
-            values = list(np.asarray(self.u(t, q, v, p), dtype=object).reshape(-1))
+            values = list(np.asarray(law(self.u, t, q, v, p), dtype=object).reshape(-1))
         else:
-            values = [each(t, q, v, p) if callable(each) else float(each) for each in self.u]
+            values = [law(each, t, q, v, p) if callable(each) else float(each) for each in self.u]
         if len(values) != len(self.actuators):
             raise InputError("the control u has the wrong length", got=len(values), allowed=len(self.actuators))
         return values

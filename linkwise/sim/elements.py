@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import FrozenElementError, InputError
+from linkwise.sim.laws import law, takes_states
 from linkwise.sim.tables import Table
 
 Scalar = Any
@@ -188,7 +189,7 @@ class Element(metaclass=_Finished):
 
 
 class Function(Element):
-    """A plain ``control(t, q, v, p)`` that returns joint forces (nv).
+    """A plain ``control(t, q, v, p)`` that returns joint forces (nv); or ``(t, q, v, p, x)``, with all states.
 
     ``why_hosted``: why it runs in Python, where it cannot be traced.
     """
@@ -198,7 +199,7 @@ class Function(Element):
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Whatever the function says."""
-        return self.function(t, q, v, p)
+        return law(self.function, t, q, v, p)
 
     @property
     def signature(self) -> Hashable:
@@ -292,13 +293,15 @@ def _check_call(function: Any) -> None:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions have none
         return
+    if takes_states(function):
+        return
     try:
         signature.bind(0.0, (), (), ())
     except TypeError as error:
         raise InputError(
             f"{getattr(function, '__name__', repr(function))} cannot be called as a control",
             got=f"{signature}: {error}",
-            allowed="control(t, q, v, p) -> joint forces (nv)",
+            allowed="control(t, q, v, p) -> joint forces (nv), or control(t, q, v, p, x) with the states of elements",
         ) from None
 
 

@@ -13,6 +13,7 @@ from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import identity
+from linkwise.sim.laws import law
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Flat, Motion, objects
 from linkwise.sim.work import Traceable, program
@@ -28,7 +29,8 @@ class Event:
     right. Where an event has changed the motion (a bounce), leaving zero on the side that it came from is none.
 
     Args:
-        function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.math.where`` instead of ``if``).
+        function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.math.where`` instead of ``if``); or
+            ``(t, q, v, p, x)``, with the states of all elements in the order of ``Trajectory.x``.
         direction: 1 for changes from minus to plus, -1 for plus to minus, 0 for both.
         terminal: whether the simulation ends there.
         action: ``(t, q, v) -> (q, v)``, called in Python at the event with arrays (nq) and (nv); what it returns is
@@ -143,9 +145,9 @@ def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
     """All event functions at once: (t, y, p) to their values g, and the directions that count."""
 
     def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
-        q, v, _ = motion.parts(y)
-        given = t[0], objects(q), objects(v), motion.given(p)
-        values = [np.asarray(event.function(*given), dtype=object).reshape(-1)[0] for event in events]
+        q, v, x = motion.parts(y)
+        given = t[0], objects(q), objects(v), motion.given(p, x)
+        values = [np.asarray(law(event.function, *given), dtype=object).reshape(-1)[0] for event in events]
         return {"g": values, "directions": [float(event.direction) for event in events]}
 
     return program("events", text, {"t": 1, "y": motion.ny, "p": motion.np})

@@ -18,6 +18,7 @@ from linkwise.model.memory import Memory
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Function, Scalar, Vector, identity
 from linkwise.sim.events import Event
+from linkwise.sim.laws import states_in, takes_states, with_states
 
 _KEPT = 64  # functions of each model that are known to have no effects
 
@@ -42,10 +43,11 @@ class FrozenElement(Element):
         self.asked = element if element.in_python else None
 
     @classmethod
-    def of(cls, element: Element, model: Model, n_parameters: int) -> FrozenElement:
-        """An element with all that it says traced."""
+    def of(cls, element: Element, model: Model, n_parameters: int, n_states: int) -> FrozenElement:
+        """An element with all that it says traced; ``n_states``: of all elements."""
         states = element.nx + element.nh
         sizes = _sizes(model, n_parameters, states + sum(table.size for table in element.tables))
+        sizes["states"] = n_states
         sizes_of = {"force": sizes, "wrench": sizes, "closure_force": sizes, "clipped": sizes, "parameters": sizes}
         sizes_of["energy"] = {"q": model.nq, "x": states, "p": n_parameters}
         if element.nx:
@@ -59,6 +61,7 @@ class FrozenElement(Element):
         texts = {name: getattr(element, name) for name in sizes_of}  # of its class, or given to it alone
         said = [name for name, text in texts.items() if getattr(text, "__func__", None) is not vars(Element)[name]]
         texts |= {name: _at_point(texts[name]) for name in ("acceleration", "potential")}
+        texts |= {name: _knowing_all(text) for name, text in texts.items() if "states" in sizes_of[name]}
         return cls(element, {name: freeze(texts[name], sizes_of[name]) for name in said})
 
     @property
@@ -94,22 +97,26 @@ class FrozenElement(Element):
         """By its formula; by Python, if that is what it does."""
         if self.asked is not None:
             return self.asked.sample(t, q, v, x, p)
-        return self.formulas["sample"](t, q, v, x, p) if "sample" in self.formulas else super().sample(t, q, v, x, p)
+        return (
+            self.formulas["sample"](t, q, v, x, p, states_in(p))
+            if "sample" in self.formulas
+            else super().sample(t, q, v, x, p)
+        )
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
         """By its formula."""
-        return self.formulas["force"](t, q, v, x, p) if "force" in self.formulas else None
+        return self.formulas["force"](t, q, v, x, p, states_in(p)) if "force" in self.formulas else None
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
         """By its formula."""
         found: dict[Any, Vector] | None = None
         if "wrench" in self.formulas:
-            found = self.formulas["wrench"](t, q, v, x, p)
+            found = self.formulas["wrench"](t, q, v, x, p, states_in(p))
         return found
 
     def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
         """By its formula, as a function of a point."""
-        return self._field("acceleration", t, q, v, x, p)
+        return self._field("acceleration", t, q, v, x, p, states_in(p))
 
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """By its formula, as a function of a point."""
@@ -119,7 +126,7 @@ class FrozenElement(Element):
         """By their formula."""
         found: dict[str, Any] | None = None
         if "parameters" in self.formulas:
-            found = self.formulas["parameters"](t, q, v, x, p)
+            found = self.formulas["parameters"](t, q, v, x, p, states_in(p))
         return found
 
     def _field(self, name: str, *given: Any) -> Callable[[Any], Any] | None:
@@ -130,23 +137,36 @@ class FrozenElement(Element):
         """By its formula."""
         found: dict[str, Vector] | None = None
         if "closure_force" in self.formulas:
-            found = self.formulas["closure_force"](t, q, v, x, p)
+            found = self.formulas["closure_force"](t, q, v, x, p, states_in(p))
         return found
 
     def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
         """By its formula."""
         found: dict[str, Scalar] | None = None
         if "clipped" in self.formulas:
-            found = self.formulas["clipped"](t, q, v, x, p)
+            found = self.formulas["clipped"](t, q, v, x, p, states_in(p))
         return found
 
     def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """By its formula."""
-        return self.formulas["rate"](t, q, v, x, p) if "rate" in self.formulas else super().rate(t, q, v, x, p)
+        return (
+            self.formulas["rate"](t, q, v, x, p, states_in(p))
+            if "rate" in self.formulas
+            else super().rate(t, q, v, x, p)
+        )
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """By its formula."""
         return self.formulas["energy"](q, x, p) if "energy" in self.formulas else 0.0
+
+
+def _knowing_all(text: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of (t, q, v, x, p), and of a point, as a function that takes the states of all elements after p."""
+
+    def knowing(t: Scalar, q: Vector, v: Vector, x: Vector, p: Any, states: Any, *point: Any) -> Any:
+        return text(t, q, v, x, with_states(p, states), *point)
+
+    return knowing
 
 
 def _at_point(text: Callable[..., Any]) -> Callable[..., Any]:
@@ -160,7 +180,7 @@ def _at_point(text: Callable[..., Any]) -> Callable[..., Any]:
     return at
 
 
-def frozen_element(element: Element, model: Model, n_parameters: int) -> Element:
+def frozen_element(element: Element, model: Model, n_parameters: int, n_states: int) -> Element:
     """The element with its formulas, if a function of the user's has a part in them; else itself.
 
     A control that cannot be traced stays a :class:`Function`, which then knows why.
@@ -168,19 +188,20 @@ def frozen_element(element: Element, model: Model, n_parameters: int) -> Element
     if isinstance(element, FrozenElement) or not _asks_the_user(element):
         return element
     if not isinstance(element, Function):
-        return FrozenElement.of(element, model, n_parameters)
-    sizes = _sizes(model, n_parameters, 0)
-    formula, reason = _without_effects(element.force, element.function, repr(element), model, sizes)
+        return FrozenElement.of(element, model, n_parameters, n_states)
+    sizes = _sizes(model, n_parameters, 0) | {"states": n_states}
+    text = _knowing_all(element.force)
+    formula, reason = _without_effects(text, element.function, repr(element), model, sizes)
     if formula is None or formula.structure is None:
         return Function(element.function, reason or "it returns None")
     return FrozenElement(element, {"force": formula})
 
 
-def frozen_event(event: Event, model: Model, n_parameters: int) -> Event:
+def frozen_event(event: Event, model: Model, n_parameters: int, n_states: int) -> Event:
     """The event with the formula of its function. Its action is called in Python, and stays as it is."""
     if isinstance(event.function, FrozenFunction):
         return event
-    sizes = _sizes(model, n_parameters)
+    sizes = _sizes(model, n_parameters) | ({"states": n_states} if takes_states(event.function) else {})
     formula, reason = _without_effects(event.function, event.function, f"the event {event.name!r}", model, sizes)
     count = 0 if formula is None else len(formula.program.results[0])
     if formula is None or count != 1:

@@ -41,6 +41,7 @@ from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
 from linkwise.sim.curves import Curve, curves_of
 from linkwise.sim.elements import Element, state_names
+from linkwise.sim.laws import with_states
 from linkwise.sim.limits import (
     AllLimits,
     ClosureLimits,
@@ -325,18 +326,23 @@ class Motion:
                 continue
             own = self.own_states(k, x, t, p)
             due = element.next_sample(own) <= t + slack
-            arguments = [objects(q), objects(v), own, self.given(p)]
+            arguments = [objects(q), objects(v), own, self.given(p, x)]
             if in_python:
                 if not due:
                     continue
                 arguments = [np.array(each, float) for each in arguments]
+                arguments[3] = with_states(arguments[3], np.array(self.all_states(x), float))
             held, place = element.sample(t, *arguments), self.places(k)[1]
             x[place] = [where(due, new, old) for new, old in zip(held, x[place], strict=True)]
         return [*q, *v, *x]
 
-    def given(self, p: Flat) -> Any:
-        """The part of p that the caller gave, as elements and events read it."""
-        return objects(p[: self.n_given])
+    def given(self, p: Flat, x: Flat) -> Any:
+        """The part of p that the caller gave, as elements and events read it, with the states of all elements."""
+        return with_states(objects(p[: self.n_given]), self.all_states(x))
+
+    def all_states(self, x: Flat) -> Any:
+        """States of all elements in the order of ``Trajectory.x``, from those of a run."""
+        return objects(x[self.works : self.nx - self.switches - self.touching])
 
     def joint_forces(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
@@ -365,7 +371,7 @@ class Motion:
                 if not is_zero(flag):
                     found[f"{self.model.freedom_names[i]!r} (at {limit:.4g})"] = flag
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            for name, flag in (element.clipped(t, objects(q), objects(v), own, self.given(p)) or {}).items():
+            for name, flag in (element.clipped(t, objects(q), objects(v), own, self.given(p, x)) or {}).items():
                 if not is_zero(flag):
                     found[repr(name)] = flag
         return found
@@ -378,7 +384,7 @@ class Motion:
         active: list[Scalar] = [0.0] * self.nv if hosted is None else list(hosted)
         passive: list[Scalar] = [0.0] * self.nv
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            force = element.force(t, *given, own, self.given(p))
+            force = element.force(t, *given, own, self.given(p, x))
             if force is None:
                 continue
             total = active if element.is_actuator else passive
@@ -397,7 +403,7 @@ class Motion:
         if not self.model._closure_freedoms:
             return found
         for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
-            given = element.closure_force(t, objects(q), objects(v), own, self.given(p)) if taken else None
+            given = element.closure_force(t, objects(q), objects(v), own, self.given(p, x)) if taken else None
             for name, forces in (given or {}).items():
                 add_forces(found, name, forces)
         if self.rules.effort and any(e.is_actuator and taken for e, taken in zip(self.elements, chosen, strict=True)):
@@ -496,7 +502,7 @@ class Motion:
         """Wrenches of elements on bodies: the body, six numbers at its origin, and the forces on its modes besides."""
         given = objects(q), objects(v)
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p)))
+            yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p, x)))
         yield from self._in_fields(t, q, v, x, p, self.elements)
         passive = self.passive.on_bodies(q, v, self.model_parameters(p)).values()
         for felt in (*passive, self.limit_wrenches(q, v, p)):
@@ -514,7 +520,7 @@ class Motion:
             (element, field)
             for element, own in zip(self.elements, states, strict=True)
             if elements is None or element in elements
-            if (field := element.acceleration(t, objects(q), objects(v), own, self.given(p))) is not None
+            if (field := element.acceleration(t, objects(q), objects(v), own, self.given(p, x))) is not None
         ]
         return self._around_bodies.field(q, given, self.model_parameters(p)) if given else None
 
@@ -568,7 +574,7 @@ class Motion:
             felt["limits"] = list(at_limits.items())
 
         def add(element: Element, cause: str, factor: float, rates: Flat, states: Any) -> None:
-            given = t, objects(q), objects(rates), states, self.given(p)
+            given = t, objects(q), objects(rates), states, self.given(p, x)
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
             for i, value in enumerate([] if force is None else self.checked_force(force, element)):
                 found[cause][i] = found[cause][i] + value * factor
@@ -690,7 +696,7 @@ class Motion:
         found: list[tuple[Element, Any]] = []
         for k in self.varying.elements:
             own = self.own_states(k, x, t, p)
-            given = self.elements[k].parameters(t, objects(q), objects(v), own, self.given(p))
+            given = self.elements[k].parameters(t, objects(q), objects(v), own, self.given(p, x))
             found.append((self.elements[k], given))
         return InForce(p, self.varying.values(p, found))
 
@@ -762,7 +768,7 @@ class Motion:
         out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works and accounted else []
         for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
             if element.nx and not isinstance(element, Works):
-                out.extend(element.rate(t, objects(q), objects(v), own, self.given(p)))
+                out.extend(element.rate(t, objects(q), objects(v), own, self.given(p, x)))
         return out
 
     def closure_push(self, t: Scalar, q: Flat, x: Flat, p: Flat, multipliers: Flat) -> list[Scalar]:
@@ -828,8 +834,8 @@ class Motion:
         """Energy in elements, the springs of joints and those of limits, in J."""
         total: Scalar = 0.0
         for element, states in zip(self.elements, self._element_states(x), strict=True):
-            total = total + element.energy(objects(q), states, self.given(p))
-            potential = element.potential(objects(q), states, self.given(p))
+            total = total + element.energy(objects(q), states, self.given(p, x))
+            potential = element.potential(objects(q), states, self.given(p, x))
             if potential is not None:
                 around = self._around_bodies.potential(q, [potential], self.model_parameters(p))
                 total = total + self.model._run("field_energy", objects(q), around, p=self.model_parameters(p))

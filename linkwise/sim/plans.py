@@ -21,6 +21,7 @@ from linkwise.sim.elements import Element, Function
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
+from linkwise.sim.laws import law, with_states
 from linkwise.sim.loop import loop, one_step
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
@@ -254,9 +255,10 @@ class Plan:
         m = self.motion
         tau = np.zeros((len(y), m.nv))
         for k in range(len(y)):
-            q, v, _ = (np.array(part, float) for part in m.parts(y[k]))
+            q, v, x = (np.array(part, float) for part in m.parts(y[k]))
+            given = with_states(np.array(p[k, : m.n_given], float), np.array(m.all_states(x.tolist()), float))
             for element in self.hosted:
-                tau[k] += m.checked_force(element.function(float(t[k, 0]), q, v, p[k, : m.n_given]), element)
+                tau[k] += m.checked_force(law(element.function, float(t[k, 0]), q, v, given), element)
         return (tau,)
 
     def observer(self, home: Device) -> Any:

@@ -139,7 +139,7 @@ class Setup:
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""
-        given = self.model, states.p.shape[-1]
+        given = self.model, states.p.shape[-1], sum(element.nx + element.nh for element in self.elements)
         elements = tuple(frozen_element(element, *given) for element in self.elements)
         return replace(self, elements=elements, events=tuple(frozen_event(event, *given) for event in self.events))
 
@@ -192,6 +192,6 @@ def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...
 
     def made() -> tuple[Motion, tuple[Event, ...]]:
         motion = Motion(model, (), rules, 0)
-        return motion, tuple(frozen_event(event, model, 0) for event in limit_events(motion))
+        return motion, tuple(frozen_event(event, model, 0, 0) for event in limit_events(motion))
 
     return once(Memory.of(model).table("simulation limits"), rules, made)

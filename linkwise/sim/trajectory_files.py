@@ -1,12 +1,14 @@
-"""Trajectories in files: ``.npz`` and ``.csv``."""
+"""Trajectories in files: ``.npz``, ``.csv`` and ``.mat``, which are read back, and those for other programs."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
+import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +27,35 @@ _SIDES = ("q", "v", "q_after", "v_after")
 
 def save(trajectory: Trajectory, target: Path) -> Path:
     """Write a trajectory; the ending of the name says how."""
-    write = {".npz": _save_npz, ".csv": _save_csv}.get(target.suffix)
-    if write is None:
-        raise _unknown_type(target)
-    write(trajectory, target)
+    if target.suffix in _TABLES:
+        _TABLES[target.suffix][0](trajectory, target)
+        return target
+    if target.suffix not in (".mcap", *_SCENES):
+        raise _unknown_type(target, [*_TABLES, ".mcap", *_SCENES])
+    if trajectory.batch_shape:
+        raise InputError(
+            f"a {target.suffix} file holds one motion",
+            got=f"a batch {trajectory.batch_shape}",
+            do="choose one: motion[0].save(…)",
+        )
+    if target.suffix == ".mcap":
+        from linkwise.sim.ros_log import save_mcap
+
+        save_mcap(trajectory, target)
+    else:  # the surfaces of bodies lie above this layer
+        import_module("linkwise.viz.scenes").save_scene(trajectory, target)
     return target
 
 
 def read(source: Path) -> dict[str, Any]:
     """Contents of a file, as the arguments of :class:`Trajectory`."""
-    from_file = {".npz": _read_npz, ".csv": _read_csv}.get(source.suffix)
-    if from_file is None:
-        raise _unknown_type(source)
-    return from_file(source)
+    if source.suffix not in _TABLES:
+        raise _unknown_type(source, list(_TABLES))
+    return _TABLES[source.suffix][1](source)
 
 
-def _unknown_type(path: Path) -> InputError:
-    return InputError("no such file type", got=repr(path.suffix), allowed=".npz or .csv")
+def _unknown_type(path: Path, known: Sequence[str]) -> InputError:
+    return InputError("no such file type", got=repr(path.suffix), allowed=f"{', '.join(known[:-1])} or {known[-1]}")
 
 
 def _no_trajectory(source: Path, error: Exception) -> InputError:
@@ -49,6 +63,44 @@ def _no_trajectory(source: Path, error: Exception) -> InputError:
 
 
 def _save_npz(trajectory: Trajectory, target: Path) -> None:
+    about, arrays = _contents(trajectory)
+    np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
+
+
+def _save_mat(trajectory: Trajectory, target: Path) -> None:
+    """For MATLAB and Octave: names that are words there, times as a column, what else there is as JSON."""
+    from scipy.io import savemat
+
+    about, arrays = _contents(trajectory)
+    words = {name: re.sub(r"\W", "_", name)[:31] for name in arrays}
+    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    told = {**about, "words": words, "shapes": shapes}
+    columns = {f"names_{name}": np.array(names, object) for name, names in trajectory.columns.items() if names}
+    values = {words[name]: array for name, array in arrays.items()}
+    savemat(target, {**values, **columns, "about": json.dumps(told)}, oned_as="column", do_compression=True)
+
+
+def _read_mat(source: Path) -> dict[str, Any]:
+    from scipy.io import loadmat
+
+    try:
+        file = loadmat(source)
+        about = json.loads(str(file["about"].item()))
+        arrays = {name: _as_saved(file[word], about["shapes"][name]) for name, word in about["words"].items()}
+    except (OSError, KeyError, ValueError, NotImplementedError) as error:
+        raise _no_trajectory(source, error) from error
+    return _arguments(about, arrays)
+
+
+def _as_saved(array: Array, shape: Sequence[int]) -> Array:
+    """An array with the axes that it had: MATLAB knows none of less than two, and pads words."""
+    if array.dtype.kind == "U":
+        array = np.char.rstrip(array)
+    return array.reshape(shape)
+
+
+def _contents(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Facts about a trajectory, and its arrays by name."""
     about = {
         "format": _FORMAT,
         "method": trajectory.method,
@@ -65,7 +117,7 @@ def _save_npz(trajectory: Trajectory, target: Path) -> None:
         arrays["p"] = trajectory.p
     if trajectory.jumps is not None:
         arrays |= trajectory.jumps.arrays()
-    np.savez_compressed(target, about=np.array(json.dumps(about)), **arrays)
+    return about, arrays
 
 
 def _is_explanation(name: str) -> bool:
@@ -78,9 +130,14 @@ def _read_npz(source: Path) -> dict[str, Any]:
         with np.load(source, allow_pickle=False) as file:
             about = json.loads(str(file["about"]))
             arrays = {name: file[name] for name in file.files}
-            events = _events(arrays)
     except (OSError, KeyError, ValueError) as error:
         raise _no_trajectory(source, error) from error
+    return _arguments(about, arrays)
+
+
+def _arguments(about: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
+    """Arguments of :class:`Trajectory` from what :func:`_contents` gave."""
+    events = _events(arrays)
     status = arrays["status"]
     counts = {name: arrays.get(name, np.array(0)) for name in ("steps", "rejected")}
     return {
@@ -190,3 +247,12 @@ def _read_csv(source: Path) -> dict[str, Any]:
     p = arrays["p"][..., 0, :] if columns.pop("p") and len(t) else None
     states = {name: arrays[name] for name in ("q", "v", "x")}
     return {"t": t, **states, "p": p, "derived": derived, "columns": columns}
+
+
+_TABLES: dict[str, tuple[Callable[[Trajectory, Path], None], Callable[[Path], dict[str, Any]]]] = {
+    ".npz": (_save_npz, _read_npz),
+    ".csv": (_save_csv, _read_csv),
+    ".mat": (_save_mat, _read_mat),
+}
+"""Writer and reader of the files that are read back, by their endings."""
+_SCENES = (".glb", ".usd", ".usda", ".usdc")

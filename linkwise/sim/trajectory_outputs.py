@@ -23,10 +23,15 @@ class Outputs:
 
     # Files and tables.
     def save(self, path: str | Path) -> Path:
-        """Write to ``.npz`` or ``.csv``; both read back the same numbers.
+        """Write to a file, as its ending says.
 
-        All arrays but poses are kept, in npz also forces on bodies, events, status, counts of steps, method and note.
-        The model is not. A CSV file cannot hold events: a warning says so where there are any.
+        ``.npz``, ``.csv`` and ``.mat`` (MATLAB, Octave) are read back with the same numbers. All arrays but poses are
+        kept, in npz and mat also forces on bodies, events, status, counts of steps, method and note. The model is not.
+        A CSV file cannot hold events: a warning says so where there are any.
+
+        Of one motion also, for other programs: ``.mcap`` (ROS 2 messages of joints and transforms: Foxglove,
+        PlotJuggler; extra ``ros``), ``.glb`` (glTF with animation) and ``.usd``, ``.usda``, ``.usdc`` (Omniverse,
+        Blender; extra ``usd``).
         """
         from linkwise.sim.trajectory_files import save
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.functions.frozen import freeze
+from linkwise.functions.frozen import FrozenFunction, freeze
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element
 from linkwise.spatial.scalar import Scalar
@@ -47,7 +47,10 @@ class Varying:
             inputs = {"t": None, "q": model.nq, "v": model.nv, "x": size, "p": n_parameters}
             if type(element).parameters is Element.parameters:
                 continue
-            found = freeze(element.parameters, inputs).structure
+            formulas: Mapping[str, FrozenFunction] | None = getattr(element, "formulas", None)
+            if formulas is None:
+                formulas = {"parameters": freeze(element.parameters, inputs)}
+            found = formulas["parameters"].structure if "parameters" in formulas else None
             if not found:
                 continue
             self.elements.append(k)

@@ -16,6 +16,7 @@ from linkwise.space.control import (
     rate_between,
     thruster_matrix,
 )
+from linkwise.space.docking import Approach, Dock
 from linkwise.space.gravity import Gravity
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
 from linkwise.space.lambert import lambert
@@ -39,8 +40,10 @@ __all__ = [
     "MARS",
     "MOON",
     "SUN",
+    "Approach",
     "BodyMoment",
     "ControlMomentGyro",
+    "Dock",
     "Drag",
     "Exponential",
     "Facet",

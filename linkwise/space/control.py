@@ -17,6 +17,7 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.laws import law
 from linkwise.sim.motion import objects
 from linkwise.sim.targets import own_parameters, vector
 from linkwise.space.propulsion import Thruster
@@ -161,7 +162,7 @@ class BodyMoment(Element):
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """The moment, and no force."""
-        return {self.body: [*vector(self.law(t, q, v, p), 3, "the moment"), 0.0, 0.0, 0.0]}
+        return {self.body: [*vector(law(self.law, t, q, v, p), 3, "the moment"), 0.0, 0.0, 0.0]}
 
 
 # Who does it.
@@ -191,7 +192,7 @@ class WheelShares:
 
     def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         """Motor torques (n), N m: the body feels their opposite."""
-        moment = vector(self.law(t, q, v, p), 3, "the moment")
+        moment = vector(law(self.law, t, q, v, p), 3, "the moment")
         out = []
         for row in self.shares.tolist():
             total: Scalar = 0.0
@@ -290,7 +291,7 @@ class ThrusterShares:
 
     def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         """Commands (n), not negative; thrusters end at 1."""
-        asked = vector(self.law(t, q, v, p), self.rows, "the wrench")
+        asked = vector(law(self.law, t, q, v, p), self.rows, "the wrench")
         parts: list[Scalar] = []
         for row in self.shares.tolist():
             total: Scalar = 0.0

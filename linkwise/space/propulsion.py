@@ -11,7 +11,8 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers
+from linkwise.sim.events import Event
 from linkwise.sim.mass_flow import flow_wrench
 from linkwise.sim.motion import objects
 from linkwise.sim.targets import own_parameters
@@ -89,7 +90,7 @@ class Propulsion(Element):
 
     The mass left is a state, by which the propellant's mass, centre and inertia follow. What flows to the nozzle and
     leaves there damps the craft's turning (jet damping): it leaves faster, across the axis, than where it came from.
-    Thrusters stop when the tank is empty.
+    Thrusters stop when the tank is empty; :meth:`empty` is the event.
 
     Args:
         model: the mechanism; with a tank, :meth:`Tank.add` has put the propellant into it.
@@ -141,6 +142,31 @@ class Propulsion(Element):
         mass = () if self.tank is None else (self.tank.body,)
         pulsed = [each.body for each in self.thrusters if each.period is not None]
         return (*mass, *(f"{name} {what}" for name in pulsed for what in ("period", "burns", "until")))
+
+    def empty(self, control: Any) -> Event:
+        """Event at which the tank is empty, named ``body + " empty"``.
+
+        Args:
+            control: all that a simulation is given as such, this among it: it tells where the tank's mass stands in x.
+        """
+        elements = as_elements(control)
+        if self.tank is None or not any(element is self for element in elements):
+            raise InputError(
+                "there is no tank to look at" if self.tank is None else "this is not part of the control",
+                got=repr(self),
+                do="give the control that the simulation gets",
+            )
+        place = 0
+        for element in elements:
+            if element is self:
+                break
+            place += element.nx
+        least = _EMPTY * self.tank.capacity
+
+        def left(t: Scalar, q: Vector, v: Vector, p: Vector, x: Vector) -> Scalar:
+            return x[place] - least
+
+        return Event(left, direction=-1, name=f"{self.tank.body} empty")
 
     # Pulses.
     def _pulses(self, x: Vector) -> list[tuple[Thruster, list[Scalar]]]:

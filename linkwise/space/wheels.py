@@ -17,6 +17,7 @@ from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.laws import law
 from linkwise.sim.targets import vector
 from linkwise.spatial.scalar import clip, exp, tanh, where
 
@@ -36,7 +37,7 @@ def unit(value: Any, what: str) -> Any:
 
 def asked(command: Command, t: Scalar, q: Vector, v: Vector, p: Vector, size: int, what: str) -> list[Scalar]:
     """Numbers of a command at a state."""
-    return vector(command(t, q, v, p) if callable(command) else command, size, what)
+    return vector(law(command, t, q, v, p) if callable(command) else command, size, what)
 
 
 def checked_command(command: Command, size: int, what: str) -> Command:

@@ -14,6 +14,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
+from linkwise.sim.captures import captures_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import as_events
@@ -154,17 +155,20 @@ class Study:
     def _formulas(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Controls, forces and events with the formulas that they have now: the same wherever and whenever they run."""
         p = self.inputs.parameters({part.name: np.zeros((1, part.size)) for part in self.inputs.parts}, 1)
-        given = self.model, len(self.model.parameters.nominal) if p is None else p.shape[-1]
+        events = as_events(settings.get("events"))
+        acting = {
+            "control": as_elements(settings.get("control")),
+            "f_ext": as_loads(self.model, settings.get("f_ext")),
+        }
+        states = sum(each.nx + each.nh for each in (*acting["control"], *acting["f_ext"], *captures_of(events)))
+        given = self.model, len(self.model.parameters.nominal) if p is None else p.shape[-1], states
         found: dict[str, Any] = {}
-        for name, parts in (
-            ("control", as_elements(settings.get("control"))),
-            ("f_ext", as_loads(self.model, settings.get("f_ext"))),
-        ):
+        for name, parts in acting.items():
             frozen = tuple(frozen_element(part, *given) for part in parts)
             if any(a is not b for a, b in zip(parts, frozen, strict=True)):
                 found[name] = frozen
-        if settings.get("events") is not None:
-            found["events"] = tuple(frozen_event(event, *given) for event in as_events(settings["events"]))
+        if events:
+            found["events"] = tuple(frozen_event(event, *given) for event in events)
         return found
 
     def _choose_samples(self) -> None:

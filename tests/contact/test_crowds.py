@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.contact.scene import meetings_of
-from tests.contact.scenes import G, shape
+from tests.contact.scenes import G, block, placed, shape
 
 
 def beast(rules: lw.ContactRules | None = None, material: lw.Material | None = None) -> lw.Model:
@@ -131,18 +131,45 @@ def test_a_whole_robot_stands_without_creep(crowd: lw.Model) -> None:
     assert np.linalg.norm(feet[1] - feet[0]) < 1e-6
 
 
+def test_robots_that_fall_all_over_lose_energy(crowd: lw.Model) -> None:
+    """Without forces at their joints they fold up and lie down; steps after impacts do not speed them up."""
+    q, v = random_states(crowd, 16, np.random.default_rng(5))
+    impulses = np.zeros((16, crowd.function("contact_step").inputs[3][1][0]))
+    energy = [crowd.kinetic_energy(q, v) + crowd.potential_energy(q)]
+    missed = []
+    for _ in range(150):
+        end = crowd.contact_step(q, v, np.zeros_like(v), impulses, 0.002)
+        q, v, impulses = end.q, end.v, end.impulses
+        energy.append(crowd.kinetic_energy(q, v) + crowd.potential_energy(q))
+        missed.append(end.residuals[:, 0])
+    assert np.max(np.diff(energy, axis=0)) < 0.05  # J, of 36
+    assert np.mean(energy[-1]) < 0.5 * np.mean(energy[0])
+    assert np.quantile(missed, 0.99) < 1e-7
+
+
+def box_on_four_corners(rules: lw.ContactRules, material: lw.Material | None = None) -> lw.Model:
+    """A block on the ground, by the primal solver."""
+    return block().with_contacts(lw.Ground(), rules=rules, material=material)
+
+
 def test_points_without_room_are_counted_and_said() -> None:
-    """With two places a robot that lies down has points left over."""
-    model = beast(lw.ContactRules(points=2))
-    end = model.contact_step(STANDING, np.zeros(14), np.zeros(14), dt=0.002)
+    """With two places a block has two corners left over."""
+    model = box_on_four_corners(lw.ContactRules(solver="primal", points=2))
+    end = model.contact_step(placed(0.05), np.zeros(6), np.zeros(6), dt=0.002)
     assert end.gaps.shape == (2,)
     assert end.overflow == 2.0
+    with pytest.warns(UserWarning, match="no room"):
+        lw.simulate(model, placed(0.05), duration=0.01, dt=0.002, method="moreau")
 
 
 def test_what_crowds_do_not_have_is_refused_by_name() -> None:
     """Friction that differs by direction; derivatives."""
     rules = lw.ContactRules(solver="primal")
     with pytest.raises(lw.InputError, match="primal contact solver"):
-        beast(rules, lw.Material(friction=(0.5, 0.7))).contact_step(STANDING, np.zeros(14), np.zeros(14))
+        box_on_four_corners(rules, lw.Material(friction=(0.5, 0.7))).contact_step(
+            placed(0.05), np.zeros(6), np.zeros(6)
+        )
     with pytest.raises(lw.InputError, match="no derivatives"):
-        beast().function("contact_step").jacobian("v")(STANDING, np.zeros(14), np.zeros(14), np.zeros(64), 0.002)
+        model = box_on_four_corners(rules)
+        slope = model.function("contact_step").jacobian("v")
+        slope(placed(0.05), np.zeros(6), np.zeros(6), np.zeros(16), 0.002)

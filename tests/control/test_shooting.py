@@ -177,6 +177,34 @@ def test_attitudes_turn_in_their_tangent_space():
     no_better_nearby(cost, plan.u.ravel())
 
 
+def test_branches_that_nothing_couples_are_solved_apart_and_together_alike():
+    b = lw.ModelBuilder("two arms")
+    for side in "ab":
+        for k, parent in ((1, "world"), (2, f"{side}1")):
+            b.add_body(
+                f"{side}{k}", parent, lw.Revolute((0, 1, 0)), mass=1.0, com=(0, 0, -0.3), inertia=0.05 * np.eye(3)
+            )
+    model = b.build()
+    goal = np.array([0.3, 0.1, -0.4, 0.2])
+
+    def solved(coupling):
+        def running(model, q, v, u):
+            return np.array([*(0.1 * u), coupling * (q[0] - q[2])])
+
+        def terminal(model, q, v):
+            return np.concatenate([5.0 * (q - goal), v])
+
+        problem = lw.control.Shooting(model, N, 0.05, running=running, terminal=terminal)
+        return problem, problem.solve(np.zeros(4))
+
+    apart, plan = solved(0.0)
+    together, other = solved(1e-9)
+    assert [len(problem.steps.by_groups[1]) for problem in (apart, together)] == [2, 1]
+    assert not plan.gains[:, :2, 2:4].any() and plan.gains[:, :2, :2].all()
+    np.testing.assert_allclose(plan.u, other.u, atol=1e-5)
+    np.testing.assert_allclose(plan.gains, other.gains, atol=1e-5)
+
+
 def test_wrong_problems_are_answered():
     model = planar_arm(2)
     with pytest.raises(lw.InputError, match="at least one step"):

@@ -42,6 +42,12 @@ HOLDS = {
     "eulers_disk": lambda r: 0.5 < r["rest"] < 3.0 and r["gained"] < 1e-9 and r["speed"] < 1e-9,
     "standing_quadruped": lambda r: r["creep"] < 1e-6 and r["missing"] < 1e-6 and r["deep"] < 1e-7,
     "gravity_gradient": lambda r: r["first"] > 35.0 and r["last"] < 5.0,
+    "servicer": lambda r: (
+        r["name"] == "dock captured" and r["jump"] < 1e-13 and r["open"] < 1e-6 and r["last"] < 0.3 * r["first"]
+    ),
+    "station": lambda r: (
+        r["name"] == "berth captured" and abs(r["gained"] / r["expected"] - 1) < 0.01 and 0.01 < r["swing"] < 0.1
+    ),
     "constellation": lambda r: r["error"] < 0.03 and r["craft"] == 24,
     "random_search": lambda r: r["last"] < 0.1 < r["first"],
     "tune_controller": lambda r: r["cma"] < r["random"] and r["falls"] < 0.1,

@@ -11,6 +11,7 @@ import pytest
 import linkwise as lw
 import linkwise.math as lm
 from linkwise import samples
+from linkwise.sim.plans import adaptive_methods, fixed_methods
 from linkwise.spatial.dual import Dual, derivative, new_level
 from linkwise.trace.interpreter import interpret
 
@@ -268,3 +269,23 @@ def test_choices_between_vectors():
     agrees(lambda m, q, v: lw.math.where(q[0] > 0.0, [1.0, q[1]], np.array([3.0, 4.0])))
     agrees(lambda m, q, v: np.where((q[0] > 0.0) & np.array([True, False]), q[1] * np.ones(2), 0.0))
     agrees(lambda m, q, v: np.where(np.array([True, False]) | (q[0] > 0.0), 1.0, 0.0))
+
+
+class _Pull(lw.Element):
+    """A scalar times a vector, in both orders, on joints and on a body."""
+
+    is_actuator = False
+
+    def force(self, t, q, v, x, p):
+        return (1.0 + lw.math.sin(q[0])) * np.array([0.1, 0.2, 0.0]) - np.array([0.2, 0.1, 0.3]) * v[0] + t * q
+
+    def wrench(self, t, q, v, x, p):
+        return {ARM.bodies[-1].name: q[0] * np.array([0.0, 0.0, 0.0, 1.0, 2.0, 0.0])}
+
+
+@pytest.mark.parametrize("method", [m for m in (*fixed_methods(), *adaptive_methods()) if m != "moreau"])
+def test_scalars_times_vectors_in_every_method(method):
+    step = {"rtol": 1e-9} if method in adaptive_methods() else {"dt": 1e-4}
+    found = lw.simulate(ARM, [0.3, 0.2, 0.1], duration=0.02, method=method, control=_Pull(), **step)
+    exact = lw.simulate(ARM, [0.3, 0.2, 0.1], duration=0.02, control=_Pull(), rtol=1e-11)
+    np.testing.assert_allclose(found.v[-1], exact.v[-1], atol=1e-2 if method == "euler" else 1e-5)

@@ -14,6 +14,7 @@ from linkwise.errors import InputError, UnknownNameError  # noqa: E402
 from linkwise.gym.draws import seeds  # noqa: E402
 from linkwise.gym.registration import registered_name  # noqa: E402
 from linkwise.gym.tasks import NAMES  # noqa: E402
+from tests.files.recording import robot_files  # noqa: E402
 
 QUICK = [name for name in NAMES if name not in ("stewart", "quadruped")]
 
@@ -180,12 +181,17 @@ def test_every_large_task_runs(name: str) -> None:
         assert np.abs(env.model.closure_error(env.state["q"].astype(float))).max() < 1e-4
 
 
-def test_inverse_kinematics_reaches_what_is_to_be_learned() -> None:
+@pytest.mark.parametrize("robot", ["own", pytest.param("panda", marks=pytest.mark.slow)])
+def test_inverse_kinematics_reaches_what_is_to_be_learned(robot: str) -> None:
     from linkwise.gym.tasks.arm_reach import kinematic_policy
 
-    env = lw.gym.task("arm_reach", 16)
+    model, tool = None, "tool"
+    if robot == "panda":
+        path = next(file for file in robot_files(".urdf") if file.name == "panda.urdf")
+        model, tool = lw.load(path, locked=["panda_finger_joint1", "panda_finger_joint2"]), "panda_hand"
+    env = lw.gym.task("arm_reach", 16, model=model, tool=tool)
     seen, _ = env.reset(seed=3)
-    far, policy = np.linalg.norm(seen[:, -3:], axis=1), kinematic_policy(env)
+    far, policy = np.linalg.norm(seen[:, -3:], axis=1), kinematic_policy(env, tool)
     for _ in range(149):
         seen, *_ = env.step(policy(seen))
     near = np.linalg.norm(seen[:, -3:], axis=1)

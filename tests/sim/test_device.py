@@ -16,6 +16,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.sim.measuring import Measured
 from tests.sim.mechanisms import double_pendulum, pendulum
 from tests.targets.cuda.emulation import needs_compiler
 from tests.targets.cuda.fakes import fakes  # noqa: F401
@@ -373,3 +374,31 @@ def test_second_derivatives_of_a_tree_need_the_host(strict: Any) -> None:  # noq
             getattr(model, name)(*x, order=2)
     with pytest.raises(InputError, match="state_space is computed on the host only"):
         model.state_space(*x)
+
+
+class _Hooks(lw.Element):
+    """A field of acceleration, a mass that changes with a state of its own, and a law that knows it."""
+
+    nx, is_actuator = 1, False
+
+    def initial(self) -> list[float]:
+        return [0.5]
+
+    def rate(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> Any:
+        return [-0.2]
+
+    def parameters(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> Any:
+        return {"rod.mass": x[0]}
+
+    def acceleration(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> Any:
+        return lambda point: point * (-1.0 / (1.0 + point @ point))
+
+
+@pytest.mark.parametrize("options", [{**FIXED, "method": "rk4"}, ADAPTIVE])
+def test_fields_parameters_and_sensors(strict: Any, options: dict[str, Any]) -> None:  # noqa: F811
+    model = arm()
+    q, v = start(model)
+    sensor = Measured(lambda t, q, v, p: v[6:7], 1, noise=0.1, step=0.01, delay=0.02, seed=4)
+    damp = lw.Sampled(model, lambda t, z, p: [0.0] * 6 + [-0.1 * z[0]], 100.0, sensors=[sensor])
+    push = lw.Thruster(model, "hub", (1, 0, 0), lambda t, q, v, p, x: 0.3 * x[0])
+    both(model, q, v, control=[_Hooks(), damp, push], **options)

@@ -140,9 +140,24 @@ def test_rocket_equation():
 def test_an_empty_tank_ends_the_burn():
     model, propelled = rocket(2.0)
     push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
-    motion = lw.simulate(model, model.neutral(), None, 600.0, control=push)
+    wheel = lw.ReactionWheel(model, "hub", (1, 0, 0), 0.0)  # has a state before the tank's
+    motion = lw.simulate(model, model.neutral(), None, 600.0, control=[wheel, push], events=push.empty([wheel, push]))
+    assert [event.name for event in motion.events] == ["propellant empty"]
+    assert motion.events[0].t == pytest.approx(2.0 * 230 * 9.80665 / 22.0, rel=1e-6)
     assert motion.v[-1, 3] == pytest.approx(230 * 9.80665 * np.log(500 / 498), rel=1e-7)
-    assert abs(motion.x[-1, 0]) < 1e-6
+    assert abs(motion.x[-1, 1]) < 1e-6
+    with pytest.raises(lw.InputError, match="not part of the control"):
+        push.empty([wheel])
+
+
+def test_commands_see_the_states_of_elements():
+    """A burn that ends when half of the propellant is left."""
+    model, propelled = rocket(2.0)
+    push = propelled(
+        space.Thruster("hub", (1, 0, 0), 22.0, lambda t, q, v, p, x: lw.math.where(x[0] > 1.0, 1.0, 0.0), impulse=230.0)
+    )
+    motion = lw.simulate(model, model.neutral(), None, 600.0, control=push)
+    assert motion.x[-1, 0] == pytest.approx(1.0, abs=1e-4)
 
 
 def test_reboost_along_the_velocity():

@@ -102,6 +102,18 @@ def test_once_for_the_craft_is_as_good_as_link_by_link():
     assert np.abs(ends[0] - ends[1]).max() < 1e-6
 
 
+def test_energy_and_momentum_of_a_flexible_craft():
+    model = lw.samples.flexible_satellite()
+    r, v = TILTED.state(0.0)
+    q0, v0 = model.neutral(), np.zeros(model.nv)
+    q0[4:7], v0[3:6], v0[:3] = r, v, (0.01, 0.02, -0.01)
+    motion = lw.simulate(model, q0, v0, 300.0, control=space.Gravity(model), rtol=1e-12, atol=1e-10)
+    assert np.ptp(motion.energy) < 1e-12 * abs(motion.energy[0])
+    own = model.centroidal.momentum(motion.q, motion.v)
+    total = np.cross(model.center_of_mass(motion.q), own[:, 3:]) + own[:, :3]
+    assert np.abs(total - total[0]).max() < 1e-12 * np.abs(total[0]).max()
+
+
 def local(orbit, t, angles):
     """Attitude that is turned by a rotation vector against Hill's axes."""
     frame = normalized(from_matrix(Mat3(orbit.local_axes(t).tolist())))

@@ -11,16 +11,17 @@ from linkwise.gym.draws import Draws
 from linkwise.gym.moment import Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.kinematics.goals import Reach
-from linkwise.math import sqrt
+from linkwise.math import clip, sqrt
 from linkwise.model.model import Model
 from linkwise.samples import seven_joint_arm
 
-_SPEED = 1.5  # rad/s that an action of one asks for
+_SPEED, _GAIN = 1.5, 20.0  # rad/s that an action of one asks for; 1/s at which the difference goes
 
 
 def arm_reach(num_envs: int = 1, model: Model | None = None, tool: str = "tool", **options: Any) -> VectorEnv:
     """Environments of an arm whose tool is to reach a point; actions are wanted joint speeds between -1 and 1.
 
+    Torques that lead to these speeds are found by inverse dynamics, within the limits of effort.
     Observed are q, v, the goal and the way from the tool to it; the reward is minus that distance (m). Goals are where
     the tool is in configurations within half of the joint limits, so that all can be reached.
 
@@ -32,7 +33,7 @@ def arm_reach(num_envs: int = 1, model: Model | None = None, tool: str = "tool",
     """
     arm = seven_joint_arm() if model is None else model
     middle, half = (arm.limits.upper + arm.limits.lower) / 2, (arm.limits.upper - arm.limits.lower) / 2
-    stiff = 0.1 * np.asarray(arm.limits.effort)
+    effort = np.asarray(arm.limits.effort, float)
 
     def way(now: Moment) -> Any:
         return now.goal - now.model.pose(now.q, tool)[:3, 3]
@@ -41,7 +42,8 @@ def arm_reach(num_envs: int = 1, model: Model | None = None, tool: str = "tool",
         return -sqrt(way(now) @ way(now) + 1e-12) - 0.001 * (now.action @ now.action)
 
     def act(now: Moment) -> Any:
-        return now.model.gravity_force(now.q) + stiff * (_SPEED * now.action - now.v)
+        wanted = now.model.inverse_dynamics(now.q, now.v, _GAIN * (_SPEED * now.action - now.v))
+        return [clip(torque, -limit, limit) for torque, limit in zip(wanted, effort, strict=True)]
 
     def reset(model: Model, draws: Draws) -> Any:
         goal = model.pose(draws.uniform(middle - 0.5 * half, middle + 0.5 * half), tool)[:3, 3]

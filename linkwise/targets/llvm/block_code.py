@@ -33,13 +33,10 @@ class BlockCode:
         apart: bool = True,
         woven: Overlap | None = None,
         skipped: frozenset[tuple[int, int]] = frozenset(),
-        fused: bool = False,
-        quick: bool = False,
     ) -> None:
         self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
         self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
         self.masked = masked  # vectors may be loaded with lanes left out
-        self.quick = quick  # LLVM will not look for products and sums to be computed at once, as this machine can
         self.woven = woven  # other work to do between the operations; for programs in one piece
         self.frame_slots = 0
         self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
@@ -49,7 +46,6 @@ class BlockCode:
             for element, value in enumerate(row):
                 if (array, element) not in skipped:  # zeros that are there already
                     self.destinations.setdefault(value, []).append((array, element))
-        self.products = self._products() if fused else {}  # the machine multiplies and adds at once
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
         pointers += woven.parameters if woven else ()
@@ -62,39 +58,6 @@ class BlockCode:
     def frame_bytes(self) -> int:
         """Scratch memory that the functions need."""
         return self.frame_slots * self.shape.size
-
-    def _products(self) -> dict[int, tuple[int, ...]]:
-        """Nodes computed together with each sum or difference, if any: one side, a product, or one and its negative.
-
-        They have no other use, and are in the same piece. Chosen here, so that LLVM rounds alike whether it optimises
-        or not: where it does, it is allowed to compute these at once, where it does not, it is told to.
-        """
-        nodes = self.program.nodes
-        uses: dict[int, int] = dict.fromkeys(self.destinations, 2)
-        uses.update(dict.fromkeys(self.plan.crossing, 2))
-        for piece in self.plan.pieces:
-            for step in piece.steps:
-                read = step.members if isinstance(step, GroupedCall) else (arguments(nodes[step]),)
-                for values in read:
-                    for a in values:
-                        uses[a] = uses.get(a, 0) + 1
-
-        def taken(side: int) -> tuple[int, ...]:
-            within = nodes[side][1] if nodes[side][0] == "neg" else side
-            if uses[side] != 1 or uses[within] != 1 or nodes[within][0] != "mul":
-                return ()
-            if ("const", 2.0) in (nodes[a] for a in nodes[within][1:]):
-                return ()  # that is a sum: x + x
-            return (side,) if side == within else (side, within)
-
-        found: dict[int, tuple[int, ...]] = {}
-        for piece in self.plan.pieces:
-            for step in piece.steps:
-                if not isinstance(step, GroupedCall) and nodes[step][0] in ("add", "sub"):
-                    left, right = nodes[step][1:]
-                    if absorbed := taken(left) or taken(right):
-                        found[step] = absorbed
-        return found
 
     def _reserve(self, count: int) -> int:
         """Frame slots, whole vectors of them, so that a scalar frame can be read by vectors."""
@@ -129,7 +92,6 @@ class _PieceWriter:
     def __init__(self, body: BlockCode, name: str, piece: FunctionPiece, last: bool) -> None:
         self.body, self.shape = body, body.shape
         self.nodes = body.program.nodes
-        self.absorbed = frozenset(number for numbers in body.products.values() for number in numbers)
         attributes = "#1" if body.shape.lanes > 1 else "#0"
         self.function = FunctionText(f"define internal void @{name}({body.parameters}) noinline {attributes}")
         self.known: dict[int, str] = {}
@@ -211,32 +173,15 @@ class _PieceWriter:
 
     def _node(self, number: int) -> None:
         node = self.nodes[number]
-        if node[0] in ("const", "input") or (self.body.quick and number in self.absorbed):
+        if node[0] in ("const", "input"):
             return
-        products = self.body.products
-        if self.body.quick and number in products:
-            self.known[number] = self._fused(number, *products[number])
-        else:
-            values = [self._value(a) for a in arguments(node)]
-            write = ops.ALLOWED if number in products or number in self.absorbed else ops.TABLE
-            self.known[number] = write[node[0]](self.function, self.shape, *values)
+        values = [self._value(a) for a in arguments(node)]
+        self.known[number] = ops.TABLE[node[0]](self.function, self.shape, *values)
         if number in self.body.slots:
             self._store(self._as_real(number), "%frame", self.body.slots[number])
         for array, element in self.body.destinations.get(number, ()):
             self._weave(self.before_results)
             self._store(self._as_real(number), f"%out{array}", element)
-
-    def _fused(self, number: int, side: int, product: int | None = None) -> str:
-        """A sum or difference and the product, or its negative, that is one of its sides, rounded once."""
-        f, kind = self.function, self.shape.real
-        op, left, right = self.nodes[number]
-        a, b = (self._value(factor) for factor in self.nodes[side if product is None else product][1:])
-        c = self._value(right if side == left else left)
-        if (product is not None) != (op == "sub" and side == right):
-            a = f.emit(f"fneg {kind} {a}")
-        if op == "sub" and side == left:
-            c = f.emit(f"fneg {kind} {c}")
-        return f.call(kind, f"llvm.fma.{self.shape.mangled}", [(kind, a), (kind, b), (kind, c)])
 
     def _results_from_memory(self) -> None:
         """Outputs that are no operation of a piece: constants, copies of inputs, and results of groups."""

@@ -288,7 +288,7 @@ class CheckedState:
         self.program = program
         plan = make_plan(program)
         vector = LaneShape(64, machine.vector_bytes // 8)
-        body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked, fused=machine.fma)
+        body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked)
         entry = FunctionText(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
         places = [
             entry.load("ptr", entry.address("ptr", side, k), 8)

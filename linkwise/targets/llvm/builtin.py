@@ -41,19 +41,16 @@ WORDS = {
 """Words of a slot, read by the emitted code: these for float64, and then the same for float32."""
 
 
-def entry_module(program: Block, machine: Machine, result: Result, quick: bool = False, *, one_state: bool) -> str:
-    """The module's text: the function that Python calls and, if it is to serve single states, the body on scalars.
-
-    ``quick``: for a compiler that does not optimise.
-    """
+def entry_module(program: Block, machine: Machine, result: Result, *, one_state: bool) -> str:
+    """The module's text: the function that Python calls and, if it is to serve single states, the body on scalars."""
     outside = [f"@{name} = external global i8" for name in _OBJECTS]
     others = [*outside, _dims(program), attributes(machine), *_WEIGHTS]
     if not one_state:
         return "; batches\n" + module_text([_BuiltinWriter(program, result).write(None)], others)
     plan = make_plan(program)
     vector = LaneShape(64, machine.vector_bytes // 8)
-    body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked, fused=machine.fma, quick=quick)
-    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64, quick)]
+    body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked)
+    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64)]
     made = [*grouped, *body.functions, _BuiltinWriter(program, result).write(body.frame_bytes)]
     return f"; {program.name}, one state\n" + module_text(made, others)
 

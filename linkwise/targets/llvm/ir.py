@@ -8,9 +8,7 @@ the lines of one function, and :class:`LaneValue` lets formulas be written as fo
 from __future__ import annotations
 
 import math
-import re
 import struct
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -178,46 +176,6 @@ class FunctionText:
     def text(self) -> str:
         """The whole definition."""
         return "\n".join([f"{self.head} {{", *self.lines, "}", ""])
-
-
-_OPERAND = r"(%\w+|splat \([^)]*\)|\S+)"
-_REAL = re.compile(rf"  (%\w+) = f(add|sub|mul) contract (<[^>]*>|\w+) {_OPERAND}, {_OPERAND}$")
-_VALUE = re.compile(r"%\w+")
-
-
-def fuse(f: FunctionText, shape: LaneShape) -> None:
-    """Make one operation of each sum or difference and the first of its sides that is a product used nowhere else.
-
-    LLVM would do the same, where it optimises; done here, all ways of compiling a function round alike.
-    """
-    uses = Counter(name for line in f.lines for name in _VALUE.findall(line.partition(" = ")[2] or line))
-    products: dict[str, tuple[int, str, str]] = {}
-    made: list[list[str]] = []
-    for line in f.lines:
-        found = _REAL.match(line)
-        made.append([line.replace(" contract ", " ")])
-        if line.endswith(":"):
-            products.clear()
-        if found is None:
-            continue
-        name, op, kind, a, b = found.groups()
-        if op == "mul":
-            if uses[name] == 1:
-                products[name] = len(made) - 1, a, b
-            continue
-        side = a if a in products else b if b in products else None
-        if side is None:
-            continue
-        place, x, y = products.pop(side)
-        z, lines = b if side == a else a, []
-        if op == "sub":
-            turned = f.name()
-            lines.append(f"  {turned} = fneg {kind} {z if side == a else x}")
-            x, z = (x, turned) if side == a else (turned, z)
-        f.declare(f"declare {kind} @llvm.fma.{shape.mangled}({kind}, {kind}, {kind})")
-        lines.append(f"  {name} = call {kind} @llvm.fma.{shape.mangled}({kind} {x}, {kind} {y}, {kind} {z})")
-        made[place], made[-1] = [], lines
-    f.lines = [line for lines in made for line in lines]
 
 
 def masked_load(f: FunctionText, shape: LaneShape, place: str, mask: str) -> str:

@@ -23,7 +23,7 @@ from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 15
+CODEGEN_VERSION = 16
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -230,8 +230,8 @@ def builtin_function(
     machine = binding.host()
     result = fastcall.result_of(program, make_result)
 
-    def write(quick: bool) -> tiers.Module:
-        return tiers.Module(builtin.entry_module(program, machine, result, quick, one_state=one_state))
+    def write() -> tiers.Module:
+        return tiers.Module(builtin.entry_module(program, machine, result, one_state=one_state))
 
     what = program.fingerprint if one_state else builtin.signature_of(program)
     kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
@@ -252,5 +252,5 @@ def function_by_name(
         return None
     machine = binding.host()
     key = cache_key(f"{arrays} arrays", f"by name, {fastcall.identity()}", "float64", machine)
-    code = fastcall.library(key, lambda _: tiers.Module(builtin.names_module(arrays, machine)), machine, {})
+    code = fastcall.library(key, lambda: tiers.Module(builtin.names_module(arrays, machine)), machine, {})
     return fastcall.make_function(code, slow, name, signature, doc, table, fastcall.BatchSlot())

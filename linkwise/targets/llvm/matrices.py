@@ -73,14 +73,19 @@ class MatrixCode:
         start: Matrix | None = None,
         transposed: bool = False,
         minus: bool = False,
+        lower: bool = False,
     ) -> None:
-        """``out = start ± left · right``, or with the transposed left one; nothing may be in the place of ``out``."""
+        """``out = start ± left · right``, or with the transposed left one; nothing may be in the place of ``out``.
+
+        ``lower``: of a symmetric matrix, that and more columns behind it, what is above the diagonal may be left out.
+        """
         inner = left.rows if transposed else left.columns
         whole, rest = divmod(out.rows, _ROWS)
         for first, shape in self._strips(out.columns):
-            if whole:
-                with self.loop(whole) as number:
-                    row = self.f.emit(f"mul i64 {number}, {_ROWS}")
+            above = first // _ROWS if lower and first + shape.lanes <= out.rows else 0
+            if whole > above:
+                with self.loop(whole - above) as number:
+                    row = self.f.emit(f"mul i64 {self.f.emit(f'add i64 {number}, {above}')}, {_ROWS}")
                     self._block(out, left, right, start, row, _ROWS, first, shape, inner, transposed, minus)
             if rest:
                 row = self.f.emit(f"add i64 0, {whole * _ROWS}")
@@ -126,6 +131,12 @@ class MatrixCode:
         f.label(f"after{number}")
         for i, r in enumerate(each):
             f.store(kind, f"%n{number}.{i}", self._place(out, r, first), 8)
+
+    def mirrored(self, matrix: Matrix, rows: int) -> None:
+        """Fill what is above the diagonal of a symmetric matrix with what is below."""
+        with self.loop(rows) as row, self.loop(row, some=False) as column:
+            value = self.f.load("double", self._place(matrix, row, column), 8)
+            self.f.store("double", value, self._place(matrix, column, row), 8)
 
     def scaled(self, matrix: Matrix, row: str | int, factor: str) -> None:
         """Multiply a row by a number."""

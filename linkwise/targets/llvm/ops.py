@@ -15,7 +15,7 @@ Writer = Callable[..., str]  # (function, shape, *argument names) -> name of the
 
 def _real(op: str) -> Writer:
     def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
-        return f.emit(f"{op} {t.real} {a}, {b}")
+        return f.emit(f"{op} contract {t.real} {a}, {b}")
 
     return write
 
@@ -83,11 +83,3 @@ TABLE: dict[str, Writer] = {
     "hold": lambda f, t, a: a,
     "select": _select,
 }
-
-ALLOWED: dict[str, Writer] = {
-    **TABLE,
-    "add": _real("fadd contract"),
-    "sub": _real("fsub contract"),
-    "mul": _real("fmul contract"),
-}
-"""The same for a product and the sum that may become one operation with it."""

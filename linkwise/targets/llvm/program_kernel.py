@@ -38,17 +38,14 @@ _kept = threading.local()
 Rows = Mapping[str, NDArray[Any]]
 
 
-def program_module(program: Program, machine: Machine, bits: int, lanes: int, quick: bool = False) -> str:
-    """The module's text, for one state at a time or for as many as a vector holds.
-
-    ``quick``: for a compiler that does not optimise.
-    """
+def program_module(program: Program, machine: Machine, bits: int, lanes: int) -> str:
+    """The module's text, for one state at a time or for as many as a vector holds."""
     shape = LaneShape(bits, lanes)
-    writer = StatementWriter(program, machine, shape, quick=quick)
+    writer = StatementWriter(program, machine, shape)
     made = writer.write()
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
-    grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits, quick)]
+    grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
     transposes = [] if lanes == 1 else transpose.functions(machine, shape)
     functions = [*transposes, *grouped, *_moves(program, shape), *made, _entry(program, shape), size]
     return f"; {program.name}, {lanes} states at a time\n" + module_text(functions, [attributes(machine)])
@@ -154,8 +151,8 @@ class ProgramKernel:
         machine, bits = binding.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if single else machine.lanes(dtype)
 
-        def write(quick: bool) -> tiers.Module:
-            return tiers.Module(program_module(program, machine, bits, lanes, quick))
+        def write() -> tiers.Module:
+            return tiers.Module(program_module(program, machine, bits, lanes))
 
         key = kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine)
         library = tiers.library(key, write, machine, ENTRIES, kernel.imports())

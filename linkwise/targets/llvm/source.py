@@ -78,16 +78,15 @@ def entries_used(plan: FunctionPlan) -> list[str]:
     return sorted({step.entry for piece in plan.pieces for step in piece.steps if isinstance(step, GroupedCall)})
 
 
-def batch_module(program: Block, machine: Machine, bits: int, quick: bool = False) -> Module:
-    """The module for a program in one precision; ``quick``: for a compiler that does not optimise."""
+def batch_module(program: Block, machine: Machine, bits: int) -> Module:
+    """The module for a program in one precision."""
     shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
     plan = make_plan(program)
     woven = overlap(program, machine, shape) if len(plan.pieces) == 1 else None
     wide = streaming.wide_outputs(program, shape) if woven is None else {}
     layout = ScratchLayout.of(program, shape.lanes, double=woven is not None, wide=wide)
-    skipped = streaming.skipped(program, wide)
-    body = BlockCode(program, plan, shape, shape, woven=woven, skipped=skipped, fused=machine.fma, quick=quick)
-    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits, quick)]
+    body = BlockCode(program, plan, shape, shape, woven=woven, skipped=streaming.skipped(program, wide))
+    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits)]
     scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {layout.frame * shape.size + body.frame_bytes}")
     entry = _BatchLoop(program, shape, layout, wide).write(woven=woven is not None)

@@ -52,15 +52,12 @@ class StatementWriter:
         machine: the machine.
         shape: of values: one state, or as many as a vector has lanes.
         name: stands before the names of all functions.
-        quick: for a compiler that does not optimise.
     """
 
-    def __init__(
-        self, program: Program, machine: Machine, shape: LaneShape, name: str = "", quick: bool = False
-    ) -> None:
+    def __init__(self, program: Program, machine: Machine, shape: LaneShape, name: str = "") -> None:
         if not program.is_compilable:
             raise ValueError(f"{program.name} calls Python functions and cannot be compiled")
-        self.program, self.machine, self.shape, self.name, self.quick = program, machine, shape, name, quick
+        self.program, self.machine, self.shape, self.name = program, machine, shape, name
         self.vector = LaneShape(shape.bits, machine.vector_bytes * 8 // shape.bits)
         self.words = Words(program)
         self.entries: set[str] = set()
@@ -80,9 +77,7 @@ class StatementWriter:
         return self.functions
 
     def _write_called(self, program: Program) -> StatementWriter:
-        inner = StatementWriter(
-            program, self.machine, self.shape, f"{self.name}program{len(self._called)}_", self.quick
-        )
+        inner = StatementWriter(program, self.machine, self.shape, f"{self.name}program{len(self._called)}_")
         self.functions += inner.write()
         self.entries |= inner.entries
         self.frame_bytes = max(self.frame_bytes, inner.frame_bytes)
@@ -105,18 +100,7 @@ class StatementWriter:
             name = self._names[key] = f"{self.name}block{len(self._names)}"
             plan = make_plan(block)
             masked = self.machine.masked and self.shape.lanes == 1
-            body = BlockCode(
-                block,
-                plan,
-                self.shape,
-                self.vector,
-                name,
-                masked,
-                uniform=uniform,
-                apart=apart,
-                fused=self.machine.fma,
-                quick=self.quick,
-            )
+            body = BlockCode(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
             self.functions += body.functions
             self.entries.update(entries_used(plan))
             self.frame_bytes = max(self.frame_bytes, body.frame_bytes + 64)

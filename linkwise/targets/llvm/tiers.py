@@ -39,7 +39,7 @@ class Module(NamedTuple):
     in_order: bool = False
 
 
-Writer = Callable[[bool], Module]  # told whether the module is for a compiler that does not optimise
+Writer = Callable[[], Module]
 
 
 class Entries(NamedTuple):
@@ -144,7 +144,7 @@ def library(key: str, write: Writer, machine: Machine, entries: Entries, imports
 
     Args:
         key: of the module in the cache.
-        write: gives the module, if it must be compiled: the one to be optimised, or the one for quick code.
+        write: gives the module, if it must be compiled.
         machine: what it is compiled for.
         entries: the functions asked for.
         imports: addresses of what is called outside.
@@ -162,22 +162,21 @@ def _made(key: str, write: Writer, machine: Machine, entries: Entries, imports: 
     obj = cache.load(key)
     if obj is not None:
         return Library(entries, jit.load(obj, names, imports))
-    asked = tier()
-    quick = write(True) if asked != "optimised" else None
-    short = asked == "both" and quick is not None and quick.text.count("\n") < _SHORT
+    module, asked = write(), tier()
+    short = asked == "both" and module.text.count("\n") < _SHORT
     # A short one is not worth two tiers, unless it had to wait for another.
-    if quick is None or (short and optimising.acquire(blocking=False)):
+    if asked == "optimised" or (short and optimising.acquire(blocking=False)):
         try:
-            obj = _optimised(key, write(False), machine)
+            obj = _optimised(key, module, machine)
         finally:
             if short:
                 optimising.release()
         return Library(entries, jit.load(obj, names, imports))
-    code = jit.load(jit.compile_quickly(quick.text, machine), names, imports)
+    code = jit.load(jit.compile_quickly(module.text, machine), names, imports)
     if asked == "quick":
         return Library(entries, code)
     made = Library(entries, code, machine)
-    job = _Job(made, lambda: jit.load(_optimised(key, write(False), machine), names, imports))
+    job = _Job(made, lambda: jit.load(_optimised(key, module, machine), names, imports))
     made.expect(job)
     _workshop.submit(job)
     return made

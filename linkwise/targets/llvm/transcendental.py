@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from linkwise.targets.llvm.binding import Machine
-from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue, fuse
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue
 
 # sin(r) = r + r^3 S(r^2) and cos(r) = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4 and a little more.
 _SIN_64 = (
@@ -238,7 +238,7 @@ def function_name(entry: str) -> str:
     return f"lanes_{entry}"
 
 
-def functions(entry: str, machine: Machine, bits: int, quick: bool = False) -> list[FunctionText]:
+def functions(entry: str, machine: Machine, bits: int) -> list[FunctionText]:
     """The functions of one table entry: a loop over vectors, and for sincos the scalar way out."""
     row = TABLE[entry]
     shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
@@ -265,8 +265,6 @@ def functions(entry: str, machine: Machine, bits: int, quick: bool = False) -> l
             made.append(_rare(shape))
         body.do("br label %after")
     body.do("ret void")
-    if machine.fma and quick:
-        fuse(body, LaneShape(64, shape.lanes) if through_double else shape)
     return made
 
 
