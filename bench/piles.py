@@ -42,9 +42,8 @@ def main() -> None:
     pile = Pile(model, q0, np.zeros(model.nv))
     print(f"made in {time.perf_counter() - began:.1f} s")
     steps = round(args.duration / args.dt)
-    print(
-        f"{'t [s]':>7} {'ms a step':>10} {'contacts':>9} {'missed [m/s]':>13} {'least gap [m]':>14} {'energy [J]':>11}"
-    )
+    heads = ("t [s]", "ms a step", "contacts", "missed [m/s]", "gap [m]", "energy [J]")
+    print(" ".join(f"{head:>12}" for head in heads))
     since, last = time.perf_counter(), 0
     for k in range(1, steps + 1):
         pile.advance(args.dt)
@@ -53,9 +52,8 @@ def main() -> None:
             assert touched is not None
             missed, gap = touched.missed.max(initial=0.0), touched.contacts.gap.min(initial=np.inf)
             took = 1e3 * (now - since) / (k - last)
-            print(
-                f"{k * args.dt:7.3f} {took:10.1f} {len(touched.missed):9d} {missed:13.1e} {gap:14.1e} {pile.energy:11.3f}"
-            )
+            numbers = (k * args.dt, took, len(touched.missed), missed, gap, pile.energy)
+            print(" ".join(f"{number:12.5g}" for number in numbers), flush=True)
             since, last = time.perf_counter(), k
 
 

@@ -163,16 +163,11 @@ def simulate(
         (on the host).
     """
     check_arguments(simulate, _unknown)
-    acting = (control, f_ext, events, p, x0, output_times, out, rules, limits)
-    if (
-        method == "moreau"
-        and all(given is None for given in acting)
-        and not account
-        and max(np.ndim(q0), np.ndim(v0)) <= 1
-    ):
+    others = (control, f_ext, events, p, x0, output_times, out, rules, limits)
+    if method == "moreau" and not account and all(given is None for given in others):
         from linkwise.sim.piles.run import is_pile, simulate_pile
 
-        if is_pile(model):
+        if is_pile(model) and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
             return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))

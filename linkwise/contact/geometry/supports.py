@@ -161,7 +161,7 @@ _FACES: dict[str, Callable[[Geometry, Placed, Vec], Face]] = {
 }
 
 
-def radius_about_origin(shape: Geometry) -> float:
+def radius_about_origin(shape: Geometry) -> Scalar:
     """Radius of the ball about a shape's origin that holds it, m."""
     if isinstance(shape, Figure):
         radius: float = shape.radius

@@ -170,7 +170,7 @@ def rotations(turn: Array) -> Array:
 
 def turned(R: Array, x: Array) -> Array:
     """Vectors (n, 3), each turned by its matrix."""
-    return np.einsum("nij,nj->ni", R, x)
+    return np.asarray(np.einsum("nij,nj->ni", R, x))
 
 
 def turned_on(turn: Array, angle: Array) -> Array:
@@ -182,4 +182,4 @@ def turned_on(turn: Array, angle: Array) -> Array:
     real = a[:, 0] * w - np.einsum("ni,ni->n", a[:, 1:], b)
     rest = a[:, :1] * b + w[:, None] * a[:, 1:] + np.cross(a[:, 1:], b)
     made = np.hstack([real[:, None], rest])
-    return made / np.linalg.norm(made, axis=1, keepdims=True)
+    return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,8 +36,8 @@ class Rows:
 
     def of(self, some: Array) -> Rows:
         """Some of the contacts."""
-        own = (self.body, self.frame, self.arms, self.bias, self.friction, self.height)
-        return Rows(*(x[some] for x in own), self.mass, self.inertia)
+        own = ("body", "frame", "arms", "bias", "friction", "height")
+        return replace(self, **{name: getattr(self, name)[some] for name in own})
 
     @cached_property
     def inverse_mass(self) -> Array:

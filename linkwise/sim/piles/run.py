@@ -143,7 +143,7 @@ class Pile:
         deep = found.gap < -_ALLOWED * self.size[found.body[:, 0]]
         if not deep.any():
             return shift
-        near = np.isin(found.body, found.body[deep]).any(axis=1)
+        near = np.asarray(np.isin(found.body, found.body[deep]).any(axis=1))
         bias = np.zeros((len(deep), 3))
         bias[:, 0] = np.maximum(found.gap + 0.5 * _ALLOWED * self.size[found.body[:, 0]], -self.rules.recovery * h)
         smooth = replace(rows, bias=bias, friction=np.zeros(len(deep))).of(near)

@@ -200,7 +200,7 @@ class _Island:
     def _velocities(self, v: Array) -> Array:
         """Velocities of contacts, counted from their bias (m, 3)."""
         known = np.concatenate([v, np.zeros((1, 6))])
-        return np.einsum("mski,msi->mk", self.J, known[self.body]) + self.rows.bias
+        return np.asarray(np.einsum("mski,msi->mk", self.J, known[self.body]) + self.rows.bias)
 
     def _asked(self, impulse: Array, w: Array) -> Array:
         """The λ - ρ(w + μ|w_t| n)."""
@@ -216,7 +216,7 @@ class _Island:
         return reached, self._momentum(v) - total[:-1]
 
     def _momentum(self, v: Array) -> Array:
-        return np.einsum("nij,nj->ni", self.mass, v - self.free)
+        return np.asarray(np.einsum("nij,nj->ni", self.mass, v - self.free))
 
     def _newton(self, impulse: Array, v: Array, rest: Array) -> Array:
         w = self._velocities(v)
