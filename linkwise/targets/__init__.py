@@ -14,6 +14,7 @@ import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,6 +31,25 @@ if TYPE_CHECKING:
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
 _ON_HOST = (np.ndarray, float, int, list, tuple)
+
+
+@dataclass(frozen=True)
+class DirectLaunch:
+    """Launch that a driver does without Python: one kernel, of addresses of rows and a number of states.
+
+    Args:
+        address: of the driver's function for launches, CUDA's ``cuLaunchKernel``.
+        handle: of the kernel.
+        threads: of a block.
+        states: that a block computes.
+        shared_bytes: memory that its threads share.
+    """
+
+    address: int
+    handle: int
+    threads: int
+    states: int
+    shared_bytes: int
 
 
 class Target(ABC):
@@ -71,10 +91,13 @@ class Target(ABC):
         """The place where arrays in this target's memory are, and where its code runs on them."""
         raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
 
-    def launch(self, program: Block | Program, dtype: np.dtype[Any]) -> Callable[[int, Sequence[Any], int], None]:
+    def launch(
+        self, program: Block | Program, dtype: np.dtype[Any]
+    ) -> Callable[[int, Sequence[Any], int], DirectLaunch | None]:
         """Function that launches a program for those who have a stream and addresses of arrays in this memory.
 
-        It takes the stream's address, addresses of inputs and outputs (rows without gaps), and the number of states.
+        It takes the stream's address, addresses of inputs and outputs (rows without gaps), and the number of states. It
+        returns how the driver can be asked directly from then on, if it can.
         """
         raise LinkwiseError(f"code of the target {self.name!r} is written, not launched")
 

@@ -12,6 +12,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.errors import LinkwiseError
+from linkwise.targets import DirectLaunch
 from linkwise.targets.llvm import foreign_calls as xla
 from tests.derivatives.differences import relative
 from tests.random_trees import random_state, random_tree
@@ -245,7 +246,7 @@ def test_what_is_asked_of_the_handler() -> None:
 def test_a_launch_gets_the_stream_the_addresses_and_the_number_of_states(capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[Any] = []
 
-    def launch(stream: int, places: Any, count: int) -> None:
+    def launch(stream: int, places: Any, count: int) -> None:  # and no direct way
         seen.append((stream, [int(place) for place in places], count))
         if count == 1:
             raise RuntimeError("no such device")
@@ -263,3 +264,32 @@ def test_a_launch_gets_the_stream_the_addresses_and_the_number_of_states(capsys:
     assert b"number of arrays" in caller.messages[-1]
     assert caller.call(ctypes.addressof(caller.frame(number + 1, [a], [c]))) == 0xBAD
     assert b"does not know" in caller.messages[-1]
+
+
+def test_a_kernel_is_launched_by_the_driver_from_the_second_call_on() -> None:
+    """With a stand-in for the driver's function, whose arguments are those of cuLaunchKernel."""
+    seen: list[Any] = []
+
+    def driver(*given: Any) -> int:
+        *grid, stream, passed, extra = given
+        numbers = ctypes.cast(passed, ctypes.POINTER(ctypes.c_void_p))
+        values = [ctypes.c_int64.from_address(numbers[k]).value for k in range(4)]
+        seen.append((grid, stream, values, extra))
+        return 1 if values[-1] == 1 else 0
+
+    kinds = [ctypes.c_int64, *[ctypes.c_uint32] * 7, *[ctypes.c_void_p] * 3]
+    launcher = ctypes.CFUNCTYPE(ctypes.c_int, *kinds)(driver)
+    address = ctypes.cast(launcher, ctypes.c_void_p).value
+    number = xla.number_of("a launch", 2)
+    direct = DirectLaunch(address, 0xF00, threads=64, states=4, shared_bytes=1000)
+    xla.foreign_calls().add(number, xla.launch_entry(number, lambda *_: direct, 2, 1, 1))
+    caller = Caller()
+    a, b, c = np.zeros((2, 3, 4)), np.zeros((2, 3)), np.zeros((2, 3, 5))
+    for _ in range(2):
+        assert caller.call(ctypes.addressof(caller.frame(number, [a, b], [c]))) is None
+    places = [x.ctypes.data for x in (a, b, c)]
+    assert seen == [([0xF00, 2, 1, 1, 64, 1, 1, 1000], 0x57, [*places, 6], None)]
+    assert caller.call(ctypes.addressof(caller.frame(number, [a, b], [c[:0]]))) is None
+    assert len(seen) == 1  # nothing is launched for no states
+    assert caller.call(ctypes.addressof(caller.frame(number, [a, b], [c[0, 0]]))) == 0xBAD
+    assert b"driver" in caller.messages[-1]

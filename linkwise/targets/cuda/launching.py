@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from linkwise.memoized import cached_property, once
+from linkwise.targets import DirectLaunch
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
@@ -18,6 +19,7 @@ from linkwise.targets.cuda.runtime import (
     compiled_kernels,
     cupy,
     external_stream,
+    launch_address,
     shared_bytes,
     working_memory,
 )
@@ -143,6 +145,16 @@ class DeviceBlock(Launched[Block]):
         last = () if steps is None else (np.int32(steps),)
         own = (*arrays, np.int64(count), *last)
         launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
+
+    def direct(self, kinds: tuple[ArrayOrder, ...]) -> DirectLaunch | None:
+        """Launch without Python; None where there are several devices, or where CuPy does not tell the handle."""
+        kernel, launcher = self._loaded(kinds)
+        handle = getattr(getattr(launcher, "kernel", None), "ptr", None)
+        address = launch_address()
+        if not handle or not address or cupy().cuda.runtime.getDeviceCount() != 1:
+            return None
+        states = kernel.states or kernel.threads
+        return DirectLaunch(address, int(handle), kernel.threads, states, kernel.shared_bytes)
 
     def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> tuple[Kernel, Any]:
         device = cupy().cuda.Device().id
@@ -303,17 +315,19 @@ class _Ready:
     most: int
 
 
-def launch_on_stream(program: Block | Program, dtype: Any) -> Callable[[int, Sequence[Any], int], None]:
+def launch_on_stream(program: Block | Program, dtype: Any) -> Callable[[int, Sequence[Any], int], DirectLaunch | None]:
     """Function that launches a program on a stream of somebody else's, with arrays of rows known by their addresses."""
     kernel = device_block(program, dtype) if isinstance(program, Block) else DeviceProgram(program, dtype)
 
-    def launch(stream: int, places: Sequence[Any], count: int) -> None:
+    def launch(stream: int, places: Sequence[Any], count: int) -> DirectLaunch | None:
         if not count:
-            return
+            return None
         cp = cupy()
         device = cp.cuda.runtime.pointerGetAttributes(int(places[-1])).device  # results have an address for certain
         with cp.cuda.Device(device), external_stream(stream):
-            kernel.launch(places, tuple[ArrayOrder, ...]("rows" for _ in places), count)
+            kinds = tuple[ArrayOrder, ...]("rows" for _ in places)
+            kernel.launch(places, kinds, count)
+            return kernel.direct(kinds) if isinstance(kernel, DeviceBlock) else None
 
     return launch
 

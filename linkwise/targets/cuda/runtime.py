@@ -6,10 +6,12 @@ It is imported here and in :mod:`linkwise.targets.cuda.exchange`, when a kernel 
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,16 @@ def external_stream(pointer: int) -> AbstractContextManager[Any]:
     take = getattr(cuda.Stream, "from_external", None)  # CuPy 14; before, ExternalStream
     stream: AbstractContextManager[Any] = take(_Stream(pointer)) if take else cuda.ExternalStream(pointer)
     return stream
+
+
+@cache
+def launch_address() -> int:
+    """Address of the driver's function that launches kernels; zero where there is none."""
+    try:
+        launch = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
+    except (OSError, AttributeError):
+        return 0
+    return int(ctypes.cast(launch, ctypes.c_void_p).value or 0)
 
 
 def shared_bytes(known: dict[int, int]) -> int:

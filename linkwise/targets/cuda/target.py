@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.targets import Target
+from linkwise.targets import DirectLaunch, Target
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
@@ -82,7 +82,9 @@ class Cuda(Target):
 
         return CudaDevice(arrays)
 
-    def launch(self, program: Block | Program, dtype: np.dtype[Any]) -> Callable[[int, Sequence[Any], int], None]:
+    def launch(
+        self, program: Block | Program, dtype: np.dtype[Any]
+    ) -> Callable[[int, Sequence[Any], int], DirectLaunch | None]:
         """Function that launches on a stream; compiled when it is first called."""
         from linkwise.targets.cuda.launching import launch_on_stream
 

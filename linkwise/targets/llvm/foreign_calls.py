@@ -5,7 +5,8 @@ of the function; a table leads from there to the entry of the function's kernel.
 function but the kernel that it has already, and nothing of Python runs in a call. The frame's layout is the "XLA FFI C
 API", whose version the handler looks at: it knows that of major version 0.
 
-On a GPU buffers are addresses there, and XLA's own stream goes to a function in the place of an entry, which launches.
+On a GPU buffers are addresses there. The first call of a function goes to Python with XLA's own stream, which compiles
+and launches; where that was one kernel, the driver's function for launches is the entry from then on.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import ctypes
 import hashlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
 from linkwise.errors import LinkwiseError
+from linkwise.targets import DirectLaunch
 from linkwise.targets import cache as disk
 from linkwise.targets.llvm import binding, jit
 from linkwise.targets.llvm.ir import FunctionText, module_text
@@ -56,10 +58,11 @@ _MESSAGES = {
     "arrays": (_INVALID, "linkwise was given another number of arrays than the function has"),
     "memory": (_EXHAUSTED, "linkwise found no memory for the lanes of a batch"),
     "launch": (_INTERNAL, "linkwise could not launch on the GPU; the reason is printed above"),
+    "driver": (_INTERNAL, "the CUDA driver did not launch a kernel of linkwise"),
 }
 
-Kind = Literal["batch", "program", "launch"]
-_KINDS: tuple[Kind, ...] = ("batch", "program", "launch")
+Kind = Literal["batch", "program", "launch", "kernel"]
+_KINDS: tuple[Kind, ...] = ("batch", "program", "launch", "kernel")
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,17 @@ class ForeignEntry:
     """Entry of a kernel as foreign calls use it.
 
     Args:
-        kind: calling convention: that of a batch kernel, of a program's kernel, or of a launch on a GPU.
+        kind: calling convention: that of a batch kernel, of a program's kernel, of a launch on a GPU written in Python,
+            or of the driver's ``cuLaunchKernel``.
         address: of the code.
         inputs: number of arrays that are read.
         outputs: number of arrays that are filled.
         rank: axes of the first result, batch axes left out.
-        scratch_bytes: working memory that a call needs.
-        table: last argument of a program's kernel, or number that a launch is known by.
+        scratch_bytes: working memory that a call needs; on a GPU, shared memory of a block.
+        table: last argument of a program's kernel, number that a launch is known by, or handle of a driver's kernel.
         order: for each array that the code is handed, its place among inputs and outputs.
         held: owner of the code.
+        block: threads of a block on a GPU, and states that it computes.
     """
 
     kind: Kind
@@ -87,15 +92,16 @@ class ForeignEntry:
     table: int
     order: tuple[int, ...]
     held: object
+    block: tuple[int, int] = (0, 0)
 
     def words(self) -> Any:
         """Numbers that the handler reads."""
         own = [_KINDS.index(self.kind), self.inputs, self.outputs, self.rank, self.address, self.scratch_bytes]
-        words = [*own, self.table, len(self.order), *self.order]
+        words = [*own, self.table, *self.block, len(self.order), *self.order]
         return (ctypes.c_int64 * len(words))(*words)
 
 
-_KIND, _INPUTS, _OUTPUTS, _CORE, _ADDRESS, _SCRATCH, _TABLE, _COUNT, _ORDER = range(9)
+_KIND, _INPUTS, _OUTPUTS, _CORE, _ADDRESS, _SCRATCH, _TABLE, _THREADS, _STATES, _COUNT, _ORDER = range(11)
 
 
 def available() -> bool:
@@ -125,7 +131,7 @@ class ForeignCalls:
         imports["linkwise_functions"] = ctypes.addressof(self._home)
         self._library = jit.load(obj, (ENTRY,), imports)
         self._entries: dict[int, tuple[ForeignEntry, Any]] = {}
-        self._tables: list[Any] = []  # all are kept: a call may still read an old one
+        self._tables: list[Any] = []  # all are kept, and all words: a call may still read an old one
         self._publish()
 
     @property
@@ -145,7 +151,9 @@ class ForeignCalls:
         """Make a function known; the handler finds it from now on, for as long as the process lives."""
         if len(entry.order) > MOST_ARRAYS:
             raise LinkwiseError("a foreign call has too many arrays", got=len(entry.order), allowed=f"≤ {MOST_ARRAYS}")
-        self._entries[number] = (entry, entry.words())
+        words = entry.words()
+        self._entries[number] = (entry, words)
+        self._tables.append(words)
         self._publish()
 
     def forget(self) -> None:
@@ -179,20 +187,24 @@ def foreign_calls() -> ForeignCalls:
     return ForeignCalls()
 
 
-Launch = Callable[[int, Sequence[Any], int], None]
-"""Launch on a GPU: of a stream (its address), addresses of inputs and outputs, and a number of states."""
+Launch = Callable[[int, Sequence[Any], int], DirectLaunch | None]
+"""Launch on a GPU: of a stream (its address), addresses of inputs and outputs, and a number of states.
+
+It returns how the driver can be asked directly the next time, if it can."""
 
 _LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64), ctypes.c_int64
 )
-_launches: dict[int, tuple[Launch, int]] = {}
+_launches: dict[int, tuple[Launch, ForeignEntry]] = {}
 
 
 def _launch(number: int, stream: int | None, places: Any, count: int) -> int:
     """Status of a launch: zero, if it went well. An error goes to where Python reports those that nobody can catch."""
-    launch, arrays = _launches[number]
+    launch, entry = _launches[number]
     try:
-        launch(stream or 0, [np.uint64(places[k]) for k in range(arrays)], count)
+        direct = launch(stream or 0, [np.uint64(places[k]) for k in range(len(entry.order))], count)
+        if direct is not None:
+            foreign_calls().add(number, direct_entry(entry, direct))
     except Exception:
         sys.excepthook(*sys.exc_info())
         return 1
@@ -204,9 +216,23 @@ _launched_by_xla = _LAUNCH(_launch)
 
 def launch_entry(number: int, launch: Launch, inputs: int, outputs: int, rank: int) -> ForeignEntry:
     """Entry by which XLA's stream reaches a launch written in Python."""
-    _launches[number] = (launch, inputs + outputs)
     address = int(ctypes.cast(_launched_by_xla, ctypes.c_void_p).value or 0)
-    return ForeignEntry("launch", address, inputs, outputs, rank, 0, number, tuple(range(inputs + outputs)), launch)
+    order = tuple(range(inputs + outputs))
+    entry = ForeignEntry("launch", address, inputs, outputs, rank, 0, number, order, launch)
+    _launches[number] = (launch, entry)
+    return entry
+
+
+def direct_entry(entry: ForeignEntry, direct: DirectLaunch) -> ForeignEntry:
+    """Entry that goes to the driver in the place of one that goes to Python."""
+    return replace(
+        entry,
+        kind="kernel",
+        address=direct.address,
+        scratch_bytes=direct.shared_bytes,
+        table=direct.handle,
+        block=(direct.threads, direct.states),
+    )
 
 
 def module(machine: binding.Machine) -> str:
@@ -247,6 +273,7 @@ class _Handler:
         f = self.f
         f.label("entry")
         f.do(f"%places = alloca [{MOST_ARRAYS} x ptr], align 8")
+        f.do(f"%passed = alloca [{MOST_ARRAYS + 1} x ptr], align 8")
         f.do(f"%room = alloca [{_ON_STACK} x i8], align 64")
         f.do("%told = alloca [4 x i64], align 8")
         f.do(f"%api = load ptr, ptr {f.address('i8', '%frame', _API)}, align 8")
@@ -384,8 +411,33 @@ class _Handler:
         stream = self._field("%told", "ptr", 24)
         entry = f.load("ptr", f.address("i64", "%function", _ADDRESS), 8)
         number = self._word(_TABLE)
+        is_kernel = f.emit(f"icmp eq i64 {self._word(_KIND)}, {_KINDS.index('kernel')}")
+        f.do(f"br i1 {is_kernel}, label %direct, label %asked.python")
+        self._directly(entry, number, stream)
+        f.label("asked.python")
         status = f.emit(f"call i32 {entry}(i64 {number}, ptr {stream}, ptr %places, i64 %count)")
         f.do(f"br i1 {f.emit(f'icmp eq i32 {status}, 0')}, label %done, label %error.launch")
+
+    def _directly(self, entry: str, handle: str, stream: str) -> None:
+        """The driver's launch: blocks and threads along one axis, and the addresses of all arguments."""
+        f = self.f
+        f.label("direct")
+        f.do(f"br i1 {f.emit('icmp eq i64 %count, 0')}, label %done, label %some")
+        f.label("some")
+        f.store("i64", "%count", "%told", 8)
+        last = self._word(_COUNT)
+        f.store("ptr", "%told", f.address("ptr", "%passed", last), 8)
+        with f.counted(last, "%n", block="one.argument", after="passed.all"):
+            f.store("ptr", f.address("ptr", "%places", "%n"), f.address("ptr", "%passed", "%n"), 8)
+        states = self._word(_STATES)
+        more = f.emit(f"add i64 %count, {f.emit(f'sub i64 {states}, 1')}")
+        blocks, threads, shared = (
+            f.emit(f"trunc i64 {value} to i32")
+            for value in (f.emit(f"sdiv i64 {more}, {states}"), self._word(_THREADS), self._word(_SCRATCH))
+        )
+        grid = f"i32 {blocks}, i32 1, i32 1, i32 {threads}, i32 1, i32 1, i32 {shared}"
+        status = f.emit(f"call i32 {entry}(i64 {handle}, {grid}, ptr {stream}, ptr %passed, ptr null)")
+        f.do(f"br i1 {f.emit(f'icmp eq i32 {status}, 0')}, label %done, label %error.driver")
 
     def _error(self, name: str) -> None:
         f = self.f
