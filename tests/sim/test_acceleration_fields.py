@@ -90,6 +90,15 @@ def test_derivatives_know_it():
         assert np.abs(WEIGHTLESS.state_space(q, v, tau, dt=dt).A - expected).max() > 1e-6
 
 
+def test_sensitivity_knows_it():
+    q, v = START
+    tau = np.zeros((3, WEIGHTLESS.nv))
+    expected = WITH_GRAVITY.sensitivity(q, v, tau, 1e-3)
+    found = WEIGHTLESS.sensitivity(q, v, tau, 1e-3, control=Uniform())
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * max(np.abs(b).max(initial=0.0), 1.0))
+
+
 def test_forces_are_those_on_all_particles_of_a_body_that_deforms():
     rng = np.random.default_rng(2)
     n = 5
