@@ -22,7 +22,7 @@ from linkwise.contact.crowd import Crowd, KeptPoint, outboard
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
-from linkwise.contact.passivity import kept_part, slackened, work_in_step
+from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.mechanism.contacts import ContactRules
@@ -65,8 +65,8 @@ def crowd_step(
     if not rules.passive:
         return end
     work = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
-    part = kept_part(crowd.tree, (q, v), (end.step.q, end.step.v), work + middle.driven(found))
-    return end._replace(step=end.step._replace(v=[part * x for x in end.step.v]))
+    q_end, v_end = passive_end(crowd.tree, (q, v), (end.step.q, end.step.v), work + middle.driven(found))
+    return end._replace(step=end.step._replace(q=q_end, v=v_end))
 
 
 class MiddleOfCrowd:
