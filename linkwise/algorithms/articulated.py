@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any, TypeVar
 
 from linkwise.algorithms.pulls import Pulls
@@ -19,7 +20,7 @@ from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.vectors import NO_FORCE, Force, Motion
 
 V = TypeVar("V", Force, Motion)
 
@@ -126,8 +127,7 @@ class _Pulling:
     half: tuple[Scalar, ...]
 
     def __add__(self, other: _Pulling) -> _Pulling:
-        z = tuple(a + b for a, b in zip(self.z, other.z, strict=True))
-        return _Pulling(z, tuple(a + b for a, b in zip(self.half, other.half, strict=True)))
+        return _Pulling(tuple(map(add, self.z, other.z)), tuple(map(add, self.half, other.half)))
 
 
 def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
@@ -137,29 +137,32 @@ def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pull
     with Ω = ψ*H*D⁻¹Hψ). One inward sweep, in which the sum over the axes is gathered on the way (Popov and
     Vereshchagin).
     """
-    pairs = [(r, s) for r in range(pulls.count) for s in range(r + 1)]
+    rows = [r * (r + 1) // 2 for r in range(pulls.count + 1)]  # where each row of the lower half begins
 
     def step(link: Link, outboard: _Pulling) -> tuple[_Pulling, list[list[Scalar]]]:
         z = [a + b for a, b in zip(outboard.z, pulls.on_link(link), strict=True)]
-        half = outboard.half
+        half = list(outboard.half)
         kept = []
         bares = _bare_axes(link, q)
         for axis, bare, efforts in zip(axes[link], bares, pulls.on_axes(link), strict=True):
-            eps = [c + axis.s.dot(f) for c, f in zip(efforts, z, strict=True)]
-            scaled = [e * axis.d_inverse for e in eps]
-            half = tuple(x + eps[r] * scaled[s] for x, (r, s) in zip(half, pairs, strict=True))
-            z = [f - axis.g * e for f, e in zip(z, eps, strict=True)]
+            eps = [c if f is NO_FORCE else c + axis.s.dot(f) for c, f in zip(efforts, z, strict=True)]
+            felt = [r for r, e in enumerate(eps) if not is_zero(e)]  # pulls that do anything here
+            scaled = {s: eps[s] * axis.d_inverse for s in felt}
+            for k, r in enumerate(felt):
+                for s in felt[: k + 1]:
+                    half[rows[r] + s] = half[rows[r] + s] + eps[r] * scaled[s]
+            for r in felt:
+                z[r] = z[r] - axis.g * eps[r]
             if bare is not None:
-                z = [_with(f, bare, -c) for f, c in zip(z, efforts, strict=True)]
+                z = [f if f is NO_FORCE else _with(f, bare, -c) for f, c in zip(z, efforts, strict=True)]
             kept.append(eps)
         phi = link.phi(q)
-        return _Pulling(tuple(phi @ f for f in z), half), kept
+        return _Pulling(tuple(phi @ f for f in z), tuple(half)), kept
 
-    nothing = _Pulling((Force.zero(),) * pulls.count, (0.0,) * len(pairs))
+    nothing = _Pulling((NO_FORCE,) * pulls.count, (0.0,) * rows[-1])
     field = inward(tree, step, nothing)
-    half = dict(zip(pairs, field.root.half, strict=True))
-    n = range(pulls.count)
-    return field, [[half[max(r, s), min(r, s)] for s in n] for r in n]
+    half, n = field.root.half, range(pulls.count)
+    return field, [[half[rows[max(r, s)] + min(r, s)] for s in n] for r in n]
 
 
 def _bare_axes(link: Link, q: Sequence[Scalar]) -> list[int | None]:

@@ -12,7 +12,7 @@ from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force
+from linkwise.spatial.vectors import NO_FORCE, Force
 
 Forces = Field[Force] | None
 
@@ -66,6 +66,8 @@ def external_force(tree: Tree, q: Sequence[Scalar], f_ext: Field[Force]) -> list
 
     def gather(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
         f = outboard + f_ext[link]
+        if f is NO_FORCE:
+            return f, [0.0] * link.joint.nv
         return link.phi(q) @ f, [column.dot(f) for column in link.S(q)]
 
     return generalized(tree, inward(tree, gather, Force.zero()))

@@ -43,15 +43,28 @@ class Pulls:
 
     def generalized(self, tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
         """J_c: the joint forces of each pull, count × nv."""
+        forces, efforts = _once_a_link(tree, self.on_link), _once_a_link(tree, self.on_axes)
 
         def one(r: int) -> list[Scalar]:
-            row = external_force(tree, q, each(tree, lambda link: self.on_link(link)[r]))
+            row = external_force(tree, q, each(tree, lambda link: forces(link)[r]))
             if not self.efforts:
                 return row
-            own = generalized(tree, each(tree, lambda link: [axis[r] for axis in self.on_axes(link)]))
+            own = generalized(tree, each(tree, lambda link: [axis[r] for axis in efforts(link)]))
             return elementwise(tree, lambda a, b: a + b, row, own)
 
         return [one(r) for r in range(self.count)]
+
+
+def _once_a_link(tree: Tree, value: Callable[[Link], Any]) -> Callable[[Link], Any]:
+    """The same function, which sums up fields, asked once for each link."""
+    known: dict[int, Any] = {}
+
+    def kept(link: Link) -> Any:
+        if link.index not in known:
+            known[link.index] = value(link)
+        return known[link.index]
+
+    return value if tree.rolls else kept  # where one link stands for many, it is read anew in each sweep
 
 
 def joined(first: Pulls, second: Pulls) -> Pulls:

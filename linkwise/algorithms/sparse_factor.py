@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from linkwise.spatial.scalar import Scalar, is_zero, quotient
 
@@ -22,18 +23,21 @@ class Factor:
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         """x with LᵀDL x = b."""
-        n = len(self.L)
         x = list(b)
-        for i in reversed(range(n)):
-            for j in range(i):
-                if not is_zero(self.L[i][j]):
-                    x[j] = x[j] - self.L[i][j] * x[i]
+        for i, row in reversed(list(enumerate(self._below))):
+            for j, entry in row:
+                x[j] = x[j] - entry * x[i]
         x = [a * d for a, d in zip(x, self.d_inverse, strict=True)]
-        for i in range(n):
-            for j in range(i):
-                if not is_zero(self.L[i][j]):
-                    x[i] = x[i] - self.L[i][j] * x[j]
+        for i, row in enumerate(self._below):
+            for j, entry in row:
+                x[i] = x[i] - entry * x[j]
         return x
+
+    @cached_property
+    def _below(self) -> list[list[tuple[int, Scalar]]]:
+        """Column and value of the entries of each row of L that are not zero, before the diagonal."""
+        rows = enumerate(self.L)
+        return [[(j, entry) for j, entry in enumerate(row[:i]) if not is_zero(entry)] for i, row in rows]
 
     def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
         """The same numbers; where systems are solved in loops, laid down once for all that need them."""
@@ -54,13 +58,12 @@ def factorize(matrix: Matrix) -> Factor:
     for k in reversed(range(n)):
         d_inverse[k] = quotient(1.0, A[k][k])
         row = A[k]
-        for i in reversed(range(k)):  # downwards: row[j] for j <= i are still the old entries when they are used
-            if is_zero(row[i]):
-                continue
+        filled = [i for i in range(k) if not is_zero(row[i])]
+        # Downwards: row[j] for j <= i are still the old entries when they are used.
+        for place, i in reversed(list(enumerate(filled))):
             a = row[i] * d_inverse[k]
-            for j in range(i + 1):
-                if not is_zero(row[j]):
-                    A[i][j] = A[i][j] - a * row[j]
+            for j in filled[: place + 1]:
+                A[i][j] = A[i][j] - a * row[j]
             row[i] = a
     L = [[A[i][j] if j < i else (1.0 if i == j else 0.0) for j in range(n)] for i in range(n)]
     return Factor(L, d_inverse)

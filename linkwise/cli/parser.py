@@ -53,6 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
         _view,
         _ensemble,
         _demo,
+        _doctor,
         _completion,
     ):
         add(commands)
@@ -119,6 +120,17 @@ def _models(commands: Any) -> None:
         """
 models
 models --json""",
+        model=False,
+    )  # fmt: skip
+    _json(parser)
+
+
+def _doctor(commands: Any) -> None:
+    parser = _command(
+        commands, "doctor", "say what this machine can do, and why not more",
+        """
+doctor
+doctor --json""",
         model=False,
     )  # fmt: skip
     _json(parser)

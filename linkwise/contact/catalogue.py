@@ -38,6 +38,8 @@ def _accounted(
     tree = t.fast
     forces = t.link_forces(f_ext, tree)
     rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
+    if scene.rules.passive:
+        _check_passive(t.mechanism)
     if kept is not None:
         if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):
             raise InputError(
@@ -51,6 +53,16 @@ def _accounted(
     return step.accounted_step(
         tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
     )
+
+
+def _check_passive(mechanism: Any) -> None:
+    soft = next((meeting for meeting in meetings_of(mechanism) if not meeting.material.is_rigid), None)
+    if mechanism.closures or soft is not None:
+        raise InputError(
+            "passive steps are for rigid surfaces, without closures",
+            got=f"{mechanism.name!r} with closures" if soft is None else f"{soft.name}: surfaces that give way",
+            do="rules=lw.ContactRules(passive=False)",
+        )
 
 
 def _step(t: Trees, *given: Any) -> step.ContactStep:

@@ -22,6 +22,7 @@ from linkwise.contact.crowd import Crowd, KeptPoint, outboard
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
+from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.mechanism.contacts import ContactRules
@@ -56,11 +57,16 @@ def crowd_step(
 ) -> AccountedStep:
     """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s."""
     rules = ContactRules() if rules is None else rules
-    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules.recovery)
+    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules)
     begin = remembered(middle.slots, middle.rows, impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
     v_new, found, middle.primal = middle.primal.solved(free, begin, rules)
-    return middle.end(v_new, found)
+    end = middle.end(v_new, found)
+    if not rules.passive:
+        return end
+    work = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
+    q_end, v_end = passive_end(crowd.tree, (q, v), (end.step.q, end.step.v), work + middle.driven(found))
+    return end._replace(step=end.step._replace(q=q_end, v=v_end))
 
 
 class MiddleOfCrowd:
@@ -74,9 +80,9 @@ class MiddleOfCrowd:
         h: Scalar,
         implicit: Flat | None,
         joints: Sequence[JointRow],
-        recovery: float,
+        rules: ContactRules,
     ) -> None:
-        self.crowd, self.h, tree = crowd, h, crowd.tree
+        self.crowd, self.h, self.rules, tree = crowd, h, rules, crowd.tree
         self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
@@ -88,7 +94,7 @@ class MiddleOfCrowd:
         self.axes = articulate(self.tree, self.q)
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
-        self.primal = self._primal(recovery)
+        self.primal = self._primal()
 
     def _fastest(self) -> Scalar:
         """More than the speed of any point of a shape, m/s."""
@@ -128,7 +134,7 @@ class MiddleOfCrowd:
         return [a + part * b for a, b in zip(free, push, strict=True)]
 
     # Rows of points.
-    def _primal(self, recovery: float) -> Primal:
+    def _primal(self) -> Primal:
         columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
         disks = (2, *[1] * features.torsion, *[2] * features.rolling)
         radii = ("friction", *["torsion"] * features.torsion, *["rolling"] * features.rolling)
@@ -142,7 +148,7 @@ class MiddleOfCrowd:
                 for moment, force in ways(self.crowd.features, point)
             ]
             before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
-            bias, give, gap, drift = self._laws(point, before, recovery)
+            bias, give, gap, drift = self._laws(point, before)
             return [], [*(x for line in J for x in line), *before, *bias, give, gap, drift]
 
         made = looped_over([Items.rows(self.slots)], one, [])[1]
@@ -191,14 +197,14 @@ class MiddleOfCrowd:
         found = Items.rows(looped_over([Items.rows(self.slots), J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
-        return Primal(M, J, U, by_freedom, found, disks, self._along(recovery))
+        return Primal(M, J, U, by_freedom, found, disks, self._along())
 
     def _answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort."""
         nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(effort), None)
         return generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
 
-    def _laws(self, point: KeptPoint, before: Flat, recovery: float) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
+    def _laws(self, point: KeptPoint, before: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
         """Of one point the bias of each row, the compliance, the gap at the start, and the drift along the normal."""
         h, more, features = self.h, point.more, self.crowd.features
         spin, slide = point.drift
@@ -207,7 +213,8 @@ class MiddleOfCrowd:
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
         pivots = maximum(minimum(approach, point.turning.dot(point.normal)), 0.0)
-        bias, give = maximum(gap / h + 1.25 * pivots, -recovery), 0.0
+        wanted = slackened(gap) if self.rules.passive else gap
+        bias, give = maximum(wanted / h + 1.25 * pivots, -self.rules.recovery), 0.0
         if features.gives:
             rigid = more["stiffness"] < 1e-30
             deepens = where(more["deepens"] > 0.5, maximum(-point.gap, 0.0), where(meets, 1.0, 0.0))
@@ -233,7 +240,7 @@ class MiddleOfCrowd:
         )
 
     # Rows along joints.
-    def _along(self, recovery: float) -> list[Along]:
+    def _along(self) -> list[Along]:
         rows = []
         for row in self.joints.rows:
             link = self.tree.links[row.joint.index]
@@ -249,7 +256,7 @@ class MiddleOfCrowd:
 
         made = dict(zip(used, looped_over([Items.rows(units)], pushed, [self.q[0]])[1], strict=True))
         found = []
-        for own, cone in zip(rows, self.joints.cones(0, recovery), strict=True):
+        for own, cone in zip(rows, self.joints.cones(0, self.rules.recovery), strict=True):
             push: list[Scalar] = [0.0] * self.n
             for j, slope in own.items():
                 push = [a + slope * b for a, b in zip(push, made[j], strict=True)]
@@ -259,6 +266,16 @@ class MiddleOfCrowd:
             bare = Cone((), cone.bias, cone.kind, cone.radius)
             found.append(Along(own, push, bare, ell))
         return found
+
+    def driven(self, impulses: Flat) -> Scalar:
+        """Work of surfaces that move by themselves, J."""
+        total: Scalar = 0.0
+        for k, slot in enumerate(self.slots if self.crowd.features.drifts else ()):
+            point = KeptPoint.of(slot, self.crowd.names)
+            spin, slide = point.drift
+            for (moment, force), x in zip(ways(self.crowd.features, point), impulses[k * self.rows :], strict=False):
+                total = total + x * (moment.dot(spin) + force.dot(slide))
+        return total
 
     # The end.
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:

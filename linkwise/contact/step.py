@@ -36,6 +36,7 @@ from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
+from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -46,6 +47,9 @@ Flat = Sequence[Scalar]
 
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
+
+NEGLIGIBLE = 1e-8
+"""J, of impulses that are not looked at whether they go on."""
 
 
 class ContactStep(NamedTuple):
@@ -122,13 +126,18 @@ def accounted_step(
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
+    middle.is_passive = rules.passive
     response = Response(middle.cones(rules.recovery), middle.Lambda)
-    V0, nu, mean = middle.free_motion(tau, impulses, f_ext, rules.passes)
-    end = middle.solved(response, response.pushed(V0, impulses), impulses, nu, mean, rules)
+    push = response.pushed([0.0] * len(middle.before), impulses)
+    V0, nu, mean = middle.free_motion(tau, impulses, push, f_ext, rules.passes)
+    end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(end)
+    if rules.passive:
+        work = work_in_step(tree, middle.q, h, tau, f_ext, implicit, middle.ways()) + middle.driven(end.impulses)
+        q_new, v_new = passive_end(tree, (q, v), (q_new, v_new), work)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())
@@ -144,6 +153,9 @@ class Velocities(NamedTuple):
 
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
+
+    is_passive = False
+    """Whether no energy is created."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -185,9 +197,13 @@ class MiddleOfStep:
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
-        self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int
+        self, tau: Flat, impulses: Flat, push: Flat, f_ext: Forces, passes: int
     ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
-        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄."""
+        """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄.
+
+        For v̄ the impulses of the step before are taken, which change V by ``push``, where contact goes on as it was,
+        and none after an impact.
+        """
         mean = self.v
         for left in reversed(range(passes)):
             b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
@@ -196,7 +212,8 @@ class MiddleOfStep:
             felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
             V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
             if left:
-                pushed = self.pushed(nu, impulses)
+                part = hold(_goes_on(self.pushed(nu, impulses), V0, push))
+                pushed = self.pushed(nu, [part * x for x in impulses])
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         return V0, nu, mean
@@ -298,7 +315,8 @@ class MiddleOfStep:
         meets = gap + h * approach < 0.0
         if m.is_rigid:
             pivots = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
-            return maximum(gap / h + 1.25 * pivots, -recovery), 0.0, meets
+            wanted = slackened(gap) if self.is_passive else gap
+            return maximum(wanted / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
         deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
         lasting = h + m.damping * deep
@@ -385,6 +403,15 @@ class MiddleOfStep:
                 total[kind] = total[kind] + 0.5 * x * (row.of(self.before) + row.of(V))
         return total
 
+    def driven(self, impulses: Flat) -> Scalar:
+        """Work of surfaces that move by themselves, belts and turntables, J."""
+        total: Scalar = 0.0
+        rows = iter(impulses)
+        for point in self.points:
+            for drift, x in zip(point.drifts(), rows, strict=False):
+                total = total + drift * x
+        return total
+
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""
         both = list(zip(self.v, self.v_new, strict=True))
@@ -411,6 +438,18 @@ class MiddleOfStep:
                     power = power + x * y
                 lost = maximum(lost, abs(power + reach * speed))
         return [signorini, beyond, lost]
+
+
+def _goes_on(pushed: Flat, V: Flat, push: Flat) -> Scalar:
+    """1 where impulses P along the pulls, taken once more, would take about as much energy as they can, else 0.
+
+    Most is taken by the part -P*V/(P*ΛP) of them, V without them. Where they are next to nothing it does not matter.
+    """
+    along: Scalar = 0.0
+    square: Scalar = 0.0
+    for p, a, b in zip(pushed, V, push, strict=False):
+        along, square = along + p * a, square + p * b
+    return where((square > NEGLIGIBLE) & (-along < 0.5 * square), 0.0, 1.0)
 
 
 def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:

@@ -159,10 +159,18 @@ class Shooting:
         )
         self._limits = self.steps.spent.limit_count
         self._end_limits = self.steps.spent_at_end.limit_count
+        self._idle: list[_Horizon] = []
 
     @cached_property
     def _fed_back(self) -> RolloutFunction:
         return self.steps.fed_back(self.count)
+
+    def _memory(self) -> _Horizon:
+        """Arrays that no solution is using: one after another uses the same, several at a time have their own."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Horizon(self)
 
     def linearized(self, q: ArrayLike, v: ArrayLike, u: ArrayLike) -> tuple[Array, Array]:
         """A (..., 2 nv, 2 nv) and B (..., 2 nv, m) of steps from states under controls, in one call for all of them."""
@@ -202,10 +210,15 @@ class Shooting:
 class _Horizon:
     """The arrays of a horizon, and compiled functions bound to them."""
 
-    def __init__(self, problem: Shooting, q: Array, v: Array, u: Array, goals: Array) -> None:
+    def __init__(self, problem: Shooting) -> None:
         steps, N, nv, m = problem.steps, problem.count, problem.model.nv, problem.steps.m
         n, lanes = 2 * nv, len(_SHARES)
-        self.q, self.v, self.u, self.goals = q, v, u, goals
+        self.q = q = np.empty((N + 1, problem.model.nq))
+        self.v, self.u, self.goals = v, u, goals = (
+            np.empty((N + 1, nv)),
+            np.empty((N, m)),
+            np.empty((N + 1, problem.goal)),
+        )
         self.multipliers, self.end_multipliers = np.zeros((N, problem._limits)), np.zeros((1, problem._end_limits))
         self.weight = np.empty((N, 1))
         # What a linearisation fills.
@@ -242,10 +255,10 @@ class _Horizon:
         )
         self.reached = np.empty((lanes, 1))
         self._ends = [np.empty((lanes, problem.model.nq)), np.empty((lanes, nv))]
-        end_further = [np.repeat(array, lanes, axis=0) for array in at_end]
+        self._end_goals = [np.empty((lanes, problem.goal)) for _ in at_end]
         self._end_limits = [np.empty((lanes, problem._end_limits)), np.empty((lanes, 1))] if problem._end_limits else []
         unused = [np.empty((lanes, self._end_value.size)), self.reached, np.empty((lanes, problem._end_limits))]
-        self._end_tried = _evaluated(steps.end, [*self._ends, *end_further, *self._end_limits], unused, lanes)
+        self._end_tried = _evaluated(steps.end, [*self._ends, *self._end_goals, *self._end_limits], unused, lanes)
 
     def linearize(self) -> float:
         """Fill all matrices; the whole cost."""
@@ -281,6 +294,8 @@ class _Horizon:
         """What each length of step would cost (8)."""
         self._tried()
         self._ends[0][:], self._ends[1][:] = self.q_tried[:, -1], self.v_tried[:, -1]
+        for goals in self._end_goals:
+            goals[:] = self.goals[-1]
         if self._end_limits:
             self._end_limits[0][:], self._end_limits[1][:] = self.end_multipliers, self.weight[0]
         self._end_tried()
@@ -364,16 +379,17 @@ class _Search:
         model, N, m = problem.model, problem.count, problem.steps.m
         self.problem = problem
         first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
+        q: Any
+        v: Any
+        u: Any
         if start is None:
-            q, v = np.tile(first[0], (N + 1, 1)), np.zeros((N + 1, model.nv))
-            hold = model.inverse_dynamics(first[0], np.zeros(model.nv), np.zeros(model.nv))
-            u = np.tile(np.linalg.lstsq(problem.steps.motors, hold, rcond=None)[0], (N, 1))
+            q, v = first[0], np.zeros(model.nv)
+            u = np.linalg.lstsq(problem.steps.motors, model.inverse_dynamics(q, v, v), rcond=None)[0]
         else:
             q, v, u = (start.q, start.v, start.u) if isinstance(start, Plan) else start
-            q = _shaped("q of the start", q, (N + 1, model.nq)).copy()
-            v = _shaped("v of the start", v, (N + 1, model.nv)).copy()
-            u = _shaped("u of the start", u, (N, m)).copy()
-        q[0], v[0] = first
+            q = _shaped("q of the start", q, (N + 1, model.nq))
+            v = _shaped("v of the start", v, (N + 1, model.nv))
+            u = _shaped("u of the start", u, (N, m))
         numbers = np.empty(0) if goal is None else np.asarray(goal, float)
         if numbers.shape[-1:] != (problem.goal,) or numbers.ndim > 2 or numbers.shape[:-1] not in ((), (N + 1,)):
             raise InputError(
@@ -381,12 +397,13 @@ class _Search:
                 got=f"shape {numbers.shape}",
                 allowed=f"({problem.goal},) or ({N + 1}, {problem.goal})",
             )
-        goals = np.ascontiguousarray(np.broadcast_to(numbers, (N + 1, problem.goal)))
-        self.h = _Horizon(problem, q, v, u, goals)
-        self.weight = 10.0
-        if isinstance(start, Plan):
-            self.h.multipliers[:], self.h.end_multipliers[0] = start.multipliers, start.end_multipliers
-            self.weight = start.weight
+        self.h = h = problem._memory()
+        h.q[:], h.v[:], h.u[:], h.goals[:] = q, v, u, numbers
+        h.q[0], h.v[0] = first
+        earlier = start if isinstance(start, Plan) else None
+        h.multipliers[:] = 0.0 if earlier is None else earlier.multipliers
+        h.end_multipliers[0] = 0.0 if earlier is None else earlier.end_multipliers
+        self.weight = 10.0 if earlier is None else earlier.weight
         self.damping, self.price, self.made = 0.0, 0.0, 0
 
     def _linearize(self) -> None:
@@ -476,22 +493,24 @@ class _Search:
     def _plan(self, status: str) -> Plan:
         h, problem = self.h, self.problem
         of_limits = sum(float(np.sum(part * part)) for part in self._pressed()) / (2.0 * self.weight)
-        return Plan(
+        plan = Plan(
             problem.model,
             problem.steps.dt * np.arange(problem.count + 1),
-            h.q,
-            h.v,
-            h.u,
+            h.q.copy(),
+            h.v.copy(),
+            h.u.copy(),
             h.gains(),
             self.total - of_limits,
             self.made,
             status,
             self.gap,
             self._excess(),
-            h.multipliers,
-            h.end_multipliers[0],
+            h.multipliers.copy(),
+            h.end_multipliers[0].copy(),
             self.weight,
         )
+        problem._idle.append(h)
+        return plan
 
 
 def _with_limits(model: Model, motors: Array, below: Callable[..., Any] | None) -> Callable[..., Any]:

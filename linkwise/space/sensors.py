@@ -1,8 +1,8 @@
 """Sensors of craft: what they would read along a motion, with noise that a seed repeats, and inside a control.
 
 ``measure(t, q, v, p)`` is the reading without noise, traced, for laws; ``read(trajectory, rng)`` has the readings
-(..., T, n) along a motion, with noise. White noise has a standard deviation for each sample; biases are drawn once for
-each state of a batch, and walk where that is said.
+(..., T, n) along a motion, with noise; ``in_loop()`` is the sensor inside a sampled control, noise and all. White noise
+has a standard deviation for each sample; biases are drawn once for each state of a batch, and walk where that is said.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from linkwise.functions.function import compile as compiled
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative
 from linkwise.sim.elements import Scalar, Vector, checked_numbers
+from linkwise.sim.measuring import Measured
 from linkwise.sim.sensors import Seed, noisy
 from linkwise.sim.trajectory import Trajectory
 from linkwise.space.magnetism import MagneticField
@@ -57,6 +58,26 @@ class CraftSensor:
         """Readings (..., T, n) with noise, at times (T)."""
         return clean
 
+    @property
+    def deviations(self) -> dict[str, Any]:
+        """Standard deviations of ``noise``, ``bias`` and ``walk`` of its readings."""
+        return {name: vars(self)[name] for name in ("noise", "bias", "walk") if name in vars(self)}
+
+    def in_loop(self, **choices: Any) -> Measured:
+        """The sensor in a :class:`~linkwise.Sampled` control: ``Sampled(..., sensors=[tracker.in_loop()])``.
+
+        Args:
+            choices: ``rate``, ``delay``, ``step``, ``seed`` and ``batch`` of
+                :class:`~linkwise.sim.measuring.Measured`.
+        """
+        if self.place.tables:
+            raise InputError(
+                "in the loop a sensor knows a sky that stands still and one orbit",
+                got=f"{self.place.sky!r}, orbit {self.place.orbit!r}",
+                do="give sky=lw.space.StillSky(...), or read() it along a motion",
+            )
+        return Measured(self.measure, self.size, **{**self.deviations, **choices})
+
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Readings (..., T, n) along a motion.
 
@@ -91,6 +112,11 @@ class StarTracker(CraftSensor):
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
         """Quaternion of the body."""
         return list(normalized(from_matrix(self.place.pose(q, p, self.body)[0])))
+
+    @property
+    def deviations(self) -> dict[str, Any]:
+        """In the loop a quaternion has the same noise in all its numbers, half of that of the angles."""
+        return {"noise": 0.5 * float(np.sqrt((self.noise**2).mean()))}
 
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
         if not self.noise.any():
@@ -246,8 +272,13 @@ class GNSS(CraftSensor):
         r, speed = self.place.origin(t, x)
         return [*(r + self.place.pose(q, p, self.body)[1]), *(speed + self.place.velocity(q, v, p, self.body)[1])]
 
+    @property
+    def deviations(self) -> dict[str, Any]:
+        """Of places and of velocities."""
+        return {"noise": [self.noise] * 3 + [self.speed_noise] * 3}
+
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, [self.noise] * 3 + [self.speed_noise] * 3, 0.0, rng)
+        return noisy(clean, self.deviations["noise"], 0.0, rng)
 
 
 class RangeAndBearing(CraftSensor):
@@ -277,5 +308,10 @@ class RangeAndBearing(CraftSensor):
         flat = sqrt(d.x * d.x + d.y * d.y)
         return [sqrt(d.dot(d)), atan2(d.y, d.x), atan2(d.z, flat)]
 
+    @property
+    def deviations(self) -> dict[str, Any]:
+        """Of the distance and of the angles."""
+        return {"noise": [self.noise, self.angle_noise, self.angle_noise]}
+
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, [self.noise, self.angle_noise, self.angle_noise], 0.0, rng)
+        return noisy(clean, self.deviations["noise"], 0.0, rng)

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, Value, cos, is_constant, is_one, is_zero, sin
-from linkwise.spatial.vectors import Force, Motion, Vec
+from linkwise.spatial.vectors import NO_FORCE, Force, Motion, Vec
 
 _NEXT = ((0, 1, 2), (1, 2, 0), (2, 0, 1))  # cyclic orders; the last entry below is the axis itself
 
@@ -445,6 +445,8 @@ class Transform(Value):
         return _Adjoint(self)
 
     def __matmul__(self, f: Force) -> Force:
+        if f is NO_FORCE:
+            return f
         for factor in reversed(self.factors):
             f = factor.force_in(f)
         return f

@@ -156,9 +156,13 @@ class Force(SpatialVector):
 
     @classmethod
     def zero(cls) -> Force:
-        return cls(Vec.zero(), Vec.zero())
+        return NO_FORCE if cls is Force else cls(Vec.zero(), Vec.zero())
 
     def __add__(self, other: Force) -> Force:
+        if other is NO_FORCE:
+            return self
+        if self is NO_FORCE and other.__class__ is Force:
+            return other
         return Force(self.ang + other.ang, self.lin + other.lin)
 
     def __sub__(self, other: Force) -> Force:
@@ -171,3 +175,7 @@ class Force(SpatialVector):
         return Force(self.ang * scale, self.lin * scale)
 
     __rmul__ = __mul__
+
+
+NO_FORCE = Force(Vec.zero(), Vec.zero())
+"""The force that is zero: many links have it, and what comes of it is known without arithmetic."""

@@ -33,12 +33,13 @@ def tangents(
     """
     found = values(program, inputs, table)
     moved: list[Tangent] = []
-    for number, (op, *arguments) in enumerate(program.nodes):
+    for number, node in enumerate(program.nodes):
+        op = node[0]
         if op == "const":
             moved.append({})
         elif op == "input":
-            moved.append({k: x for k, x in directions[arguments[0]][arguments[1]].items() if not is_zero(x)})
-        elif op not in RULES or not any(moved[a] for a in arguments):
+            moved.append({k: x for k, x in directions[node[1]][node[2]].items() if not is_zero(x)})
+        elif op not in RULES or not any(moved[a] for a in node[1:]):
             moved.append({})
         else:
             moved.append(one_tangent(program.nodes, number, found, moved, table))
@@ -52,6 +53,12 @@ def one_tangent(
     op, *places = nodes[number]
     rule = RULES[op]
     total: Tangent = {}
+    if op == "mul":  # the commonest, in short
+        for place, partial in ((places[0], found[places[1]]), (places[1], found[places[0]])):
+            for k, x in moved[place].items():
+                term = x * partial
+                total[k] = total[k] + term if k in total else term
+        return {k: x for k, x in total.items() if not is_zero(x)}
     if isinstance(rule, ChoiceRule):
         condition = rule.condition(table, tuple(found[a] for a in places))
         one, other = (moved[places[c]] for c in rule.choices)

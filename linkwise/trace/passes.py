@@ -62,8 +62,12 @@ def _in_traced_order(program: Block) -> Block:
     for number in sorted(live):
         node = program.nodes[number]
         new_number[number] = len(kept)
-        is_leaf = node[0] in ("const", "input")
-        kept.append(node if is_leaf else (node[0], *(new_number[a] for a in node[1:])))
+        if node[0] in ("const", "input"):
+            kept.append(node)
+        elif len(node) == 3:
+            kept.append((node[0], new_number[node[1]], new_number[node[2]]))
+        else:
+            kept.append((node[0], *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
     return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
 

@@ -73,11 +73,14 @@ NUMBERS: Table = {
 def values(program: Block, inputs: Sequence[Sequence[Number]], table: Table = NUMBERS) -> list[Any]:
     """The value of every node, for flat input arrays of any scalars."""
     found: list[Any] = []
-    for op, *arguments in program.nodes:
+    for node in program.nodes:
+        op = node[0]
         if op == "const":
-            found.append(arguments[0])
+            found.append(node[1])
         elif op == "input":
-            found.append(inputs[arguments[0]][arguments[1]])
+            found.append(inputs[node[1]][node[2]])
+        elif len(node) == 3:
+            found.append(table[op](found[node[1]], found[node[2]]))
         else:
-            found.append(table[op](*(found[a] for a in arguments)))
+            found.append(table[op](*(found[a] for a in node[1:])))
     return found

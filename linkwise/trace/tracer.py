@@ -84,19 +84,21 @@ class Traced(NumPyScalar):
         """``x`` as a value of the same program."""
         return Traced(like.tracer, like.tracer.number(x))
 
-    # Arithmetic: the exact rewrites, then a node.
+    # Arithmetic: the exact rewrites, then a node. Two values of one trace are the case that counts.
     def __add__(self, other: Number) -> Number:
         if isinstance(other, Traced):
-            nodes = self.tracer.nodes
-            b = nodes[other.number]
-            if b[0] == "neg":
-                return _emit(self.tracer, "sub", self.number, b[1])
-            a = nodes[self.number]
-            if a[0] == "neg":
-                return _emit(self.tracer, "sub", other.number, a[1])
-        elif _is_foreign(other):
+            tracer, i, j = self.tracer, self.number, other.number
+            if other.tracer is not tracer:
+                tracer.number(other)  # which refuses
+            nodes = tracer.nodes
+            if nodes[j][0] == "neg":
+                return Traced(tracer, tracer.node(("sub", i, nodes[j][1])))
+            if nodes[i][0] == "neg":
+                return Traced(tracer, tracer.node(("sub", j, nodes[i][1])))
+            return Traced(tracer, tracer.node(("add", i, j) if i <= j else ("add", j, i)))
+        if _is_foreign(other):
             return of_each(lambda x: self + x, other)
-        elif other == 0.0:
+        if other == 0.0:
             return self
         return _emit(self.tracer, "add", self.number, self.tracer.number(other))
 
@@ -104,18 +106,20 @@ class Traced(NumPyScalar):
 
     def __sub__(self, other: Number) -> Number:
         if isinstance(other, Traced):
-            if other.number == self.number:
+            tracer, i, j = self.tracer, self.number, other.number
+            if other.tracer is not tracer:
+                tracer.number(other)  # which refuses
+            if i == j:
                 return 0.0
-            nodes = self.tracer.nodes
-            b = nodes[other.number]
-            if b[0] == "neg":
-                return self + Traced(self.tracer, b[1])
-            a = nodes[self.number]
-            if a[0] == "neg":
-                return -(Traced(self.tracer, a[1]) + other)
-        elif _is_foreign(other):
+            nodes = tracer.nodes
+            if nodes[j][0] == "neg":
+                return self + Traced(tracer, nodes[j][1])
+            if nodes[i][0] == "neg":
+                return -(Traced(tracer, nodes[i][1]) + other)
+            return Traced(tracer, tracer.node(("sub", i, j)))
+        if _is_foreign(other):
             return of_each(lambda x: self - x, other)
-        elif other == 0.0:
+        if other == 0.0:
             return self
         return _emit(self.tracer, "sub", self.number, self.tracer.number(other))
 
@@ -130,22 +134,27 @@ class Traced(NumPyScalar):
         return _emit(self.tracer, "sub", self.tracer.number(other), self.number)
 
     def __mul__(self, other: Number) -> Number:
-        nodes = self.tracer.nodes
-        a = nodes[self.number]
+        tracer, i = self.tracer, self.number
+        nodes = tracer.nodes
         if isinstance(other, Traced):
-            b = nodes[other.number]
-            if b[0] == "neg":
-                return -(self * Traced(self.tracer, b[1]))
-        elif _is_foreign(other):
+            j = other.number
+            if other.tracer is not tracer:
+                tracer.number(other)  # which refuses
+            if nodes[j][0] == "neg":
+                return -(self * Traced(tracer, nodes[j][1]))
+            if nodes[i][0] == "neg":
+                return -(Traced(tracer, nodes[i][1]) * other)
+            return Traced(tracer, tracer.node(("mul", i, j) if i <= j else ("mul", j, i)))
+        if _is_foreign(other):
             return of_each(lambda x: self * x, other)
-        elif other == 0.0:
+        if other == 0.0:
             return 0.0
-        elif other == 1.0:
+        if other == 1.0:
             return self
-        elif other < 0.0:
+        if other < 0.0:
             return -(self * -other)
-        if a[0] == "neg":
-            return -(Traced(self.tracer, a[1]) * other)
+        if nodes[i][0] == "neg":
+            return -(Traced(tracer, nodes[i][1]) * other)
         return _emit(self.tracer, "mul", self.number, self.tracer.number(other))
 
     __rmul__ = __mul__

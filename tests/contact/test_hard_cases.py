@@ -91,5 +91,5 @@ def test_few_digits_never_fail() -> None:
 
 
 def test_no_solver_is_taken_that_is_not_there() -> None:
-    with pytest.raises(lw.InputError, match="auto, dual"):
-        lw.ContactRules(solver="primal")  # type: ignore[arg-type]
+    with pytest.raises(lw.InputError, match="auto, dual, primal"):
+        lw.ContactRules(solver="lemke")  # type: ignore[arg-type]

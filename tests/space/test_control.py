@@ -202,6 +202,28 @@ def test_noise_is_as_large_as_said_and_repeats(motion):
     assert angles.mean() == pytest.approx(1e-3 * np.sqrt(8 / np.pi), rel=0.1)
 
 
+def test_sensors_in_the_loop():
+    """Attitude by a star tracker and a gyro with noise, at ten samples a second, the tracker at one and late."""
+    sensors = [
+        space.StarTracker(BARE, "hub", noise=1e-4).in_loop(rate=1.0, delay=0.5, seed=1),
+        space.Gyro(BARE, "hub", noise=1e-4, bias=1e-5, walk=1e-7).in_loop(seed=2),
+    ]
+
+    def control(t, z, p):
+        sign = lw.math.where(z[0] < 0.0, -1.0, 1.0)
+        return [*(-2.0 * 0.3 * sign * z[1:4] - 3.0 * z[4:7]), 0.0, 0.0, 0.0]
+
+    law = lw.Sampled(BARE, control, 10.0, sensors=sensors)
+    q0 = turned(BARE, 20.0, (1, 2, 3))
+    one, two = (lw.simulate(BARE, q0, None, 200.0, control=law, method="rk4", dt=0.05).q[-1] for _ in range(2))
+    assert (one == two).all()
+    off = 2 * np.arccos(min(abs(one[0]), 1.0))
+    assert 1e-7 < off < 2e-3
+    with pytest.raises(lw.InputError, match="stands still"):
+        pytest.importorskip("erfa")
+        space.SunSensor(BARE, "hub", sky=space.Sky("2026-01-01", 100.0)).in_loop()
+
+
 def test_range_and_bearing():
     b = lw.ModelBuilder("two", gravity=(0, 0, 0))
     for name in ("chaser", "target"):

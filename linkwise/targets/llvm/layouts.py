@@ -49,17 +49,27 @@ _PYTHON = (
 )
 
 
-@cache
 def available() -> bool:
     """Whether this interpreter and this NumPy are laid out as expected."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return False
-    if struct.calcsize("P") != 8 or sys.byteorder != "little" or hasattr(sys, "gettotalrefcount"):
-        return False
+    return trouble() is None
+
+
+@cache
+def trouble() -> str | None:
+    """What is not laid out as expected; None if all is."""
+    for wrong, words in (
+        (sys.implementation.name != "cpython", f"the interpreter is {sys.implementation.name}"),
+        (bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "the interpreter is a free-threaded one"),
+        (struct.calcsize("P") != 8 or sys.byteorder != "little", "addresses are not of 64 bits, the lowest first"),
+        (hasattr(sys, "gettotalrefcount"), "the interpreter is a debug build"),
+    ):
+        if wrong:
+            return words
     try:
-        return all(map(_as_expected, _probes())) and _items_as_expected() and _allocates()
+        fits = all(map(_as_expected, _probes())) and _items_as_expected() and _allocates()
     except Exception:  # whatever goes wrong here means "not the layout we know"
-        return False
+        fits = False
+    return None if fits else "arrays or tuples lie in memory otherwise than expected"
 
 
 def _probes() -> list[Any]:
