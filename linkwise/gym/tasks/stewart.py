@@ -19,8 +19,8 @@ _FORCE, _NEAR, _FAR = 150.0, 0.1, 0.4  # N; m that goals are from home; m from h
 def stewart(num_envs: int = 1, **options: Any) -> VectorEnv:
     """Environments of a Stewart platform: forces along its six legs, up to 150 N beyond what holds it at home.
 
-    Observed are the legs' extensions and rates, the plate's pose and velocity, and the goal. The reward is one where the
-    plate is at its goal and level, and falls by the factor e every 5 cm.
+    Observed are the legs' extensions and rates, the plate's pose and velocity, and the goal. The reward is one where
+    the plate is at its goal and level, and falls by the factor e every 5 cm.
     """
     model = stewart_platform()
     slides = [model.joints[f"slide{i}"] for i in range(1, 7)]
