@@ -183,6 +183,16 @@ def test_potential_and_field_belong_together():
     np.testing.assert_allclose(motion.forces().external[0], expected, atol=2e-6)
 
 
+def test_a_force_at_a_node_moves_modes():
+    """By the Jacobian of the node, at a point beside it, in world axes."""
+    wrench, point = np.array([0.1, 0.2, -0.3, 1.0, -2.0, 3.0]), np.array([0.02, 0.01, -0.03])
+    push = lw.BodyForce(WEIGHTLESS, "beam", wrench, frame="world", point=point, node="tip")
+    motion = lw.simulate(WEIGHTLESS, *START, duration=1e-9, control=push, method="rk4", dt=1e-9)
+    expected = WEIGHTLESS.jacobian(START[0], "beam", node="tip", point=point).T @ wrench
+    assert np.abs(expected[1:3]).min() > 1e-3
+    np.testing.assert_allclose(motion.forces().external[0], expected, atol=1e-12)
+
+
 def test_a_field_that_is_no_vector_is_refused():
     class Wrong(lw.Element):
         def acceleration(self, t, q, v, x, p):
