@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 _UNUSED = Spot(UNUSED_GAP, 0.0, 0.0, 0.0)
 
 
-def margin_of(*shapes: Geometry) -> float:
+def margin_of(*shapes: Geometry) -> Scalar:
     """How much farther from touching than the nearest point others may be to be kept, m: 2 % of the smallest shape."""
     first, *others = (radius_about_origin(shape) for shape in shapes)
     for radius in others:

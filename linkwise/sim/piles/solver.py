@@ -27,10 +27,10 @@ from linkwise.sim.piles.sweeps import swept
 _STIFFNESS = 1e4
 """The ρ of a contact times the trace of its own Delassus matrix: the more, the fewer rounds."""
 
-_LARGE = 100
+_LARGE = 30
 """Bodies of an island beyond which sweeps have to do: Newton's matrices would take seconds."""
 
-_FIRST_CALLS, _MORE_CALLS = 3, 9
+_FIRST_CALLS, _MORE_CALLS = 3, 40
 """Calls of sweeps before Newton's method, and after it."""
 
 _ROUNDS, _NEWTON = 8, 20
