@@ -197,7 +197,8 @@ class MiddleOfCrowd:
         found = Items.rows(looped_over([Items.rows(self.slots), J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
-        return Primal(M, J, U, by_freedom, found, disks, self._along())
+        used = Items.rows([[slot[10]] for slot in self.slots])
+        return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
 
     def _answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort."""

@@ -57,7 +57,8 @@ def margin_of(*shapes: Geometry) -> Scalar:
     first, *others = (radius_about_origin(shape) for shape in shapes)
     for radius in others:
         first = minimum(first, radius)
-    return _MARGIN * first
+    margin: float = _MARGIN * first
+    return margin
 
 
 def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowest: Scalar = UNUSED_GAP) -> Contacts:
