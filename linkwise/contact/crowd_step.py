@@ -22,7 +22,7 @@ from linkwise.contact.crowd import Crowd, KeptPoint, outboard
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
-from linkwise.contact.passivity import kept_part, slackened, work_in_step
+from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.mechanism.contacts import ContactRules
@@ -65,8 +65,8 @@ def crowd_step(
     if not rules.passive:
         return end
     work = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
-    part = kept_part(crowd.tree, (q, v), (end.step.q, end.step.v), work + middle.driven(found))
-    return end._replace(step=end.step._replace(v=[part * x for x in end.step.v]))
+    q_end, v_end = passive_end(crowd.tree, (q, v), (end.step.q, end.step.v), work + middle.driven(found))
+    return end._replace(step=end.step._replace(q=q_end, v=v_end))
 
 
 class MiddleOfCrowd:
@@ -197,7 +197,8 @@ class MiddleOfCrowd:
         found = Items.rows(looped_over([Items.rows(self.slots), J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
-        return Primal(M, J, U, by_freedom, found, disks, self._along())
+        used = Items.rows([[slot[10]] for slot in self.slots])
+        return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
 
     def _answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort."""

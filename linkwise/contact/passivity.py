@@ -29,18 +29,23 @@ def slackened(gap: Scalar) -> Scalar:
     return where(gap < 0.0, minimum(gap + SLACK, 0.0), gap)
 
 
-def kept_part(tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], work: Scalar) -> Scalar:
-    """The factor, 1 or less, on velocities at the end with which energy grows by no more than some work.
+def passive_end(
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], work: Scalar
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Configuration and velocity at the end of a step, such that energy grew by no more than some work.
+
+    What would be lifted by more than it has energy for, where surfaces that overlap part, stays where it is.
 
     Args:
         tree: of links.
         start: configuration and velocity.
-        end: likewise.
+        end: likewise, as the step has them.
         work: J, of all forces but gravity and contact.
     """
     before = kinetic_energy(tree, *start) + potential_energy(tree, start[0]) + work
     left, moving = before - potential_energy(tree, end[0]), kinetic_energy(tree, *end)
-    return where(moving > left, sqrt(maximum(left, 0.0) / maximum(moving, _TINY)), 1.0)
+    part = where(moving > left, sqrt(maximum(left, 0.0) / maximum(moving, _TINY)), 1.0)
+    return [where(left < 0.0, a, b) for a, b in zip(start[0], end[0], strict=True)], [part * x for x in end[1]]
 
 
 def work_in_step(

@@ -11,8 +11,9 @@ a system no larger than the freedoms, however many points there are. All sums ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_a_loop
@@ -40,6 +41,7 @@ from linkwise.spatial.scalar import (
 )
 
 Flat = Sequence[Scalar]
+Made = tuple[list[Scalar], list[Scalar]]
 
 WRITTEN_OUT = 20
 """Freedoms up to which elimination is written out."""
@@ -124,6 +126,7 @@ class Primal:
         laws: numbers of the :class:`Laws` of each point.
         disks: rows of each disk of a point.
         along: cones along joints.
+        used: of each point a number that is zero where there is none; then sums over points pass it over.
     """
 
     M: Items
@@ -133,6 +136,7 @@ class Primal:
     laws: Items
     disks: tuple[int, ...]
     along: Sequence[Along]
+    used: Items | None = None
     n: int = field(init=False)
     rows: int = field(init=False)
 
@@ -193,7 +197,7 @@ class Primal:
         def step(now: Flat, U: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(now, U, own), []
 
-        found, _ = looped_over([self.U, self._points(impulses)], step, v)
+        found = self._summed([self.U, self._points(impulses)], step, v)
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             found = [a + u * x for a, u in zip(found, one.push, strict=True)]
         return found
@@ -226,6 +230,16 @@ class Primal:
                 found[j] = x
                 now = [a + u * change for a, u in zip(now, U[j * self.n : (j + 1) * self.n], strict=True)]
         return now, found
+
+    def _summed(self, columns: Sequence[Items], step: Callable[..., Made], state: Flat) -> list[Scalar]:
+        """The sum over all points that are used of what each adds to some numbers."""
+        if self.used is None:
+            return looped_over(columns, step, state)[0]
+
+        def asks(state: Flat, used: Flat, *_: Flat) -> Any:
+            return used[0] > 0.0
+
+        return looped_over([self.used, *columns], lambda state, _, *items: step(state, *items), state, asks)[0]
 
     def _parts(self) -> list[range]:
         """Rows of the normal, and of each disk."""
@@ -289,7 +303,7 @@ class Primal:
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             return [total[0] + self._missing(known, own, w)], []
 
-        total = looped_over([self.J, self.laws, self._points(impulses)], step, [0.0])[0][0]
+        (total,) = self._summed([self.J, self.laws, self._points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             total = total + _off(one, x, one.of(v) + one.cone.bias[0])
         return total
@@ -337,7 +351,7 @@ class Primal:
                     found = [a + c * b for a, b in zip(found, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)]
                 return found, []
 
-            return [], looped_over([self._points(column), T, shift], gathered, [*line, 0.0])[0]
+            return [], self._summed([self._points(column), T, shift], gathered, [*line, 0.0])
 
         _, equations = looped_over([self.by_freedom, self.M], equation, [])
         system = [list(row) for row in equations]
@@ -376,7 +390,7 @@ class Primal:
 
         w = Items(answers, [s + self.rows * (n + 1) for s in starts], self.rows)
         columns = [self.J, self.laws, w, own, Items.rows(changes)]
-        sums, _ = looped_over(columns, tried, [0.0] * (2 * LENGTHS))
+        sums = self._summed(columns, tried, [0.0] * (2 * LENGTHS))
         for one, x, dx in zip(self.along, impulses[self.count :], joints, strict=True):
             for k, length in enumerate(_STEPS):
                 at = x + length * dx
@@ -423,7 +437,7 @@ class Primal:
                 found[1:] = [maximum(found[1], beyond), maximum(found[2], lost)]
             return found, []
 
-        worst, _ = looped_over([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])
+        worst = self._summed([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             w = one.of(v) + one.cone.bias[0]
             if one.cone.kind == "half_line":

@@ -36,7 +36,7 @@ from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.passivity import kept_part, slackened, work_in_step
+from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -137,8 +137,7 @@ def accounted_step(
     q_new, v_new, gaps = middle.end(end)
     if rules.passive:
         work = work_in_step(tree, middle.q, h, tau, f_ext, implicit, middle.ways()) + middle.driven(end.impulses)
-        part = kept_part(tree, (q, v), (q_new, v_new), work)
-        v_new = [part * x for x in v_new]
+        q_new, v_new = passive_end(tree, (q, v), (q_new, v_new), work)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())

@@ -33,15 +33,16 @@ def _checked(load: Load, size: int, what: str) -> Load:
 
 
 class BodyForce(Element):
-    """A force and a moment on a body, from outside; of a flexible body, on its root, where they reach no mode.
+    """A force and a moment on a body, from outside; of a flexible body, on a node, or on its root, which no mode moves.
 
     Args:
         model: the mechanism.
-        body: name of the body.
+        body: name of the body or frame.
         wrench: [moment, force] (6) in N m and N; (..., 6) for the members of a batch, a :class:`Table`, or a function
             ``(t, q, v, p)``.
-        frame: whose axes: ``"body"`` or ``"world"``.
-        point: where the force acts, in the body's frame, m; the moment is then taken about it.
+        frame: whose axes: ``"body"`` (those of the node, if one is given) or ``"world"``.
+        point: where the force acts, in the frame of the body or node, m; the moment is then taken about it.
+        node: of a flexible body, the node that it acts at, by name or number; the root if not given.
 
     >>> from linkwise import samples
     >>> arm = samples.planar_arm(2)
@@ -51,25 +52,34 @@ class BodyForce(Element):
     is_actuator = False
 
     def __init__(
-        self, model: Model, body: str, wrench: Load, *, frame: str = "body", point: Sequence[float] = (0.0, 0.0, 0.0)
+        self,
+        model: Model,
+        body: str,
+        wrench: Load,
+        *,
+        frame: str = "body",
+        point: Sequence[float] = (0.0, 0.0, 0.0),
+        node: str | int | None = None,
     ) -> None:
         check_choice("frame", frame, ("body", "world"))
-        self.model, self.body, self.frame = model, model.bodies[body].name, frame
+        model.frame(body, node)  # says what is wrong with a name
+        self.model, self.body, self.frame, self.node = model, body, frame, node
         self.load = _checked(wrench, 6, "the wrench")
         self.tables = tables_in(self.load)
         self.point = checked_numbers(point, 3, "the point").tolist()
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
-        """At the body's origin, in its axes."""
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+        """At the origin of the body or node, in its axes."""
         given = list(x) if self.tables else law(self.load, t, q, v, p) if callable(self.load) else self.load
         six = vector(given, 6, "the wrench")
         moment, force = six[:3], six[3:]
         if self.frame == "world":
-            R = self.model.pose(objects(list(q)), self.body, p=own_parameters(self.model, p))[:3, :3]
+            R = self.model.pose(objects(list(q)), self.body, node=self.node, p=own_parameters(self.model, p))[:3, :3]
             moment, force = list(R.T @ objects(moment)), list(R.T @ objects(force))
         a, f = self.point, force
         arm = [a[1] * f[2] - a[2] * f[1], a[2] * f[0] - a[0] * f[2], a[0] * f[1] - a[1] * f[0]]
-        return {self.body: [*(m + c for m, c in zip(moment, arm, strict=True)), *force]}
+        place = self.body if self.node is None else (self.body, self.node)
+        return {place: [*(m + c for m, c in zip(moment, arm, strict=True)), *force]}
 
 
 class ExternalForces(Element):

@@ -19,6 +19,7 @@ from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Function, Scalar, Vector, identity
 from linkwise.sim.events import Event
 from linkwise.sim.laws import states_in, takes_states, with_states
+from linkwise.sim.tables import Table
 
 _KEPT = 64  # functions of each model that are known to have no effects
 
@@ -243,8 +244,14 @@ class _Known:
 
 
 def _asks_the_user(element: Element) -> bool:
-    """Whether a function or a class of the user's has a part in what an element says."""
-    return is_of_the_user(type(element)) or any(_is_function(value, element) for value in vars(element).values())
+    """Whether a function or a class of the user's has a part in what an element says.
+
+    Tables can be called too; where an element's signature says what it is compiled from, they are numbers.
+    """
+    values = vars(element)
+    if type(element).signature is not Element.signature:
+        values = {name: value for name, value in values.items() if name != "tables" and not isinstance(value, Table)}
+    return is_of_the_user(type(element)) or any(_is_function(value, element) for value in values.values())
 
 
 def _is_function(value: Any, element: Element) -> bool:

@@ -82,10 +82,9 @@ class _Texts:
         s = [b + h * ((1.0 - c.gamma) * o + c.gamma * x) for b, o, x in zip(start, a, a_new, strict=True)]
         return u, s, a_new
 
-    def forces(self, q: Flat, s: Flat, y: Flat, t: Scalar, p: Flat) -> tuple[list[Scalar], Any, list[Scalar]]:
+    def forces(self, q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> tuple[list[Scalar], Any, list[Scalar]]:
         """On the joints, on the bodies, and ẋ."""
         m = self.m
-        v, x = list(s[: m.nv]), [*s[m.nv :], *m.kept(y)]
         p = m.in_force(t, q, v, x, p)
         active, passive = m.joint_forces(t, q, v, x, p)
         tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v, x, p), strict=True)]
@@ -96,24 +95,24 @@ class _Texts:
         m, nv = self.m, self.m.nv
         u, s, _ = self.ends(y, memory, w, h)
         if not self.by_forces:
-            at = [*m.moved(m.parts(y)[0], u), *s, *m.kept(y)]
-            vdot, xdot = m.own_rates(t, m.allowed(t, at, p) if m.projects else at, p)
-            return [a - b for a, b in zip(w, [*vdot, *xdot], strict=True)]
-        q = m.moved(m.parts(y)[0], u)
-        p = m.in_force(t, q, s[:nv], [*s[nv:], *m.kept(y)], p)
-        tau, outside, xdot = self.forces(q, s, y, t, p)
+            return [a - b for a, b in zip(w, m.rates(y, [*u, *s], t, p)[nv:], strict=True)]
+        q, v, x = m.parts(m.from_chart(y, [*u, *s]))
+        p = m.in_force(t, q, v, x, p)
+        tau, outside, xdot = self.forces(q, v, x, t, p)
+        turned = zip(m.in_axes_after(w[:nv], u), m.axes_rate(v), strict=True)
         needed = m.model.inverse_dynamics(
-            objects(q), objects(s[:nv]), objects(w[:nv]), f_ext=outside, p=m.model_parameters(p)
+            objects(q), objects(v), objects([a + b for a, b in turned]), f_ext=outside, p=m.model_parameters(p)
         )
-        lacking = [a - b for a, b in zip(needed, tau, strict=True)]
+        lacking = m.in_axes_after([a - b for a, b in zip(needed, tau, strict=True)], [-a for a in u])
         return [*lacking, *(a - b for a, b in zip(w[nv:], xdot, strict=True))]
 
     def stiff_part(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> Matrix:
         """𝓜 + hγ'D + h²β'K of what is stiff."""
         m, nv, n = self.m, self.m.nv, self.n
         u, s, _ = self.ends(y, memory, w, h)
-        q = m.moved(m.parts(y)[0], u)
-        own = m.model_parameters(m.in_force(t, q, s[:nv], [*s[nv:], *m.kept(y)], p))
+        q, v, x = m.parts(m.from_chart(y, [*u, *s]))
+        end = [*v, *s[nv:]]
+        own = m.model_parameters(m.in_force(t, q, v, x, p))
         of_places, of_rates = self.slopes(memory, h)
         by_place, by_rate = (h * h) * of_places, h * of_rates
         mass = m.model.mass_matrix(objects(q), p=own)
@@ -121,8 +120,8 @@ class _Texts:
 
         def acting(e: Flat) -> list[Scalar]:
             moved = m.moved(q, [by_place * x for x in e[:nv]])
-            changed = [a + by_rate * x for a, x in zip(s, e, strict=True)]
-            tau, outside, xdot = self.forces(moved, changed, y, t, p)
+            changed = [a + by_rate * x for a, x in zip(end, e, strict=True)]
+            tau, outside, xdot = self.forces(moved, changed[:nv], [*changed[nv:], *m.kept(y)], t, p)
             if outside is not None:
                 pushed = m.model.external_force(objects(moved), outside, p=own)
                 tau = [a + b for a, b in zip(tau, pushed, strict=True)]
@@ -144,9 +143,9 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
     sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
 
-    def restart(y: Flat, memory: Flat, k0: Flat) -> dict[str, Any]:
-        known, rates = memory[0] > 0.0, [*m.own_acceleration(y, k0), *k0[2 * nv :]]
-        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *rates, *rates], strict=True)]}
+    def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
+        known = memory[0] > 0.0
+        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *k0[nv:], *k0[nv:]], strict=True)]}
 
     def seek(w: Flat, found: Scalar) -> dict[str, Any]:
         """The start of an iteration, for the states that have not found their w."""
@@ -185,8 +184,9 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     def close(y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> dict[str, Any]:
         u, s, a_new = texts.ends(y, memory, w, h[0])
         known = found[0] > 0.0
-        y_new = [*m.moved(m.parts(y)[0], u), *(where(known, x, math.nan) for x in s), *m.kept(y)]
-        return {"y_new": y_new, "memory_new": [h[0], *a_new, *w]}
+        y_new = m.from_chart(y, [*u, *(where(known, x, math.nan) for x in s)])
+        turned = ([*m.in_axes_after(each[:nv], u), *each[nv:]] for each in (a_new, w))
+        return {"y_new": y_new, "memory_new": [h[0], *(x for each in turned for x in each)]}
 
     def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
         return {"right": texts.missing(y, memory, w, t[0], h[0], p)}
@@ -204,7 +204,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     else:
         factor, solve = _stiff(work, texts, sizes)
     fresh = program("fresh", lambda memory: {"fresh": flag(memory[0] <= 0.0)}, {"memory": size})
-    restarting = work.call(program("restart", restart, {"y": m.ny, "memory": size, "k0": m.nz}))
+    restarting = work.call(program("restart", restart, {"memory": size, "k0": m.nz}))
     found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
     passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
     return Step(

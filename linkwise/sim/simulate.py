@@ -77,7 +77,8 @@ def simulate(
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
     With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
-    nothing else: its shapes and their friction count, and surfaces are rigid.
+    nothing else: its shapes and their friction count, and surfaces are rigid. Nine free bodies and more, one state of
+    them with nothing but gravity, are a pile: each looks at its neighbours alone, so that there can be thousands.
 
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
@@ -162,6 +163,12 @@ def simulate(
         (on the host).
     """
     check_arguments(simulate, _unknown)
+    others = (control, f_ext, events, p, x0, output_times, out, rules, limits)
+    if method == "moreau" and not account and all(given is None for given in others):
+        from linkwise.sim.piles.run import is_pile, simulate_pile
+
+        if is_pile(model) and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
+            return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
         control = (Works(), *as_elements(control))
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)

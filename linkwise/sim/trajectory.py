@@ -183,7 +183,10 @@ class Trajectory(Outputs, Explained):
 
     @cached_property
     def contacts(self) -> MotionContacts:
-        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``."""
+        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``.
+
+        Of a pile they are :class:`~linkwise.sim.piles.motion.PileMotionContacts`.
+        """
         from linkwise.sim.touched import MotionContacts
 
         return MotionContacts(self)

@@ -80,7 +80,7 @@ class Sky(Alike):
     <Sky from 2026-03-01T00:00:00, 24 h>
     """
 
-    size = 9
+    size = 10
     planet = EARTH
 
     def __init__(self, start: str, duration: float, *, dut1: float = 0.0) -> None:
@@ -104,10 +104,10 @@ class Sky(Alike):
         X, Y, s = erfa.xys06a(first, second)
         sun = -_position(erfa.epv00(first, second)[0])
         moon = _position(erfa.moon98(first, second))
-        rows = np.column_stack([X, Y, s, sun * ASTRONOMICAL_UNIT, moon * ASTRONOMICAL_UNIT])
+        angle = np.full(len(times), float(erfa.era00(*ut1) + erfa.sp00(*tt)))
+        rows = np.column_stack([X, Y, s, sun * ASTRONOMICAL_UNIT, moon * ASTRONOMICAL_UNIT, angle])
         self.table = Table(times, rows, "cubic", outside="refuse")
         self.tables: tuple[Table, ...] = (self.table,)
-        self.angle = float(erfa.era00(*ut1) + erfa.sp00(*tt))
 
     def _check_span(self, erfa: Any, moment: Any) -> None:
         """Refuse spans that the models do not cover, or in which seconds may have leapt that nobody knows of yet."""
@@ -125,11 +125,19 @@ class Sky(Alike):
                     do="install a newer pyerfa",
                 )
 
+    @property
+    def facts(self) -> tuple[()]:
+        """Nothing: all its numbers are in the table, so that other dates are compiled alike."""
+        return ()
+
     def __repr__(self) -> str:
         return f"<Sky from {self.start}, {self.duration / 3600:g} h>"
 
     def at(self, t: ArrayLike) -> Any:
-        """Tabulated numbers (..., 9) at times (...), s: the pole's X, Y and s, the Sun's place, the Moon's, m."""
+        """Tabulated numbers (..., 10) at times (...), s.
+
+        The pole's X, Y and s; places of Sun and Moon, m; the Earth's angle at t = 0, rad.
+        """
         times = np.asarray(t, float)
         if (times < 0.0).any() or (times > self.duration).any():
             raise InputError(
@@ -139,12 +147,12 @@ class Sky(Alike):
         return self.table(times)
 
     def to_fixed(self, t: Scalar, numbers: Sequence[Scalar]) -> Mat3:
-        """Rotation from the GCRS to the axes that turn with the Earth, from the numbers (9) of its table."""
+        """Rotation from the GCRS to the axes that turn with the Earth, from the numbers (10) of its table."""
         X, Y, s = numbers[:3]
         square = X * X + Y * Y
         a = 1.0 / (1.0 + sqrt(1.0 - square))
         pole = Mat3(((1.0 - a * X * X, -a * X * Y, -X), (-a * X * Y, 1.0 - a * Y * Y, -Y), (X, Y, 1.0 - a * square)))
-        return turn(self.angle + EARTH.turning * t - s).times(pole)
+        return turn(numbers[9] + EARTH.turning * t - s).times(pole)
 
     def sun(self, t: Scalar, numbers: Sequence[Scalar]) -> Vec:
         """Place of the Sun, m."""

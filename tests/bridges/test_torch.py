@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -140,17 +142,24 @@ def test_the_operator_to_second_order(arm: lw.Model) -> None:
     assert torch.autograd.gradgradcheck(call, given)
 
 
+WORKER = """
+import torch
+import linkwise as lw
+from linkwise.samples import planar_arm
+
 class Motions(torch.utils.data.Dataset):
-    """What a worker of a DataLoader computes."""
+    f = lw.as_torch(planar_arm(2).function("forward_dynamics"))
 
-    def __init__(self, f: Any) -> None:
-        self.f = f
-
-    def __len__(self) -> int:
+    def __len__(self):
         return 4
 
-    def __getitem__(self, k: int) -> Any:
+    def __getitem__(self, k):
         return self.f(torch.full((2,), float(k)), torch.ones(2), torch.ones(2))
+
+data = Motions()
+(found,) = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
+torch.testing.assert_close(found, torch.stack([data[k] for k in range(4)]), rtol=0, atol=0)
+"""
 
 
 def test_functions_travel(arm: lw.Model) -> None:
@@ -162,10 +171,12 @@ def test_functions_travel(arm: lw.Model) -> None:
         again = pickle.loads(pickle.dumps(f))
         given = tensors(*random_state(arm, np.random.default_rng(4), (3,)))
         torch.testing.assert_close(again(*given), f(*given), rtol=0, atol=0)
-    data = Motions(lw.as_torch(arm.function("forward_dynamics")))
-    loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1, multiprocessing_context="fork")
-    (found,) = list(loader)
-    torch.testing.assert_close(found, torch.stack([data[k] for k in range(4)]), rtol=0, atol=0)
+
+
+def test_workers_of_a_loader() -> None:
+    """In a process of its own: one in which JAX has threads should not be forked."""
+    done = subprocess.run([sys.executable, "-c", WORKER], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_inference_and_plain_numbers(arm: lw.Model) -> None:

@@ -173,3 +173,23 @@ def test_what_crowds_do_not_have_is_refused_by_name() -> None:
         model = box_on_four_corners(rules)
         slope = model.function("contact_step").jacobian("v")
         slope(placed(0.05), np.zeros(6), np.zeros(6), np.zeros(16), 0.002)
+
+
+@pytest.mark.slow
+def test_a_stack_of_ten_stands_for_ten_seconds() -> None:
+    """The contact under each box carries all above it, and nothing moves."""
+    b = lw.ModelBuilder("stack")
+    for k in range(10):
+        inertia = np.diag([0.05 / 12.0, 0.05 / 12.0, 0.08 / 12.0])
+        b.add_body(f"box{k}", joint=lw.Free(), mass=1.0, inertia=inertia, collisions=[shape("box", (0.2, 0.2, 0.1))])
+    above = [(f"box{k + 1}", f"box{k}") for k in range(9)]
+    rules = lw.ContactRules(solver="primal", points=40)
+    model = b.build().with_contacts(lw.Ground(), only=["box0"], between=above, rules=rules)
+    start = np.concatenate([placed(0.05 + 0.1 * k) for k in range(10)])
+    run = lw.simulate(model, start, duration=10.0, dt=0.002, method="moreau")
+    touched = run.contacts
+    for k, name in enumerate(model.contacts.pairs):
+        carried = 10 if name == "box0 on ground" else 9 - int(name.split()[0].removeprefix("box"))
+        normal = touched.impulse[-1, touched.pair[-1] == k, 0].sum() / 0.002
+        assert np.isclose(normal, carried * G, rtol=1e-6), name
+    assert np.abs(run.q[-1] - start).max() < 1e-8

@@ -71,6 +71,48 @@ def test_efforts_are_limited_and_the_end_is_met_as_scipy_finds():
     assert plan.cost == pytest.approx(found.fun, rel=1e-5)
 
 
+def test_speeds_stay_below_and_the_end_is_inside_its_set_as_scipy_finds():
+    """Limits along the way, and a terminal set that is not a point: within 0.1 of the goal, at rest."""
+
+    def fastest(model, q, v, u):
+        return v - 0.6
+
+    problem = lw.control.Shooting(
+        cart(),
+        N,
+        DT,
+        running=lambda m, q, v, u: u,
+        below=fastest,
+        end_below=lambda m, q, v: np.array([0.9 - q[0], q[0] - 1.1]),
+        end_zero=lambda m, q, v: v,
+    )
+    plan = problem.solve([0.0])
+    conditions = [
+        {"type": "ineq", "fun": lambda u: 0.6 - spun(u, 0.0, 0.0)[1][:-1]},
+        {"type": "ineq", "fun": lambda u: spun(u, 0.0, 0.0)[0][-1] - 0.9},
+        {"type": "eq", "fun": lambda u: spun(u, 0.0, 0.0)[1][-1]},
+    ]
+    found = minimize(
+        lambda u: 0.5 * u @ u,
+        np.zeros(N),
+        jac=lambda u: u,
+        constraints=conditions,
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert plan.status == "done" and plan.excess <= 1e-6
+    assert np.isclose(plan.v.max(), 0.6, atol=1e-5) and plan.q[-1, 0] == pytest.approx(0.9, abs=1e-5)
+    assert plan.cost == pytest.approx(found.fun, rel=1e-4)
+    again = problem.solve([0.0], start=plan)
+    assert again.status == "done" and again.iterations <= 2
+
+
+def test_limits_that_cannot_be_kept_are_said():
+    plan = lw.control.shoot(
+        cart(0.1), [0.0], steps=5, dt=DT, running=lambda m, q, v, u: u, end_zero=lambda m, q, v: q - 1.0, limits=True
+    )
+    assert plan.status != "done" and plan.excess > 0.01
+
+
 def arm_costs():
     goal = np.array([0.8, -0.6])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import casadi
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import Items, looped_over, maximum, repeated
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.program import For, Program, WhileAny
 from linkwise.trace.verifier import verify
@@ -234,3 +236,30 @@ def test_a_compiled_function_with_a_loop_inside_another_text():
     np.testing.assert_allclose(outer(X, A), spiral_in_python(X, A[:, None]).sum(-1) * A, rtol=1e-12)
     _, rate = derivative(lambda s: list(inner(np.array(s[:3], object), s[3])), [*X[0], A[0]], [1.0, 0.0, 0.0, 0.0])
     np.testing.assert_allclose([float(x) for x in rate], inner.jacobian("x")(X[0], A[0])[:, 0], rtol=1e-12)
+
+
+def over_items(x: Any) -> list[Any]:
+    """Sums and rows of a loop over stretches of x and of constants, with a loop inside; and one that skips passes."""
+    xs, starts, factors = list(x), [0, 2, 1, 4], [[0.0], [1.0], [4.0], [9.0]]
+
+    def step(state: Any, factor: Any, pair: Any) -> tuple[list[Any], list[Any]]:
+        halved = repeated(3, lambda z: [0.5 * z[0] + factor[0]], [pair[0]])[0]
+        return [state[0] + factor[0] * pair[0] + halved, state[1] + pair[1]], [state[0], pair[0] * xs[0]]
+
+    sums, rows = looped_over([Items.rows(factors), Items(xs, starts, 2)], step, [0.0, 1.0])
+    positive, _ = looped_over(
+        [Items.rows(factors), Items(xs, starts, 2)],
+        lambda total, factor, pair: ([total[0] + factor[0] * maximum(pair[0], 0.0)], []),
+        [0.0],
+        lambda total, factor, pair: pair[0] > 0.0,
+    )
+    return [*sums, *positive, *(x for row in rows for x in row)]
+
+
+def test_loops_over_items_are_those_of_python() -> None:
+    """Stretches of inputs and constants, results of each pass, and passes that nobody asks for."""
+    f = lw.compile(lambda _, x: np.array(over_items(x), object), MODEL, inputs={"x": (6,)})
+    verify(f.program)
+    x = np.random.default_rng(0).normal(size=(20, 6))
+    x[5] = -np.abs(x[5])
+    assert np.allclose(f(x), [over_items([float(a) for a in row]) for row in x], atol=1e-13)

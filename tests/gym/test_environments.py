@@ -170,9 +170,11 @@ def test_every_task_runs(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*(infinity|normalized|not having a spec)")
 @pytest.mark.parametrize("name", sorted(set(NAMES) - set(QUICK)))
 def test_every_large_task_runs(name: str) -> None:
     test_every_task_runs(name)
+    test_gymnasium_finds_nothing_wrong(name)
     env = lw.gym.task(name, 8)
     env.reset(seed=0)
     if name == "stewart":

@@ -155,15 +155,13 @@ def test_compiled_dynamics(file: Path, floating: bool) -> None:
     check("forward_dynamics, one", function(q[3], v[3], tau[3]), expected[3], bound)
 
 
-SMALL = [
-    "double_pendulum_continuous", "finger_edu", "panda", "borinot_flying_arm_2", "kinova", "TwoDofs", "iris_simple",
-]  # fmt: skip
+SMALL = {"double_pendulum_continuous": False, "panda": False, "borinot_flying_arm_2": True}
+"""Robots whose functions are all tried every time, and on which base; the others are slow."""
 
 
-@both_bases
 @pytest.mark.parametrize("name", SMALL)
-def test_compiled_functions_of_small_robots(name: str, floating: bool) -> None:
-    every_function(robot_file(f"{name}.urdf"), floating)
+def test_compiled_functions_of_small_robots(name: str) -> None:
+    every_function(robot_file(f"{name}.urdf"), SMALL[name])
 
 
 @pytest.mark.slow

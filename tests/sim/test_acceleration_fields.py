@@ -90,6 +90,15 @@ def test_derivatives_know_it():
         assert np.abs(WEIGHTLESS.state_space(q, v, tau, dt=dt).A - expected).max() > 1e-6
 
 
+def test_sensitivity_knows_it():
+    q, v = START
+    tau = np.zeros((3, WEIGHTLESS.nv))
+    expected = WITH_GRAVITY.sensitivity(q, v, tau, 1e-3)
+    found = WEIGHTLESS.sensitivity(q, v, tau, 1e-3, control=Uniform())
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * max(np.abs(b).max(initial=0.0), 1.0))
+
+
 def test_forces_are_those_on_all_particles_of_a_body_that_deforms():
     rng = np.random.default_rng(2)
     n = 5
@@ -172,6 +181,16 @@ def test_potential_and_field_belong_together():
     motion = lw.simulate(WEIGHTLESS, START[0], duration=1e-9, control=Linear(np.zeros(3), T), method="rk4", dt=1e-9)
     expected = -approx_fprime(START[0], energy, 1e-7)
     np.testing.assert_allclose(motion.forces().external[0], expected, atol=2e-6)
+
+
+def test_a_force_at_a_node_moves_modes():
+    """By the Jacobian of the node, at a point beside it, in world axes."""
+    wrench, point = np.array([0.1, 0.2, -0.3, 1.0, -2.0, 3.0]), np.array([0.02, 0.01, -0.03])
+    push = lw.BodyForce(WEIGHTLESS, "beam", wrench, frame="world", point=point, node="tip")
+    motion = lw.simulate(WEIGHTLESS, *START, duration=1e-9, control=push, method="rk4", dt=1e-9)
+    expected = WEIGHTLESS.jacobian(START[0], "beam", node="tip", point=point).T @ wrench
+    assert np.abs(expected[1:3]).min() > 1e-3
+    np.testing.assert_allclose(motion.forces().external[0], expected, atol=1e-12)
 
 
 def test_a_field_that_is_no_vector_is_refused():

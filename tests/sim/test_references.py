@@ -111,6 +111,7 @@ def test_momentum_of_a_symmetry_is_kept_by_the_variational_method():
         ("dop853", {"rtol": 1e-12}, 1e-8),
         ("rodas4", {"rtol": 1e-8}, 1e-7),
         ("euler", {"dt": 0.5}, 0.05),
+        ("generalized_alpha", {"dt": 0.5}, 0.05),
     ],
 )
 def test_what_tumbles_at_orbital_speed_flies_straight(method, step, allowed):

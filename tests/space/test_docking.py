@@ -7,6 +7,7 @@ import linkwise as lw
 from linkwise import space
 
 ORBIT = space.Orbit(7e6, 0.01, 0.9)
+STEPS = {"method": "rk4", "dt": 0.02}
 
 
 def two():
@@ -47,7 +48,7 @@ def test_how_a_probe_stands_to_its_port():
 def test_capture_keeps_momentum_and_holds(latch):
     dock = space.Dock(MODEL, "dock", reach=0.01, tilt=0.02, speed=0.1, latch=latch)
     q0, v0 = start()
-    given = {"events": dock.events, "released": "dock", "rtol": 1e-11, "atol": 1e-13}
+    given = {"events": dock.events, "released": "dock", **STEPS}
     motion = lw.simulate(MODEL, q0, v0, 40.0, **given)
     assert [event.name for event in motion.events] == ["dock captured"]
     (event,) = motion.events
@@ -71,14 +72,14 @@ def test_capture_keeps_momentum_and_holds(latch):
 def test_in_a_world_that_falls():
     dock = space.Dock(MODEL, "dock", reach=0.02, tilt=0.05, speed=0.1)
     q0, v0 = start(0.3)
-    motion = lw.simulate(MODEL, q0, v0, 20.0, events=dock.events, released="dock", frame=ORBIT)
+    motion = lw.simulate(MODEL, q0, v0, 20.0, events=dock.events, released="dock", frame=ORBIT, **STEPS)
     assert [event.name for event in motion.events] == ["dock captured"]
 
 
 def test_too_fast_hits():
     dock = space.Dock(MODEL, "dock", reach=0.01, speed=0.04)
     q0, v0 = start()
-    motion = lw.simulate(MODEL, q0, v0, 40.0, events=dock.events, released="dock")
+    motion = lw.simulate(MODEL, q0, v0, 40.0, events=dock.events, released="dock", **STEPS)
     assert [event.name for event in motion.events] == ["dock hit"] and motion.t[-1] < 20.0
 
 
@@ -86,7 +87,7 @@ def test_leaving_the_corridor_is_told():
     dock = space.Dock(MODEL, "dock", corridor=np.radians(10), radius=0.05)
     q0, v0 = start(ahead=5.0)
     v0[9] = 0.05
-    motion = lw.simulate(MODEL, q0, v0, 40.0, events=dock.events, released="dock")
+    motion = lw.simulate(MODEL, q0, v0, 40.0, events=dock.events, released="dock", **STEPS)
     assert motion.events[0].name == "dock left the corridor"
     t = motion.events[0].t
     assert 0.003 + 0.05 * t == pytest.approx(np.tan(np.radians(10)) * (5.0 - 0.05 * t) + 0.05, abs=1e-3)

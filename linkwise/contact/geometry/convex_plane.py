@@ -6,11 +6,12 @@ from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.manifold import Seen, Spot, margin_of, spread
 from linkwise.contact.geometry.points import ContactPoint, Contacts, out_of
 from linkwise.mechanism.description import Geometry
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 
 
 def convex_plane(
-    a: Geometry, A: Placed, b: Geometry, B: Placed, *, slots: int = 4, margin: float | None = None
+    a: Geometry, A: Placed, b: Geometry, B: Placed, *, slots: int = 4, margin: Scalar | None = None
 ) -> Contacts:
     """Vertices of a convex mesh over a plane: the lowest, and those that span the widest base with it.
 

@@ -52,15 +52,16 @@ class Seen(NamedTuple):
 _UNUSED = Spot(UNUSED_GAP, 0.0, 0.0, 0.0)
 
 
-def margin_of(*shapes: Geometry) -> float:
+def margin_of(*shapes: Geometry) -> Scalar:
     """How much farther from touching than the nearest point others may be to be kept, m: 2 % of the smallest shape."""
     first, *others = (radius_about_origin(shape) for shape in shapes)
     for radius in others:
         first = minimum(first, radius)
-    return _MARGIN * first
+    margin: float = _MARGIN * first
+    return margin
 
 
-def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: float, lowest: Scalar = UNUSED_GAP) -> Contacts:
+def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowest: Scalar = UNUSED_GAP) -> Contacts:
     """The deepest of many points, and those within the margin that span the widest base with it.
 
     The deepest; the farthest from it; the farthest from the line of both; the one that adds most to the triangle; then
@@ -105,7 +106,7 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: float, lowest
     return Contacts(tuple(frame.point(spot) for spot in taken), left)
 
 
-def overlap(face_a: Face, face_b: Face, nearest: ContactPoint, slots: int, margin: float) -> Contacts:
+def overlap(face_a: Face, face_b: Face, nearest: ContactPoint, slots: int, margin: Scalar) -> Contacts:
     """Contact points of two faces that look at each other: the corners of what they have in common, seen along n.
 
     Corners of the one over the other, and places where their edges cross; each with its own gap, so that faces which

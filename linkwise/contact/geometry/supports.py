@@ -161,18 +161,18 @@ _FACES: dict[str, Callable[[Geometry, Placed, Vec], Face]] = {
 }
 
 
-def radius_about_origin(shape: Geometry) -> float:
+def radius_about_origin(shape: Geometry) -> Scalar:
     """Radius of the ball about a shape's origin that holds it, m."""
     if isinstance(shape, Figure):
         radius: float = shape.radius
         return radius
     size = shape.size
     if shape.kind == "box":
-        return 0.5 * float(sqrt(sum(x * x for x in size)))
+        return 0.5 * sqrt(sum(x * x for x in size))
     if shape.kind == "capsule":
         return size[0] + 0.5 * size[1]
     if shape.kind == "cylinder":
-        return float(sqrt(size[0] ** 2 + 0.25 * size[1] ** 2))
+        return sqrt(size[0] ** 2 + 0.25 * size[1] ** 2)
     if shape.kind == "convex":
         return max(float(sqrt(x * x + y * y + z * z)) for x, y, z in shape.vertices)
     return max(size)

@@ -10,7 +10,7 @@ from linkwise.gym.draws import Draws
 from linkwise.gym.moment import Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.joints import Free
-from linkwise.math import sqrt, where
+from linkwise.math import exp, sqrt, where
 from linkwise.mechanism.shapes import box
 from linkwise.model.model import Model, ModelBuilder
 
@@ -28,9 +28,9 @@ def mechanism() -> Model:
 def docking(num_envs: int = 1, **options: Any) -> VectorEnv:
     """Environments of a docking: torques (3) and thrusts (3) in body axes; the port is the origin, x points outward.
 
-    Observed are the attitude, the position / 10 (m) and the velocities; the reward is minus the distance / 100 (m) and
-    the tilt, and ten for a docking: nearer than 0.3 m, slower than 0.2 m/s, at an angle below 0.3 rad. Far away, an
-    episode is lost.
+    Observed are the attitude, the position / 10 (m) and the velocities. Every step gains up to 0.1, the more the nearer
+    and the straighter, and a docking gains twenty: nearer than 0.3 m, slower than 0.2 m/s, at an angle below 0.3 rad.
+    Far away, an episode is lost, and with it what could have been gained.
     """
 
     def squares(now: Moment) -> tuple[Any, Any, Any]:
@@ -52,7 +52,7 @@ def docking(num_envs: int = 1, **options: Any) -> VectorEnv:
 
     def reward(now: Moment) -> Any:
         far, _, tilted = squares(now)
-        return where(docked(now), 10.0, 0.0) - 0.01 * sqrt(far + 1e-9) - 0.1 * tilted
+        return where(docked(now), 20.0, 0.1 * exp(-0.1 * sqrt(far + 1e-9) - 2.0 * tilted))
 
     def done(now: Moment) -> Any:
         return where(docked(now), 1.0, where(squares(now)[0] > _FAR**2, 1.0, 0.0)) > 0.5

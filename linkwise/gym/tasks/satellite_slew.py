@@ -9,7 +9,7 @@ import numpy as np
 from linkwise.gym.draws import Draws
 from linkwise.gym.moment import Moment
 from linkwise.gym.vector_env import VectorEnv
-from linkwise.math import abs
+from linkwise.math import abs, where
 from linkwise.model.model import Model
 from linkwise.samples import flexible_satellite
 
@@ -25,11 +25,12 @@ def satellite_slew(num_envs: int = 1, **options: Any) -> VectorEnv:
     model = flexible_satellite(modes=1, damping=0.005)
 
     def missing(now: Moment) -> Any:
-        """Conjugate of the attitude times the goal."""
+        """Conjugate of the attitude times the goal: of the two quaternions of that turn, the one below half a turn."""
         w, x, y, z = now.q[0], -now.q[1], -now.q[2], -now.q[3]
         a, b, c, d = now.goal
         turn = [w * a - x * b - y * c - z * d, w * b + x * a + y * d - z * c]
-        return [*turn, w * c - x * d + y * a + z * b, w * d + x * c - y * b + z * a]
+        turn += [w * c - x * d + y * a + z * b, w * d + x * c - y * b + z * a]
+        return [where(turn[0] < 0.0, -part, part) for part in turn]
 
     def reward(now: Moment) -> Any:
         off = missing(now)

@@ -9,7 +9,7 @@ import numpy as np
 from linkwise.gym.draws import Draws
 from linkwise.gym.moment import Moment
 from linkwise.gym.vector_env import VectorEnv
-from linkwise.math import sqrt
+from linkwise.math import exp, sqrt
 from linkwise.model.model import Model
 from linkwise.samples import stewart_platform
 
@@ -19,14 +19,14 @@ _FORCE, _NEAR, _FAR = 150.0, 0.1, 0.4  # N; m that goals are from home; m from h
 def stewart(num_envs: int = 1, **options: Any) -> VectorEnv:
     """Environments of a Stewart platform: forces along its six legs, up to 150 N beyond what holds it at home.
 
-    Observed are the legs' extensions and rates, the plate's pose and velocity, and the goal; the reward is minus the
-    distance of plate and goal (m) and a little for tilting.
+    Observed are the legs' extensions and rates, the plate's pose and velocity, and the goal. The reward is one where
+    the plate is at its goal and level, and falls by the factor e every 5 cm.
     """
     model = stewart_platform()
     slides = [model.joints[f"slide{i}"] for i in range(1, 7)]
     places, rates = [s.q_slice.start for s in slides], [s.v_slice.start for s in slides]
     pose, twist = model.joints["plate_pose"].q_slice, model.joints["plate_pose"].v_slice
-    weight = 45.0  # N in each leg, about what holds the plate and the legs
+    weight = 33.522  # N in each leg: what holds the plate and the legs at home
 
     def act(now: Moment) -> Any:
         forces = [0.0] * now.model.nv
@@ -39,7 +39,7 @@ def stewart(num_envs: int = 1, **options: Any) -> VectorEnv:
 
     def reward(now: Moment) -> Any:
         tilt = now.q[pose][1:4]
-        return -sqrt(way(now) @ way(now) + 1e-12) - 0.1 * (tilt @ tilt)
+        return exp(-20.0 * sqrt(way(now) @ way(now) + 1e-12) - 4.0 * (tilt @ tilt))
 
     def observe(now: Moment) -> Any:
         return [*now.q[places], *now.v[rates], *now.q[pose], *now.v[twist], *now.goal]

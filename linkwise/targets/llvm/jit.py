@@ -128,7 +128,7 @@ class LoadedObject:
             builder = llvm.JITLibraryBuilder().add_object_img(obj)
             for name in exports:
                 builder.export_symbol(name)
-            for name, address in imports.items():
+            for name, address in {**platform_symbols(), **imports}.items():
                 builder.import_symbol(name, address)
             linker = _linkers.next(llvm)
             try:
@@ -194,3 +194,15 @@ def library_addresses(names: tuple[str, ...]) -> tuple[int, ...]:
     """Addresses of functions of the C library that is part of this process."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     return tuple(int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0) for name in names)
+
+
+_FLOATS_ARE_USED = ctypes.c_int(1)
+
+
+@cache
+def platform_symbols(platform: str = sys.platform) -> dict[str, int]:
+    """Addresses of what LLVM's code refers to by itself: on Windows a probe of deep stacks, and a mark of floats."""
+    if platform != "win32":
+        return {}
+    probe = ctypes.cast(getattr(ctypes.CDLL("ntdll"), "__chkstk"), ctypes.c_void_p).value or 0
+    return {"__chkstk": int(probe), "_fltused": ctypes.addressof(_FLOATS_ARE_USED)}

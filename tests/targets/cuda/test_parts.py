@@ -242,7 +242,10 @@ def test_arrays_may_have_any_name(tmp_path: Path) -> None:
         assert np.array_equal(a, given[k] + given[(k + 1) % len(names)])
 
 
-@pytest.mark.parametrize("available", [48 * 1024, 64 * 1024, 99 * 1024, 227 * 1024])
+@pytest.mark.parametrize(
+    "available",
+    [48 * 1024, *(pytest.param(size * 1024, marks=pytest.mark.slow) for size in (64, 99, 227))],
+)
 def test_no_kernel_asks_for_more_memory_than_there_is(available: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many results and inputs there are."""
     monkeypatch.setattr(tile_layout, "LANES", (32, 16, 8, 4))

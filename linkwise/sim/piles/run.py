@@ -1,0 +1,255 @@
+"""Simulation of a pile: steps of first order, in which all contacts obey Signorini's and Coulomb's laws at the end.
+
+Contacts are those of a step's start: the velocities at its end may close a gap and no more, and bodies that touch move
+with them for the whole step, so that nothing overlaps but by the curvature of its path. Bodies that touch nothing move
+with the mean velocity, and turn by Euler's equations with the midpoint rule, which keeps their energy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from linkwise.array_types import Array
+from linkwise.errors import InputError
+from linkwise.model.model import Model
+from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress
+from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.motion import PileMotionContacts, Touched
+from linkwise.sim.piles.neighbours import Neighbours, PileContacts
+from linkwise.sim.piles.rows import Rows, frames
+from linkwise.sim.piles.solver import Settled, settled
+from linkwise.sim.progress import Progress
+from linkwise.sim.states import States as StartingStates
+from linkwise.sim.trajectory import Trajectory
+
+__all__ = ["Pile", "is_pile", "simulate_pile"]
+
+_REACH = 0.01
+"""Of a body's radius: surfaces that are so near are looked at, whatever their speed."""
+
+_ALLOWED = 1e-4
+"""Of a body's size: what overlaps by more is parted."""
+
+_SAME_PLACE = 0.05
+"""Of a body's radius: a contact point that moved less on its pair of shapes begins with its last impulse."""
+
+
+@dataclass
+class Pile:
+    """Many free bodies in motion.
+
+    Args:
+        model: whose bodies all are free.
+        q: configuration (nq).
+        v: velocity (nv).
+    """
+
+    model: Model
+    q: Array
+    v: Array
+    touched: Touched | None = field(default=None, init=False)
+    """Contacts of the last step."""
+
+    def __post_init__(self) -> None:
+        scene = self.model._contact_scene
+        assert scene is not None
+        self.rules = scene.rules
+        self.bodies = Bodies.of(self.model)
+        self.neighbours = Neighbours(self.bodies, scene)
+        self.states = States.of(self.bodies, np.asarray(self.q, float), np.asarray(self.v, float))
+        shapes = self.bodies.shapes
+        self.radius = np.full(len(self.bodies.names), 1e-3)
+        moving = self.neighbours.moving
+        out = np.linalg.norm(shapes.p[moving], axis=1) + shapes.radius[moving]
+        np.maximum.at(self.radius, shapes.body[moving], out)
+        self.size = np.full(len(self.bodies.names), np.inf)
+        np.minimum.at(self.size, shapes.body[moving], shapes.radius[moving])
+
+    def sample(self) -> tuple[Array, Array, float, Touched | None]:
+        """Configuration and velocity of the model, its energy in J, and the contacts of the last step."""
+        return (*self.states.coordinates(self.bodies), self.energy, self.touched)
+
+    @property
+    def energy(self) -> float:
+        """Kinetic and potential energy, J."""
+        s, b = self.states, self.bodies
+        turning = np.sum(s.spin * turned(b.inertia, s.spin))
+        falling = np.sum(b.mass * (0.5 * np.sum(s.speed * s.speed, axis=1) - s.place @ b.gravity))
+        return float(0.5 * turning + falling)
+
+    def contacts(self, h: float) -> PileContacts:
+        """Contacts that a step of h may close."""
+        s, g = self.states, self.bodies.gravity
+        speed = np.linalg.norm(s.speed, axis=1) + np.linalg.norm(s.spin, axis=1) * self.radius
+        reach = _REACH * np.minimum(self.size, self.radius) + 1.5 * h * (speed + h * float(np.linalg.norm(g)))
+        return self.neighbours.at(s.turn, s.place, reach)
+
+    def advance(self, h: float) -> None:
+        """One step of h."""
+        s, found = self.states, self.contacts(h)
+        R = rotations(s.turn)
+        spin = _spun(self.bodies.inertia, s.spin, h)
+        speed = s.speed + h * self.bodies.gravity
+        moved = np.zeros(len(R), bool)
+        if len(found.gap):
+            solution, rows = self._solved(found, R, spin, speed, h)
+            new_spin = turned(R.swapaxes(1, 2), solution.velocity[:, :3])
+            new_speed = solution.velocity[:, 3:]
+            force = np.einsum("mkj,mk->mj", rows.frame, solution.impulse)
+            self.touched = Touched(found, force, solution.missed)
+            near = (solution.impulse[:, 0] > 0.0) | (found.gap < 0.0)
+            touching = np.unique(found.body[near])
+            moved[touching[touching < len(R)]] = True
+        else:
+            new_spin, new_speed = spin, speed
+            self.touched = Touched(found, np.zeros((0, 3)), np.zeros(0))
+        part = np.where(moved, 1.0, 0.5)[:, None]
+        shift = self._parted(found, rows, h) if len(found.gap) else np.zeros((len(R), 6))
+        self.states = States(
+            turned_on(s.turn, h * (part * new_spin + (1.0 - part) * s.spin) + turned(R.swapaxes(1, 2), shift[:, :3])),
+            s.place + h * (part * new_speed + (1.0 - part) * s.speed) + shift[:, 3:],
+            new_spin,
+            new_speed,
+        )
+
+    def _solved(self, found: PileContacts, R: Array, spin: Array, speed: Array, h: float) -> tuple[Settled, Rows]:
+        s, bodies = self.states, self.bodies
+        place = np.concatenate([s.place, np.zeros((1, 3))])
+        arms = found.point[:, None] - place[found.body]
+        frame = frames(found.normal)
+        before = np.hstack([turned(R, s.spin), s.speed])
+        approach = np.einsum("mi,mi->m", found.normal, _apart(before, found.body, arms) - found.surface)
+        gap = np.maximum(found.gap, 0.0) / h
+        e, threshold = found.restitution.T
+        bounces = (found.gap + h * approach < 0.0) & (approach < -threshold) & (e > 0.0)
+        bias = -np.einsum("mki,mi->mk", frame, found.surface)
+        bias[:, 0] += np.where(bounces, np.minimum(gap, e * approach), gap)
+        moments = np.cross(arms[:, :, None], frame[:, None])
+        inertia = R @ bodies.inertia @ R.swapaxes(1, 2)
+        rows = Rows(
+            found.body, frame, moments, bias, found.friction, -found.point @ bodies.gravity, bodies.mass, inertia
+        )
+        free = np.hstack([turned(R, spin), speed])
+        return settled(rows, free, self._last(found, frame)), rows
+
+    def _parted(self, found: PileContacts, rows: Rows, h: float) -> Array:
+        """The least turns and shifts (n, 6) that part what overlaps, in rad and m: no velocity comes from it."""
+        shift = np.zeros((len(self.bodies.names), 6))
+        deep = found.gap < -_ALLOWED * self.size[found.body[:, 0]]
+        if not deep.any():
+            return shift
+        near = np.asarray(np.isin(found.body, found.body[deep]).any(axis=1))
+        bias = np.zeros((len(deep), 3))
+        bias[:, 0] = np.maximum(found.gap + 0.5 * _ALLOWED * self.size[found.body[:, 0]], -self.rules.recovery * h)
+        smooth = replace(rows, bias=bias, friction=np.zeros(len(deep))).of(near)
+        return settled(smooth, shift, np.zeros((int(near.sum()), 3)), polish=False).velocity
+
+    def _last(self, found: PileContacts, frame: Array) -> Array:
+        """Impulses of the last step for contacts at nearly the same place (m, 3), along the rows."""
+        first = np.zeros((len(found.gap), 3))
+        if self.touched is None or not len(self.touched.impulse):
+            return first
+        last = self.touched.contacts
+        order = np.argsort(last.pair, kind="stable")
+        start = np.searchsorted(last.pair[order], found.pair)
+        best = np.full(len(first), np.inf)
+        chosen = np.zeros(len(first), int)
+        for k in range(8):  # no pair has more points
+            at = np.minimum(start + k, len(order) - 1)
+            old = order[at]
+            same = last.pair[old] == found.pair
+            away = np.where(same, np.linalg.norm(last.point[old] - found.point, axis=1), np.inf)
+            better = away < best
+            best, chosen = np.where(better, away, best), np.where(better, old, chosen)
+        known = best < _SAME_PLACE * self.size[found.body[:, 0]]
+        first[known] = np.einsum("mki,mi->mk", frame[known], self.touched.impulse[chosen[known]])
+        first[:, 0] = np.maximum(first[:, 0], 0.0)
+        return first
+
+
+def _apart(velocity: Array, body: Array, arms: Array) -> Array:
+    """Velocities of the first surface against the second (m, 3)."""
+    known = np.concatenate([velocity, np.zeros((1, 6))])[body]
+    points = known[..., 3:] + np.cross(known[..., :3], arms)
+    return np.asarray(points[:, 0] - points[:, 1])
+
+
+def _spun(inertia: Array, spin: Array, h: float) -> Array:
+    """Angular velocities after a free turn by h: Euler's equations by the midpoint rule, which keeps energy."""
+    new = spin
+    for _ in range(4):
+        mean = 0.5 * (spin + new)
+        new = spin - h * np.linalg.solve(inertia, np.cross(mean, turned(inertia, mean))[..., None])[..., 0]
+    return new
+
+
+def simulate_pile(
+    model: Model,
+    q0: ArrayLike | None,
+    v0: ArrayLike | None,
+    duration: float,
+    dt: float | None,
+    t0: float,
+    save_every: int,
+    progress: bool | Callable[[float], None] | None,
+) -> Trajectory:
+    """The motion of a pile; see :func:`linkwise.sim.simulate.simulate` for the arguments."""
+    check_positive("duration", duration)
+    check_finite("t0", t0)
+    check_count("save_every", save_every)
+    check_progress(progress)
+    step = 1e-3 if dt is None else dt
+    check_positive("dt", step)
+    start = StartingStates(model, (), model.start if q0 is None else q0, v0, None, None, False).y[0]
+    pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
+    check_overlap(pile, pile.rules.overlap)
+    count = max(1, math.ceil(duration / step - 1e-9))
+    h = duration / count
+    samples, times, status, done = [pile.sample()], [t0], "done", 0
+    bar = Progress(progress, model.name)
+    try:
+        for k in range(1, count + 1):
+            pile.advance(h)
+            done = k
+            if k % save_every == 0 or k == count:
+                samples.append(pile.sample())
+                times.append(t0 + k * h)
+            bar.update(k / count)
+    except KeyboardInterrupt:
+        status = "interrupted"
+    finally:
+        bar.close()
+    q, v, energy, touched = (list(each) for each in zip(*samples, strict=True))
+    motion = Trajectory(
+        times,
+        np.array(q),
+        np.array(v),
+        model=model,
+        derived={"energy": np.array(energy), "tau": np.zeros((len(times), model.nv))},
+        status=status,
+        steps=done,
+        method="moreau",
+    )
+    motion.__dict__["contacts"] = PileMotionContacts(pile.bodies.names, np.array(times), h, touched)
+    return motion
+
+
+def check_overlap(pile: Pile, most: float) -> None:
+    """Raise InputError where surfaces overlap by more than so many metres."""
+    found = pile.contacts(0.0)
+    depth = -found.gap
+    if len(depth) and depth.max() > most:
+        worst = int(depth.argmax())
+        names = (*pile.bodies.names, "ground")
+        a, b = (names[k] for k in found.body[worst])
+        raise InputError(
+            f"{a!r} on {b!r}: surfaces overlap at the start",
+            got=f"{depth[worst]:.3g} m",
+            allowed=f"at most {most:g} m, which steps part at ContactRules.recovery",
+            do="move the bodies apart; or exclude=[…] the pair; or rules=lw.ContactRules(overlap=…) of with_contacts",
+        )

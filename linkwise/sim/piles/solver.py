@@ -1,0 +1,285 @@
+"""Impulses of a pile: sweeps over its contacts, then Newton's method on velocities with sparse matrices.
+
+A contact of the bodies a and b has three rows along its normal and two tangents, w = J_a v_a - J_b v_b. Signorini's
+condition and Coulomb's law together say (De Saxcé and Feng 1998)
+
+    λ = P(λ - ρ(w + μ|w_t| n)),    M(v - v_free) = J*λ,
+
+with the projection P on the cone |λ_t| ≤ μ λ_n and any ρ > 0. Newton's method solves the second equation for v with the
+first in it, the λ on the right as they were; each such round brings these nearer to those sought (an augmented
+Lagrangian). The matrices have blocks for neighbours alone. Bodies that do not hang together by contacts are islands;
+those that are settled are left alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_matrix, csc_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
+
+from linkwise.array_types import Array
+from linkwise.sim.piles.rows import Rows
+from linkwise.sim.piles.sweeps import swept
+
+_STIFFNESS = 1e4
+"""The ρ of a contact times the trace of its own Delassus matrix: the more, the fewer rounds."""
+
+_LARGE = 30
+"""Bodies of an island beyond which sweeps have to do: Newton's matrices would take seconds."""
+
+_FIRST_CALLS, _MORE_CALLS = 3, 40
+"""Calls of sweeps before Newton's method, and after it."""
+
+_ROUNDS, _NEWTON = 8, 20
+"""Rounds of the augmented Lagrangian at most, and Newton steps in each."""
+
+_HALVINGS = 12
+
+
+class Settled(NamedTuple):
+    """A solution: velocities [ω, u] of bodies (n, 6), impulses (m, 3) along the rows, what contacts miss (m), m/s."""
+
+    velocity: Array
+    impulse: Array
+    missed: Array
+
+
+def settled(rows: Rows, free: Array, impulse: Array, tolerance: float = 1e-9, *, polish: bool = True) -> Settled:
+    """The impulses that obey the laws to a tolerance, or as nearly as a bounded amount of work brings them.
+
+    Args:
+        rows: contacts.
+        free: velocities [ω, u] of all bodies without impulses (n, 6).
+        impulse: to begin with (m, 3).
+        tolerance: m/s, by which contacts may miss their laws.
+        polish: whether more follows after the first sweeps.
+    """
+    system = _System(rows, free, impulse.copy())
+    system.sweep(_FIRST_CALLS, tolerance)
+    if polish:
+        system.newton(tolerance)
+        system.sweep(_MORE_CALLS, tolerance)
+    return Settled(system.velocity, system.impulse, system.missed)
+
+
+class _System:
+    """All contacts, with the velocities and impulses found so far, and the islands that are not settled."""
+
+    def __init__(self, rows: Rows, free: Array, impulse: Array) -> None:
+        self.rows, self.free, self.impulse = rows, free, impulse
+        self.islands = _islands(rows.body, len(free))
+        bodies = self.islands[np.unique(rows.body[:, 0], return_index=True)[1]]
+        self.bodies = np.bincount(bodies, minlength=int(self.islands.max()) + 1)
+        self.velocity = pushed(rows, free, impulse)
+        self.missed = misses(rows, impulse, self.velocity)
+
+    def _unsettled(self, tolerance: float) -> Array:
+        """Contacts of islands with one that misses its laws by more."""
+        return np.flatnonzero(~(self._worst(self.missed) < tolerance)[self.islands])
+
+    def _worst(self, missed: Array) -> Array:
+        worst = np.zeros(len(self.bodies))
+        np.maximum.at(worst, self.islands, missed)
+        return worst
+
+    def sweep(self, calls: int, tolerance: float) -> None:
+        """Some calls of sweeps over what is not settled."""
+        for _ in range(calls):
+            going = self._unsettled(tolerance)
+            if not len(going):
+                return
+            part = self.rows.of(going)
+            self.velocity, self.impulse[going] = swept(part, self.velocity, self.impulse[going])
+            self.missed[going] = misses(part, self.impulse[going], self.velocity)
+
+    def newton(self, tolerance: float) -> None:
+        """Newton's method on what is not settled, as long as it helps; not on large islands."""
+        going = self._unsettled(tolerance)
+        going = going[self.bodies[self.islands[going]] <= _LARGE]
+        for k in range(_ROUNDS):
+            if not len(going):
+                return
+            trial = self.impulse.copy()
+            island = _Island(self.rows.of(going), self.free)
+            trial[going] = island.round(self.velocity, self.impulse[going], slip_changes=k % 2 == 1)
+            velocity = pushed(self.rows, self.free, trial)
+            missed = misses(self.rows, trial, velocity)
+            better = (self._worst(missed) < self._worst(self.missed))[self.islands]
+            self.impulse = np.where(better[:, None], trial, self.impulse)
+            self.velocity = pushed(self.rows, self.free, self.impulse)
+            self.missed = np.where(better, missed, self.missed)
+            going = going[~(self._worst(self.missed) < tolerance)[self.islands[going]]]
+
+
+def pushed(rows: Rows, free: Array, impulse: Array) -> Array:
+    """Velocities [ω, u] of all bodies (n, 6) with impulses (m, 3)."""
+    total = np.zeros((len(free) + 1, 6))
+    for side in range(2):
+        np.add.at(total, rows.body[:, side], np.einsum("mki,mk->mi", rows.jacobians[:, side], impulse))
+    spin = np.einsum("nij,nj->ni", rows.inverse_inertia, total[:, :3])
+    return np.asarray(free + np.hstack([spin, rows.inverse_mass[:, None] * total[:, 3:]])[:-1])
+
+
+def misses(rows: Rows, impulse: Array, velocity: Array) -> Array:
+    """By how much contacts miss their laws (m), m/s."""
+    w = rows.velocities(velocity)
+    w[:, 0] += rows.friction * np.hypot(w[:, 1], w[:, 2])
+    trace = np.trace(rows.own, axis1=1, axis2=2)
+    wanted = projected(impulse - w / trace[:, None], rows.friction)
+    return np.asarray(np.linalg.norm(wanted - impulse, axis=1) * trace)
+
+
+def _islands(body: Array, count: int) -> Array:
+    """For each contact the number of its island; the world joins nothing."""
+    both = body[body[:, 1] != count]
+    graph = coo_matrix((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(count, count))
+    labels: Array = connected_components(graph, directed=False)[1]
+    return labels[body[:, 0]]
+
+
+class _Island:
+    """Bodies that hang together by contacts, or several such."""
+
+    slip: Array | None = None
+    """The μ|w_t| of contacts (m), m/s, where it is held."""
+
+    def __init__(self, rows: Rows, free: Array) -> None:
+        self.rows = rows
+        self.bodies = np.unique(rows.body[rows.body < len(free)])
+        number = np.full(len(free) + 1, len(self.bodies))
+        number[self.bodies] = np.arange(len(self.bodies))
+        self.body = number[rows.body]
+        self.free = free[self.bodies]
+        self.J = rows.jacobians
+        self.trace = np.trace(rows.own, axis1=1, axis2=2)
+        self.rho = _STIFFNESS / self.trace
+        self.mass = np.zeros((len(self.bodies), 6, 6))
+        self.mass[:, :3, :3] = rows.inertia[self.bodies]
+        self.mass[:, 3:, 3:] = np.eye(3) * rows.mass[self.bodies][:, None, None]
+        self.inverse = np.linalg.inv(self.mass)
+        self._pattern()
+
+    def _pattern(self) -> None:
+        """Where the Hessian's blocks of pairs of bodies lie; contacts of one pair share theirs."""
+        n = len(self.bodies)
+        code, self.pair = np.unique(self.body[:, 0] * (n + 1) + self.body[:, 1], return_inverse=True)
+        first, second = code // (n + 1), code % (n + 1)
+        self.between = np.flatnonzero(second < n)
+        self.first, self.second = first, second
+        block = np.arange(6)
+        diagonal, i, j = np.arange(n), first[self.between], second[self.between]
+        rows = np.concatenate([diagonal, i, j])[:, None, None] * 6 + block[None, :, None]
+        columns = np.concatenate([diagonal, j, i])[:, None, None] * 6 + block[None, None, :]
+        shape = (len(rows), 6, 6)
+        self.at = np.broadcast_to(rows, shape).ravel(), np.broadcast_to(columns, shape).ravel()
+
+    def round(self, velocity: Array, impulse: Array, *, slip_changes: bool) -> Array:
+        """Impulses (m, 3) after one round from these.
+
+        With μ|w_t| as it is at the start the solution is the minimum of a convex function, which is always found, and
+        exact where nothing slips; where that changes on the way, convergence is faster, if it converges.
+        """
+        v = velocity[self.bodies]
+        w = self._velocities(v)
+        self.slip = None if slip_changes else self.rows.friction * np.hypot(w[:, 1], w[:, 2])
+        for _ in range(_NEWTON):
+            reached, rest = self._rest(impulse, v)
+            size = np.abs(self._momentum(v)).max() + np.abs(reached).max(initial=0.0) + 1e-300
+            if np.abs(rest).max() < 1e-13 * size:
+                break
+            step = self._newton(impulse, v, rest)
+            length = self._length(impulse, v, step, rest)
+            v = v + length * step
+            if length < 1e-3:
+                break
+        return self._rest(impulse, v)[0]
+
+    def _velocities(self, v: Array) -> Array:
+        """Velocities of contacts, counted from their bias (m, 3)."""
+        known = np.concatenate([v, np.zeros((1, 6))])
+        return np.asarray(np.einsum("mski,msi->mk", self.J, known[self.body]) + self.rows.bias)
+
+    def _asked(self, impulse: Array, w: Array) -> Array:
+        """The λ - ρ(w + μ|w_t| n)."""
+        slip = self.rows.friction * np.hypot(w[:, 1], w[:, 2]) if self.slip is None else self.slip
+        return np.asarray(impulse - self.rho[:, None] * np.hstack([w[:, :1] + slip[:, None], w[:, 1:]]))
+
+    def _rest(self, impulse: Array, v: Array) -> tuple[Array, Array]:
+        """The impulses for some velocities, and the momentum that they do not account for (n, 6)."""
+        reached = projected(self._asked(impulse, self._velocities(v)), self.rows.friction)
+        total = np.zeros((len(self.bodies) + 1, 6))
+        for side in range(2):
+            np.add.at(total, self.body[:, side], np.einsum("mki,mk->mi", self.J[:, side], reached))
+        return reached, self._momentum(v) - total[:-1]
+
+    def _momentum(self, v: Array) -> Array:
+        return np.asarray(np.einsum("nij,nj->ni", self.mass, v - self.free))
+
+    def _newton(self, impulse: Array, v: Array, rest: Array) -> Array:
+        w = self._velocities(v)
+        slopes = self.rho[:, None, None] * projection_slopes(self._asked(impulse, w), self.rows.friction)
+        if self.slip is None:
+            along = w[:, 1:] / np.maximum(np.hypot(w[:, 1], w[:, 2]), 1e-300)[:, None]
+            slopes[:, :, 1:] += slopes[:, :, :1] * (self.rows.friction[:, None] * along)[:, None, :]
+        count, n = len(self.first), len(self.bodies)
+        both = np.zeros((2, 2, count, 6, 6))
+        for a in range(2):
+            pushed = np.einsum("mki,mkl->mil", self.J[:, a], slopes)
+            for b in range(2):
+                np.add.at(both[a, b], self.pair, pushed @ self.J[:, b])
+        diagonal = np.concatenate([self.mass, np.zeros((1, 6, 6))])
+        np.add.at(diagonal, self.first, both[0, 0])
+        np.add.at(diagonal, self.second, both[1, 1])
+        values = np.concatenate([diagonal[:-1], both[0, 1][self.between], both[1, 0][self.between]]).ravel()
+        H = csc_matrix((values, self.at), shape=(6 * n, 6 * n))
+        factors = splu(H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.01)
+        return np.asarray(-factors.solve(rest.ravel())).reshape(n, 6)
+
+    def _length(self, impulse: Array, v: Array, step: Array, rest: Array) -> float:
+        """How far to go along a step, so that the function is lower, or less momentum is unaccounted for."""
+
+        def value(at: Array) -> float:
+            reached, missing = self._rest(impulse, at)
+            if self.slip is None:
+                return float(np.sum(missing * np.einsum("nij,nj->ni", self.inverse, missing)))
+            own = float(np.sum((at - self.free) * self._momentum(at)))
+            return 0.5 * (own + float(np.sum(np.sum(reached * reached, axis=1) / self.rho)))
+
+        start, length = value(v), 1.0
+        slope = -2.0 * start if self.slip is None else float(np.sum(rest * step))
+        for _ in range(_HALVINGS):
+            if value(v + length * step) <= start + 1e-4 * length * slope + 1e-14 * abs(start):
+                return length
+            length *= 0.5
+        return length
+
+
+def projected(x: Array, mu: Array) -> Array:
+    """The nearest to x (m, 3) in the cones |x_t| ≤ μ x_n."""
+    length = np.hypot(x[:, 1], x[:, 2])
+    inside, nothing = length <= mu * x[:, 0], mu * length <= -x[:, 0]
+    normal = (x[:, 0] + mu * length) / (1.0 + mu * mu)
+    along = x[:, 1:] * (mu * normal / np.where(length > 0.0, length, 1.0))[:, None]
+    found = np.where(inside[:, None], x, np.hstack([normal[:, None], along]))
+    found[nothing] = 0.0
+    return np.asarray(found)
+
+
+def projection_slopes(x: Array, mu: Array) -> Array:
+    """Derivatives of :func:`projected` (m, 3, 3)."""
+    length = np.hypot(x[:, 1], x[:, 2])
+    inside, nothing = length <= mu * x[:, 0], mu * length <= -x[:, 0]
+    safe = np.where(length > 0.0, length, 1.0)
+    t = x[:, 1:] / safe[:, None]
+    # On the cone's surface: along the generator, and around the axis as far as the radius there.
+    generator = np.hstack([np.ones((len(x), 1)), mu[:, None] * t])
+    around = mu * (x[:, 0] + mu * length) / ((1.0 + mu * mu) * safe)
+    slopes = generator[:, :, None] * generator[:, None, :] / (1.0 + mu * mu)[:, None, None]
+    across = np.stack([-t[:, 1], t[:, 0]], axis=1)
+    slopes[:, 1:, 1:] += around[:, None, None] * across[:, :, None] * across[:, None, :]
+    slopes[inside] = np.eye(3)
+    slopes[nothing] = 0.0
+    return np.asarray(slopes)

@@ -1,0 +1,115 @@
+"""Piles of free bodies: what each carries, laws that hold, energy, islands, and what is refused."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import linkwise as lw
+from linkwise.sim.piles.rows import frames
+from linkwise.sim.piles.solver import projected, projection_slopes
+
+EDGE, WEIGHT = 0.1, 9.81  # m, N
+
+
+def boxes(count: int, ground: lw.Ground | None = None, **scene) -> lw.Model:
+    b = lw.ModelBuilder("boxes")
+    for k in range(count):
+        b.add_body(f"box {k}", joint=lw.Free(), shape=lw.shapes.box((EDGE,) * 3, density=1000))
+    scene.setdefault("material", lw.Material(friction=0.5))
+    return b.build().with_contacts(ground or lw.Ground(), **scene)
+
+
+def placed(places, turns=None) -> np.ndarray:
+    places = np.asarray(places, float)
+    turns = np.tile([1.0, 0, 0, 0], (len(places), 1)) if turns is None else turns
+    return np.hstack([turns, places]).ravel()
+
+
+def test_stack_of_ten_carries_what_is_above():
+    q0 = placed([[0, 0, EDGE * (k + 0.5)] for k in range(10)])
+    motion = lw.simulate(boxes(10), q0, duration=0.1, dt=0.002, method="moreau")
+    found = motion.contacts
+    for k in range(10):
+        below = "ground" if k == 0 else f"box {k - 1}"
+        force = found.force(f"box {k}", on=below)[-1]
+        assert_allclose(force[2], (10 - k) * WEIGHT, atol=2e-6)
+        assert_allclose(force[:2], 0.0, atol=2e-4)
+    assert found.residual[-1] < 1e-9
+    assert found.residual.max() < 1e-6
+    assert np.abs(motion.q[-1] - q0).max() < 1e-7
+
+
+def test_row_slides_as_each_alone_would():
+    """Nine boxes apart from each other, thrown over the floor: v²/(2 μ g) each, first order in the step."""
+    speed = np.linspace(1.0, 2.0, 9)
+    v0 = np.zeros((9, 6))
+    v0[:, 3] = speed
+    q0 = placed([[0, 0.3 * k, EDGE / 2] for k in range(9)])
+    motion = lw.simulate(boxes(9), q0, v0.ravel(), duration=0.45, dt=0.0025, method="moreau")
+    way = motion.q[-1].reshape(9, 7)[:, 4]
+    assert_allclose(way, speed**2 / (2 * 0.5 * WEIGHT), atol=2.6e-3 * speed.max())
+    assert np.abs(motion.v[-1]).max() < 1e-7
+    assert len(np.unique(np.round(motion.contacts.touched[-1].contacts.body[:, 0]))) == 9
+
+
+def test_random_boxes_fall_without_gaining_energy_or_sinking():
+    rng = np.random.default_rng(3)
+    count = 16
+    places = [[0.16 * (k % 3), 0.16 * (k // 3 % 3), 0.12 + 0.17 * (k // 9)] for k in range(count)]
+    turns = rng.normal(size=(count, 4))
+    q0 = placed(places, turns / np.linalg.norm(turns, axis=1, keepdims=True))
+    motion = lw.simulate(boxes(count), q0, duration=0.3, dt=0.003, method="moreau")
+    assert motion.status == "done"
+    assert np.diff(motion.energy).max() < 5e-4 * motion.energy[0]  # of first order
+    assert motion.contacts.deepest.min() > -0.05 * EDGE
+    assert motion.contacts.residual.max() < 1e-3
+    assert motion.contacts.count[-1] > count
+
+
+def test_balls_bounce_by_newtons_law():
+    b = lw.ModelBuilder("balls")
+    for k in range(9):
+        b.add_body(f"ball {k}", joint=lw.Free(), shape=lw.shapes.sphere(0.05, density=1000))
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(restitution=0.8))
+    q0 = placed([[0.3 * k, 0, 0.05 + 0.1] for k in range(9)])
+    motion = lw.simulate(model, q0, duration=0.3, dt=0.0005, method="moreau")
+    up = motion.v[:, 5]
+    down = up.min()
+    assert_allclose(up.max() / -down, 0.8, rtol=0.01)
+
+
+def test_bodies_on_a_belt_are_taken_along():
+    belt = lw.Ground(velocity=(0.5, 0, 0))
+    q0 = placed([[0, 0.3 * k, EDGE / 2] for k in range(9)])
+    motion = lw.simulate(boxes(9, belt), q0, duration=0.3, dt=0.002, method="moreau")
+    assert_allclose(motion.v[-1].reshape(9, 6)[:, 3], 0.5, atol=1e-9)
+
+
+def test_projection_on_the_cone():
+    rng = np.random.default_rng(0)
+    x, mu = rng.normal(size=(200, 3)), rng.uniform(0.05, 1.5, 200)
+    p = projected(x, mu)
+    assert (np.hypot(p[:, 1], p[:, 2]) <= mu * p[:, 0] + 1e-12).all()
+    # Nearest: what is left is in the polar cone, and at right angles to it.
+    rest = x - p
+    assert_allclose(np.sum(rest * p, axis=1), 0.0, atol=1e-12)
+    slopes, step = projection_slopes(x, mu), 1e-6
+    for k in range(3):
+        more = x.copy()
+        more[:, k] += step
+        assert_allclose(slopes[:, :, k], (projected(more, mu) - p) / step, atol=1e-4)
+    n = x / np.linalg.norm(x, axis=1, keepdims=True)
+    F = frames(n)
+    assert_allclose(F @ F.swapaxes(1, 2), np.broadcast_to(np.eye(3), F.shape), atol=1e-12)
+
+
+def test_refused():
+    q0 = placed([[0, 0, EDGE / 2]] * 9)
+    with pytest.raises(lw.InputError, match="overlap at the start"):
+        lw.simulate(boxes(9), q0, duration=0.1, dt=0.002, method="moreau")
+    apart = placed([[0, 0.3 * k, EDGE / 2] for k in range(9)])
+    with pytest.raises(lw.InputError, match="rolling"):
+        lw.simulate(boxes(9, material=lw.Material(rolling=0.01)), apart, duration=0.1, dt=0.002, method="moreau")
+    motion = lw.simulate(boxes(9), apart, duration=0.01, dt=0.002, method="moreau")
+    with pytest.raises(lw.errors.UnknownNameError, match="box 0"):
+        motion.contacts.force("bxo 0")
