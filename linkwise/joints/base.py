@@ -95,6 +95,10 @@ class Joint(ABC):
     """Whether v is not q̇: :meth:`rate`, :meth:`integrate` and :meth:`difference` are the type's own. The columns of S
     then are coordinate directions of the child's frame."""
 
+    flies: ClassVar[bool] = False
+    """Whether it holds nothing: q is a quaternion and a place, v the angular and linear velocity in the child's
+    axes."""
+
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Fields that hold functions of the user's, with the names of their arguments; a model keeps their formulas."""
 

@@ -24,6 +24,7 @@ class Free(Joint):
     nq = 7
     nv = 6
     quasi_velocities: ClassVar[bool] = True
+    flies: ClassVar[bool] = True
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {"urdf": ("floating",), "mjcf": ("free",)}
 
     def neutral(self) -> tuple[float, ...]:

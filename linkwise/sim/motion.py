@@ -19,7 +19,6 @@ import numpy as np
 from linkwise.algorithms.tangent import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.joints import Free
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
@@ -638,7 +637,7 @@ class Motion:
             return set()
         found: set[int] = set()
         for body, joint in zip(self.model.bodies, self.model.joints, strict=True):
-            flies = body.parent < 0 and isinstance(joint.type, Free) and joint.mimic is None
+            flies = body.parent < 0 and joint.type.flies and joint.mimic is None
             if flies and not any(joint.armature) and f"{body.name}.armature" not in self.model._parameter_names:
                 found |= {joint.v_slice.start + k for k in (3, 4, 5)}
         return found

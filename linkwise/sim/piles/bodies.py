@@ -8,7 +8,6 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.geometry.supports import radius_about_origin
-from linkwise.joints.free import Free
 from linkwise.mechanism.bodies_and_joints import IDENTITY
 from linkwise.mechanism.contacts import Ground
 from linkwise.mechanism.description import Geometry
@@ -25,7 +24,7 @@ def is_pile(model: Model) -> bool:
     if scene is None or len(model.bodies) < LEAST_BODIES or model.nv != 6 * len(model.bodies):
         return False
     return all(
-        isinstance(joint.type, Free) and body.parent == -1 and body.flexible is None
+        joint.type.flies and joint.mimic is None and body.parent == -1 and body.flexible is None
         for joint, body in zip(model.joints, model.bodies, strict=True)
     )
 
