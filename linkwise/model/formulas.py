@@ -43,13 +43,13 @@ def with_formulas(mechanism: Mechanism) -> dict[str, tuple[Any, ...]]:
 
 
 def _has_functions(kind: Kind) -> bool:
-    return any(each.functions for each in _all(kind))
+    return bool(kind.functions) or any(map(_has_functions, _inside(kind).values()))
 
 
 def _inside(kind: Kind) -> dict[str, Joint | Closure]:
     """A closure in another, or the joint that it or a mirror image is of."""
-    found = {name: getattr(kind, name, None) for name in ("closure", "joint")}
-    return {name: inner for name, inner in found.items() if isinstance(inner, (Joint, Closure))}
+    found = [(name, inner) for name in ("closure", "joint") if (inner := getattr(kind, name, None)) is not None]
+    return {name: inner for name, inner in found if isinstance(inner, (Joint, Closure))}
 
 
 def _frozen(kind: Any, sizes: Sizes) -> Any:
