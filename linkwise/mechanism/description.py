@@ -111,6 +111,10 @@ Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "pla
 """Kinds of shapes."""
 
 
+FIRST_PAIR_BIT = 32
+"""Number of the first bit of :attr:`Geometry.contype` that files do not have: each pair of theirs gets one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Geometry:
     """One shape fixed to a link: what it looks like, or its outline for contact.
@@ -135,7 +139,7 @@ class Geometry:
         heights: of a heightfield, m: rows along y, each along x, evenly over the edges; the middle is the origin.
         contype: bits of what the shape is, for contact.
         conaffinity: bits of what it touches: two shapes meet where a bit of the one's contype is in the other's
-            conaffinity.
+            conaffinity. Bits from :data:`FIRST_PAIR_BIT` on are of pairs, which meet on neighbouring bodies too.
         material: of the surface; that of the body, or of the scene, where nothing is said.
         compliance: stiffness (N/m) and damping (s) of the surface as a file has them, for contact. They count where
             ``with_contacts(softness="file")`` asks for them.

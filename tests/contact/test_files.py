@@ -154,3 +154,23 @@ def test_materials_in_native_files(tmp_path: Path) -> None:
     again = lw.load(tmp_path / "scene.lw.json")
     assert again._contact_scene == model._contact_scene
     assert again.bodies["box"].collisions == model.bodies["box"].collisions
+
+
+def test_pairs_of_a_file_meet_whatever_their_bits_say():
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" contype="0" conaffinity="0"/>
+    <body name="a" pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" contype="0" conaffinity="0"/>
+    <body name="b" pos="0.15 0 0"><joint type="hinge" axis="0 1 0"/>
+    <geom name="other" size="0.1" contype="0" conaffinity="0"/></body></body>
+    <body name="c" pos="2 0 0.1"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/></body></worldbody>
+    <contact><pair geom1="ball" geom2="floor" friction="1 1"/>%s<exclude body1="a" body2="b"/></contact></mujoco>"""
+    model = lw.loads(text % "")
+    assert model.with_contacts().contacts.names == ("a on world",)
+    motion = lw.simulate(model, duration=0.1, dt=0.002, method="moreau")
+    assert abs(motion.q[-1, 6] - 0.1) < 1e-6
+    assert motion.q[-1, model.joints[2].q_slice][6] < 0.1 - 0.03  # nothing holds the third ball
+    with pytest.warns(lw.errors.ModelWarning) as caught:
+        both = lw.loads(text % '<pair geom1="ball" geom2="other" friction="0.3 0.3"/>')
+    assert "friction of contact pairs" in caught[0].message.left_out[0]
+    assert set(both.with_contacts(rules=lw.ContactRules(overlap=1.0)).contacts.names) == {"a on world", "a on b"}
+    with pytest.raises(lw.errors.ModelFileError, match="ghost"):
+        lw.loads(text % '<pair geom1="ball" geom2="ghost"/>')

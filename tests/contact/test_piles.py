@@ -85,6 +85,21 @@ def test_bodies_on_a_belt_are_taken_along():
     assert_allclose(motion.v[-1].reshape(9, 6)[:, 3], 0.5, atol=1e-9)
 
 
+def test_bits_and_excludes_keep_bodies_apart():
+    """Two towers of boxes whose bits fit the floor alone, or that are excluded: upper ones fall through lower ones."""
+    b = lw.ModelBuilder("boxes")
+    cube = lw.Geometry("box", (EDGE,) * 3, None, (1, 1, 1), lw.transform(), "", contype=2, conaffinity=1)
+    for k in range(9):
+        b.add_body(f"box {k}", joint=lw.Free(), mass=1.0, inertia=np.eye(3) / 600, collisions=[cube])
+    model = b.build().with_contacts(lw.Ground(), exclude=[("box 0", "box 1")])
+    q0 = placed([[0, 0.3 * k, EDGE / 2] for k in range(8)] + [[0, 0, 1.6 * EDGE]])
+    motion = lw.simulate(model, q0, duration=0.2, dt=0.002, method="moreau")
+    assert_allclose(motion.q[-1].reshape(9, 7)[:, 6], EDGE / 2, atol=1e-6)  # the last fell into the first
+    model = boxes(9, exclude=[("box 0", "box 8")])
+    motion = lw.simulate(model, q0, duration=0.2, dt=0.002, method="moreau")
+    assert_allclose(motion.q[-1].reshape(9, 7)[:, 6], EDGE / 2, atol=1e-6)
+
+
 def test_projection_on_the_cone():
     rng = np.random.default_rng(0)
     x, mu = rng.normal(size=(200, 3)), rng.uniform(0.05, 1.5, 200)

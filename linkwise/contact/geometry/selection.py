@@ -8,7 +8,7 @@ from itertools import combinations
 
 from linkwise.contact.geometry.pairs import slots, touchable
 from linkwise.errors import ModelError, UnknownNameError
-from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry
 from linkwise.mechanism.mechanism import Mechanism
 
 
@@ -59,7 +59,7 @@ def meetings(
 
     Not tested are shapes of one body, shapes of a body and the one that its joint is on (but the world), shapes whose
     bits do not fit (see :class:`~linkwise.mechanism.description.Geometry`), and shapes of links that the mechanism's
-    ``_contact_excludes`` name.
+    ``_contact_excludes`` name. Shapes that a file names as a pair are tested all the same.
 
     Args:
         mechanism: its bodies' ``collisions`` and its ``_base_collisions`` are taken.
@@ -83,9 +83,9 @@ def meetings(
             a, b = b, a
         if a.body == b.body or not _bits_fit(a.shape, b.shape):
             continue
-        if not adjacent and b.body >= 0 and (_parent(mechanism, a) == b.body or _parent(mechanism, b) == a.body):
-            continue
-        if frozenset((a.shape.name, b.shape.name)) in apart:
+        next_to = b.body >= 0 and (_parent(mechanism, a) == b.body or _parent(mechanism, b) == a.body)
+        kept_apart = frozenset((a.shape.name, b.shape.name)) in apart
+        if ((next_to and not adjacent) or kept_apart) and not _are_a_pair(a.shape, b.shape):
             continue
         if wanted is not None and not wanted & {*_names(mechanism, a), *_names(mechanism, b)}:
             continue
@@ -115,6 +115,11 @@ def _parent(mechanism: Mechanism, outline: Outline) -> int:
 
 def _bits_fit(a: Geometry, b: Geometry) -> bool:
     return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
+
+
+def _are_a_pair(a: Geometry, b: Geometry) -> bool:
+    """Whether a file names the two: neither neighbours nor excludes of bodies count then, as in MuJoCo."""
+    return (a.contype & b.conaffinity | b.contype & a.conaffinity) >> FIRST_PAIR_BIT > 0
 
 
 def _check_touchable(a: Geometry, b: Geometry) -> None:

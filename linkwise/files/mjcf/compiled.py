@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.files.mjcf.document import PICTURE, Document, Spot
+from linkwise.mechanism.description import FIRST_PAIR_BIT
 
 __all__ = ["WITHIN", "Compiled", "compiled"]
 
@@ -154,12 +155,27 @@ def compiled(document: Document) -> Compiled:
 
 def _without_contact(spec: Any) -> list[tuple[Any, tuple[int, int]]]:
     """Take the geoms out of contact, so that no hulls of meshes are computed; returns those that were in it."""
-    geoms = [geom for geom in spec.geoms if geom.contype or geom.conaffinity]
-    colliding = [(geom, (int(geom.contype), int(geom.conaffinity))) for geom in geoms]
+    paired = _paired_bits(spec)
+    geoms = [geom for geom in spec.geoms if geom.contype or geom.conaffinity or geom.name in paired]
+    colliding = []
+    for geom in geoms:
+        contype, conaffinity = paired.get(geom.name, (0, 0))
+        colliding.append((geom, (int(geom.contype) | contype, int(geom.conaffinity) | conaffinity)))
     if not spec.compiler.discardvisual:  # it discards what does not collide
         for geom in geoms:
             geom.contype = geom.conaffinity = 0
     return colliding
+
+
+def _paired_bits(spec: Any) -> dict[str, tuple[int, int]]:
+    """More contype and conaffinity of geoms by their names: each <pair> has a bit of its own, beyond a file's 32."""
+    found: dict[str, tuple[int, int]] = {}
+    for k, pair in enumerate(spec.pairs):
+        bit = 1 << (FIRST_PAIR_BIT + k)
+        for name, own in ((pair.geomname1, (bit, 0)), (pair.geomname2, (0, bit))):
+            contype, conaffinity = found.get(name, (0, 0))
+            found[name] = contype | own[0], conaffinity | own[1]
+    return found
 
 
 def _refused(document: Document, text: str) -> ModelFileError:

@@ -169,9 +169,6 @@ class _Writer:
             reader.fail(f"<{tag}>: {_REFUSED[tag]}", element, file, do="take it out of the file")
         if tag in _DROPPED or (tag == "texture" and not _is_picture(element)):
             return
-        if tag == "pair":
-            reader.ignored.setdefault("contact pairs", (file, element.line))
-            return
         if tag == "include":
             self.include(element, file, home, level, copies)
             return

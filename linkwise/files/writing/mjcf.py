@@ -42,7 +42,7 @@ from linkwise.mechanism.actuation import (
 )
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.description import Geometry, JointLimits
+from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry, JointLimits
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.muscles import HillMuscle
@@ -263,7 +263,10 @@ class _Writer:
         else:
             more = {"type": shape.kind, "size": vector([shape.size[0], shape.size[1] / 2])}
         place = _place(np.array(shape.placement))
-        bits = {"contype": str(shape.contype), "conaffinity": str(shape.conaffinity)}
+        own = [bits & ((1 << FIRST_PAIR_BIT) - 1) for bits in (shape.contype, shape.conaffinity)]
+        if own != [shape.contype, shape.conaffinity]:
+            self.lost.add("contact pairs")
+        bits = dict(zip(("contype", "conaffinity"), map(str, own), strict=True))
         element(at, "geom", **bits, group=group, **more, **place)
 
     # -- joints

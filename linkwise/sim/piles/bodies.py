@@ -14,6 +14,8 @@ from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.model.model import Model
 
+_KEPT_BITS = (1 << 63) - 1
+
 LEAST_BODIES = 9
 """Fewer bodies are a mechanism like any other: its contacts stand written out in one kernel."""
 
@@ -40,6 +42,7 @@ class Shapes:
         p: its origin from the body's mass centre, in the body's axes (k, 3), m.
         radius: of the ball about its origin that holds it (k), m; infinite for grounds without an end.
         material: of its surface.
+        bits: contype and conaffinity (k, 2); see :class:`~linkwise.mechanism.description.Geometry`.
         surface: velocity of a ground's surface, [spin, velocity] about its origin in the world's axes (k, 6).
     """
 
@@ -49,6 +52,7 @@ class Shapes:
     p: Array
     radius: Array
     material: tuple[Material | None, ...]
+    bits: Array
     surface: Array
 
 
@@ -110,6 +114,7 @@ def _shapes(model: Model, centre: Array) -> Shapes:
         X[:, :3, 3],
         np.array([_radius(row[0]) for row in rows]),
         tuple(row[3] for row in rows),
+        np.array([[bits & _KEPT_BITS for bits in (row[0].contype, row[0].conaffinity)] for row in rows]),
         np.array([row[4] for row in rows]),
     )
 

@@ -61,7 +61,7 @@ class PileContacts:
 class Neighbours:
     """Contact points of bodies, wherever they are."""
 
-    def __init__(self, bodies: Bodies, scene: ContactScene) -> None:
+    def __init__(self, bodies: Bodies, scene: ContactScene, excludes: Sequence[tuple[str, str]] = ()) -> None:
         self.bodies, self.scene, self.shapes = bodies, scene, bodies.shapes
         self.moving = np.flatnonzero(self.shapes.body < len(bodies.names))
         self.fixed = np.flatnonzero(self.shapes.body == len(bodies.names))
@@ -71,11 +71,9 @@ class Neighbours:
         self.sizes = np.array([[*shape.size, 0.0, 0.0, 0.0][:3] for shape in self.shapes.geometry])
         self._kernels: dict[tuple[int, int], _PairKernel | None] = {}
         self._materials: dict[tuple[Material | None, Material | None, bool], tuple[float, float, float]] = {}
-        excluded = {tuple(sorted(pair)) for pair in scene.exclude}
         number = {name: k for k, name in enumerate(bodies.names)}
-        self.excluded = {number[a] * len(number) + number[b] for a, b in excluded} | {
-            number[b] * len(number) + number[a] for a, b in excluded
-        }
+        apart = [(number[a], number[b]) for a, b in (*scene.exclude, *excludes) if a in number and b in number]
+        self.excluded = {i * len(number) + j for pair in apart for i, j in (pair, pair[::-1])}
         surfaces: dict[Material | None, int] = {}
         self.material = np.array([surfaces.setdefault(m, len(surfaces)) for m in self.shapes.material])
         self.surfaces = list(surfaces)
@@ -106,7 +104,7 @@ class Neighbours:
         i, j = moving[pairs[:, 0]], moving[pairs[:, 1]]
         away = np.linalg.norm(origin[i] - origin[j], axis=1)
         near = away < shapes.radius[i] + shapes.radius[j] + far[i] + far[j]
-        near &= shapes.body[i] != shapes.body[j]
+        near &= (shapes.body[i] != shapes.body[j]) & self._bits_fit(i, j)
         if self.scene.only is not None or self.scene.between is not None or self.excluded:
             near &= self._allowed(shapes.body[i], shapes.body[j])
         first, second = [i[near]], [j[near]]
@@ -115,10 +113,14 @@ class Neighbours:
                 height = (origin[moving] - origin[k]) @ axes[k][:, 2]
             else:
                 height = np.linalg.norm(origin[moving] - origin[k], axis=1) - shapes.radius[k]
-            some = moving[height < r]
+            some = moving[(height < r) & self._bits_fit(moving, np.full(len(moving), k))]
             first.append(some)
             second.append(np.full(len(some), k))
         return np.concatenate(first), np.concatenate(second)
+
+    def _bits_fit(self, a: Array, b: Array) -> Array:
+        bits = self.shapes.bits
+        return np.asarray((bits[a, 0] & bits[b, 1] | bits[b, 0] & bits[a, 1]) != 0)
 
     def _allowed(self, a: Array, b: Array) -> Array:
         names, scene = self.bodies.names, self.scene

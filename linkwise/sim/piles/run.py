@@ -60,7 +60,7 @@ class Pile:
         assert scene is not None
         self.rules = scene.rules
         self.bodies = Bodies.of(self.model)
-        self.neighbours = Neighbours(self.bodies, scene)
+        self.neighbours = Neighbours(self.bodies, scene, self.model._contact_excludes)
         self.states = States.of(self.bodies, np.asarray(self.q, float), np.asarray(self.v, float))
         shapes = self.bodies.shapes
         self.radius = np.full(len(self.bodies.names), 1e-3)
