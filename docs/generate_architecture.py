@@ -11,7 +11,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 BEGIN, END = "<!-- house: begin -->", "<!-- house: end -->"
 
 GROUPS = {
-    "What people use": ("__main__", "cli", "studies", "papers", "viz", "files", "samples"),
+    "What people use": ("__main__", "cli", "control", "gym", "studies", "papers", "viz", "space", "files", "samples"),
     "The two together": ("sim", "model", "kinematics", "bridges", "functions"),
     "The program": ("targets", "trace"),
     "The mathematics": (

@@ -1,4 +1,4 @@
-"""Write papers.md from what the code cites: `python docs/generate_papers.py`."""
+"""Write papers.md from what the code cites, and systems.md: `python docs/generate_papers.py`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from linkwise.classics.linearized_registry import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.operators import RULES
 from linkwise.papers.numbered import PAPERS_IN_ORDER, Paper, Row
+from linkwise.papers.systems import MISSED, WELCOME
 
 PAGE = Path(__file__).parent / "papers.md"
+SYSTEMS_PAGE = Path(__file__).parent / "systems.md"
 MEASURED = Path(__file__).parent / "papers_measured.json"
 
 HEAD = """# Which paper is where
@@ -188,6 +190,27 @@ def page() -> str:
     return "\n".join(parts)
 
 
+SYSTEMS_HEAD = """# Five programs, and what their users wished for
+
+*Spatial operator algebra framework for multibody system dynamics* by Rodriguez, Jain and Kreutz has a table of five
+programs of its time: what users welcome in each, and what they miss. This is that table again, each line with where it
+is found here. The demo page has it too.
+"""
+
+
+def systems_page() -> str:
+    """The text of the page of systems."""
+    parts = [SYSTEMS_HEAD]
+    for head, systems in (("welcome", WELCOME), ("wished for", MISSED)):
+        last, lines = "", [f"| program | {head} | here |", "|---|---|---|"]
+        for program, said, here in systems:
+            lines.append(f"| {program if program != last else ''} | {said} | {here} |")
+            last = program
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
 if __name__ == "__main__":
     assert PACKAGE.is_dir()
     PAGE.write_text(page(), encoding="utf-8")
+    SYSTEMS_PAGE.write_text(systems_page(), encoding="utf-8")

@@ -22,6 +22,7 @@ from linkwise.papers.numbered import PAPERS_IN_ORDER
 from linkwise.papers.opening import opening_section
 from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import review_section
+from linkwise.papers.systems import systems_part
 from linkwise.papers.unified import unified_section
 from linkwise.sim.progress import Progress
 
@@ -41,6 +42,7 @@ def framework_section(page: ReportPage) -> None:
     )
     loops_part(page)
     bending_part(page)
+    systems_part(page)
 
 
 def list_section(page: ReportPage) -> None:
