@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Features:
-    """What the materials and grounds of a scene ask for beside rigid contact with friction."""
+    """Features that the materials and grounds of a scene ask for beside rigid contact with friction."""
 
     torsion: bool
     rolling: bool

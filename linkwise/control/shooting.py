@@ -291,7 +291,7 @@ class _Horizon:
         return found
 
     def forth(self) -> Array:
-        """What each length of step would cost (8)."""
+        """Costs of the lengths of step (8)."""
         self._tried()
         self._ends[0][:], self._ends[1][:] = self.q_tried[:, -1], self.v_tried[:, -1]
         for goals in self._end_goals:

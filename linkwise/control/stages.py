@@ -375,7 +375,7 @@ class Steps:
 
 
 class Terms:
-    """What is spent at a step or at the end: a cost, and limits as an augmented Lagrangian.
+    """Cost of a step, or of the end: its own, and limits as an augmented Lagrangian.
 
     Args:
         cost: a number, whose second derivatives are exact, or residuals, of which it is half the square and whose

@@ -198,7 +198,7 @@ class Function(Element):
         self.function, self.why_hosted = function, why_hosted
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """Whatever the function says."""
+        """Value of the function."""
         return law(self.function, t, q, v, p)
 
     @property

@@ -52,5 +52,5 @@ def takes_states(function: Any) -> bool:
 
 
 def law(function: Callable[..., Any], t: Any, q: Any, v: Any, p: Any) -> Any:
-    """What a function of the user says."""
+    """Value of a function of the user."""
     return function(t, q, v, p, states_in(p)) if takes_states(function) else function(t, q, v, p)

@@ -526,7 +526,7 @@ class Motion:
     def _in_fields(
         self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, elements: Sequence[Element]
     ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
-        """What fields of acceleration exert on bodies, as :meth:`_wrenches`."""
+        """Wrenches of fields of acceleration on bodies, as :meth:`_wrenches`."""
         field = self.acceleration_field(t, q, v, x, p, elements)
         if field is None:
             return

@@ -10,7 +10,7 @@ class Alike:
 
     @property
     def facts(self) -> tuple[Hashable, ...]:
-        """What tells it from others."""
+        """Key that tells it from others."""
         return tuple((name, value) for name, value in vars(self).items() if not name.startswith("table"))
 
     def __eq__(self, other: object) -> bool:

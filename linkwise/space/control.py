@@ -54,41 +54,7 @@ def mrp(quaternion: Sequence[Scalar]) -> Vec:
     return sigma
 
 
-class _Pointing:
-    """State of a body against a target: the base of both feedback laws."""
-
-    def __init__(
-        self, model: Model, body: str, target: Attitude, rate: Any, inertia: ArrayLike | None, gains: Sequence[float]
-    ) -> None:
-        model.frame(body)  # says what is wrong with a name
-        for what, gain in zip(("kp", "kd"), gains, strict=True):
-            check_not_negative(what, gain)
-        self.model, self.body, (self.kp, self.kd) = model, body, (float(gain) for gain in gains)
-        self.target = target if callable(target) else tuple(checked_numbers(target, 4, "the target").tolist())
-        self.rate = rate if callable(rate) else tuple(checked_numbers(rate, 3, "the rate").tolist())
-        self.inertia = None if inertia is None else np.asarray(inertia, float)
-        if self.inertia is not None and self.inertia.shape != (3, 3):
-            raise InputError("an inertia is a matrix", got=str(self.inertia.shape), allowed="(3, 3)")
-
-    def seen(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> tuple[tuple[Scalar, ...], Vec, Vec]:
-        """Error as a quaternion, error of the rate, and the rate, in the body's axes."""
-        own = own_parameters(self.model, p)
-        R = Mat3(self.model.pose(objects(list(q)), self.body, p=own)[:3, :3].tolist())
-        six = self.model.velocity(objects(list(q)), objects(list(v)), self.body, p=own).tolist()
-        omega = R.transpose_times(Vec.of(six[:3]))
-        target = self.target(t, p) if callable(self.target) else self.target
-        wanted = self.rate(t, p) if callable(self.rate) else self.rate  # in the world's axes
-        error = attitude_error(from_matrix(R), vector(target, 4, "the target"))
-        return error, omega - R.transpose_times(Vec.of(vector(wanted, 3, "the rate"))), omega
-
-    def gyroscopic(self, omega: Vec) -> Vec:
-        """ω × I ω, where the law is to cancel it."""
-        if self.inertia is None:
-            return Vec.zero()
-        return omega.cross(Mat3(self.inertia.tolist()) @ omega)
-
-
-class QuaternionFeedback(_Pointing):
+class QuaternionFeedback:
     """Law τ = -kp 2 ε - kd (ω - ω_d) [+ ω × I ω], with ε the vector part of the error's quaternion.
 
     Args:
@@ -112,37 +78,53 @@ class QuaternionFeedback(_Pointing):
         rate: Any = (0.0, 0.0, 0.0),
         inertia: ArrayLike | None = None,
     ) -> None:
-        super().__init__(model, body, target, rate, inertia, (kp, kd))
+        model.frame(body)  # says what is wrong with a name
+        for what, gain in (("kp", kp), ("kd", kd)):
+            check_not_negative(what, gain)
+        self.model, self.body, self.kp, self.kd = model, body, float(kp), float(kd)
+        self.target = target if callable(target) else tuple(checked_numbers(target, 4, "the target").tolist())
+        self.rate = rate if callable(rate) else tuple(checked_numbers(rate, 3, "the rate").tolist())
+        self.inertia = None if inertia is None else np.asarray(inertia, float)
+        if self.inertia is not None and self.inertia.shape != (3, 3):
+            raise InputError("an inertia is a matrix", got=str(self.inertia.shape), allowed="(3, 3)")
 
     def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         """Moment on the body in its own axes, N m."""
-        (_, x, y, z), rate, omega = self.seen(t, q, v, p)
-        return list(Vec(x, y, z) * (-2.0 * self.kp) - rate * self.kd + self.gyroscopic(omega))
+        error, rate, omega = self.seen(t, q, v, p)
+        return list(self.turn(error) * -self.kp - rate * self.kd + self.gyroscopic(omega))
+
+    def turn(self, error: Sequence[Scalar]) -> Vec:
+        """The vector that kp multiplies, of the error as a quaternion."""
+        _, x, y, z = error
+        return Vec(2.0 * x, 2.0 * y, 2.0 * z)
+
+    def seen(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> tuple[tuple[Scalar, ...], Vec, Vec]:
+        """Error as a quaternion, error of the rate, and the rate, in the body's axes."""
+        own = own_parameters(self.model, p)
+        R = Mat3(self.model.pose(objects(list(q)), self.body, p=own)[:3, :3].tolist())
+        six = self.model.velocity(objects(list(q)), objects(list(v)), self.body, p=own).tolist()
+        omega = R.transpose_times(Vec.of(six[:3]))
+        target = self.target(t, p) if callable(self.target) else self.target
+        wanted = self.rate(t, p) if callable(self.rate) else self.rate  # in the world's axes
+        error = attitude_error(from_matrix(R), vector(target, 4, "the target"))
+        return error, omega - R.transpose_times(Vec.of(vector(wanted, 3, "the rate"))), omega
+
+    def gyroscopic(self, omega: Vec) -> Vec:
+        """ω × I ω, where the law is to cancel it."""
+        if self.inertia is None:
+            return Vec.zero()
+        return omega.cross(Mat3(self.inertia.tolist()) @ omega)
 
 
-class MRPFeedback(_Pointing):
+class MRPFeedback(QuaternionFeedback):
     """Law τ = -kp σ - kd (ω - ω_d) [+ ω × I ω], with σ the modified Rodrigues parameters of the error.
 
     Arguments as of :class:`QuaternionFeedback`; kp in N m, for σ, which is a quarter of a small angle.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        body: str,
-        target: Attitude = (1.0, 0.0, 0.0, 0.0),
-        *,
-        kp: float,
-        kd: float,
-        rate: Any = (0.0, 0.0, 0.0),
-        inertia: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(model, body, target, rate, inertia, (kp, kd))
-
-    def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
-        """Moment on the body in its own axes, N m."""
-        error, rate, omega = self.seen(t, q, v, p)
-        return list(mrp(error) * -self.kp - rate * self.kd + self.gyroscopic(omega))
+    def turn(self, error: Sequence[Scalar]) -> Vec:
+        """The modified Rodrigues parameters σ."""
+        return mrp(error)
 
 
 class BodyMoment(Element):

@@ -36,7 +36,7 @@ LARGE = 128
 
 
 class Captured(NamedTuple):
-    """What the body of a loop needs of the trace around it: some numbers, and whole arrays."""
+    """Numbers and whole arrays of the trace around it that the body of a loop needs."""
 
     numbers: list[Traced]
     arrays: list[int]
@@ -166,7 +166,7 @@ class CallingTracer(Tracer):
         return [Traced(self, self.node(("input", array, k))) for k in range(self.inputs[array].size)]
 
     def given(self, captured: Captured) -> list[Sequence[Number]]:
-        """What is captured, as arguments of a call."""
+        """Captured values, as arguments of a call."""
         return [captured.numbers, *(self.of_array(array) for array in captured.arrays)]
 
     def _split(self, numbers: Sequence[int]) -> Captured:

@@ -1,4 +1,4 @@
-"""What stands around a craft in orbit: the planet, the way along the orbit, the Sun; for films in a falling world."""
+"""Surroundings of a craft in orbit: the planet, the way along the orbit, the Sun; for films in a falling world."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Shapes:
 
 @dataclass(frozen=True)
 class Bodies:
-    """What does not change of n bodies.
+    """Constants of n bodies.
 
     Args:
         names: of them.

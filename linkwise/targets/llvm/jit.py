@@ -85,7 +85,7 @@ def _parsed(text: str, machine: Machine, level: int) -> Iterator[tuple[Any, Any,
 
 
 def _emitted(llvm: Any, made: Any, module: Any, assembly: bool) -> Any:
-    """What a target machine makes of a module, without llvmlite's own lock, which it would hold all the while."""
+    """Object code of a module, without llvmlite's own lock, which it would hold all the while."""
     ffi = llvm.ffi
     emit = ffi.lib.LLVMPY_TargetMachineEmitToMemory
     with ffi.OutputString() as error:

@@ -56,7 +56,7 @@ def available() -> bool:
 
 @cache
 def trouble() -> str | None:
-    """What is not laid out as expected; None if all is."""
+    """Name of something that is not laid out as expected; None if all is."""
     for wrong, words in (
         (sys.implementation.name != "cpython", f"the interpreter is {sys.implementation.name}"),
         (bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "the interpreter is a free-threaded one"),

@@ -128,7 +128,7 @@ _waiting = _Waiting()
 
 @contextmanager
 def optimised_only(wanted: bool = True) -> Iterator[None]:
-    """What this thread compiles inside is optimised at once, if wanted; not if the environment asks for quick code."""
+    """Optimise at once, if wanted, all that this thread compiles inside; not if the environment asks for quick code."""
     _waiting.depth += wanted
     try:
         yield
