@@ -33,6 +33,9 @@ _LARGE = 30
 _FIRST_CALLS, _MORE_CALLS = 3, 40
 """Calls of sweeps before Newton's method, and after it."""
 
+_HELPS = 0.9
+"""Of what is missed: where less of it goes, more of the same work is not done."""
+
 _ROUNDS, _NEWTON = 8, 20
 """Rounds of the augmented Lagrangian at most, and Newton steps in each."""
 
@@ -47,7 +50,7 @@ class Settled(NamedTuple):
     missed: Array
 
 
-def settled(rows: Rows, free: Array, impulse: Array, tolerance: float = 1e-9, *, polish: bool = True) -> Settled:
+def settled(rows: Rows, free: Array, impulse: Array, tolerance: float = 1e-10, *, polish: bool = True) -> Settled:
     """The impulses that obey the laws to a tolerance, or as nearly as a bounded amount of work brings them.
 
     Args:
@@ -91,17 +94,21 @@ class _System:
             going = self._unsettled(tolerance)
             if not len(going):
                 return
-            part = self.rows.of(going)
+            part, before = self.rows.of(going), self.missed[going].max()
             self.velocity, self.impulse[going] = swept(part, self.velocity, self.impulse[going])
             self.missed[going] = misses(part, self.impulse[going], self.velocity)
+            if self.missed[going].max() > _HELPS * before:
+                return
 
     def newton(self, tolerance: float) -> None:
         """Newton's method on what is not settled, as long as it helps; not on large islands."""
         going = self._unsettled(tolerance)
         going = going[self.bodies[self.islands[going]] <= _LARGE]
+        reached = np.inf
         for k in range(_ROUNDS):
-            if not len(going):
+            if not len(going) or (k % 2 == 0 and self.missed[going].max() > _HELPS * reached):
                 return
+            reached = self.missed[going].max() if k % 2 == 0 else reached
             trial = self.impulse.copy()
             island = _Island(self.rows.of(going), self.free)
             trial[going] = island.round(self.velocity, self.impulse[going], slip_changes=k % 2 == 1)
