@@ -39,7 +39,7 @@ def modules(monkeypatch):
 
 
 def test_no_module_has_it(modules):
-    model = planar_arm(n=3)
+    model = planar_arm(n=3, length=0.7310585)  # unlike that of any other test: a process compiles the same text once
     many = np.linspace(-1.0, 1.0, 3 * 37).reshape(37, 3)
     counts = []
     for work in (
