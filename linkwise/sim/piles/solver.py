@@ -33,8 +33,8 @@ _LARGE = 30
 _FIRST_CALLS, _MORE_CALLS = 3, 40
 """Calls of sweeps before Newton's method, and after it."""
 
-_HELPS = 0.9
-"""Of what is missed: where less of it goes, more of the same work is not done."""
+_HELPS, _STALE = 0.9, 8
+"""Part of what is missed that a call or round must leave behind to have helped; calls in a row that need not."""
 
 _ROUNDS, _NEWTON = 8, 20
 """Rounds of the augmented Lagrangian at most, and Newton steps in each."""
@@ -90,15 +90,16 @@ class _System:
 
     def sweep(self, calls: int, tolerance: float) -> None:
         """Some calls of sweeps over what is not settled."""
+        best, stale = np.inf, 0
         for _ in range(calls):
             going = self._unsettled(tolerance)
-            if not len(going):
+            if not len(going) or stale == _STALE:
                 return
-            part, before = self.rows.of(going), self.missed[going].max()
+            part = self.rows.of(going)
             self.velocity, self.impulse[going] = swept(part, self.velocity, self.impulse[going])
             self.missed[going] = misses(part, self.impulse[going], self.velocity)
-            if self.missed[going].max() > _HELPS * before:
-                return
+            now = float(self.missed[going].max())
+            best, stale = (now, 0) if now < _HELPS * best else (best, stale + 1)
 
     def newton(self, tolerance: float) -> None:
         """Newton's method on what is not settled, as long as it helps; not on large islands."""
