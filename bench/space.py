@@ -62,7 +62,7 @@ def wheels(model: lw.Model) -> list[lw.Element]:
 
 
 def cases(model: lw.Model) -> dict[str, list[lw.Element]]:
-    """What acts, by name."""
+    """Elements that act, by name."""
     facets = [*space.Facet.box("hub", (1.5, 1.5, 2.0))]
     for k, x in enumerate((1.5, -1.5)):
         facets += space.Facet.plate(f"panel{k}", 4.0, (0, 0, 1), place=(x, 0, 0), specular=0.2)

@@ -160,7 +160,7 @@ def _autograd_functions(plain: CompiledFunction) -> tuple[Any, Any]:
         gradients = dict(zip(wanted, found, strict=True))
         return tuple(gradients.get(k) for k in range(len(plain.inputs)))
 
-    class Backward(torch.autograd.Function):  # type: ignore[misc]
+    class Backward(torch.autograd.Function):  # type: ignore[misc]  # its base has no types
         """A call of tensors of one batch shape, for ``backward``."""
 
         backward = staticmethod(weighted)
@@ -170,7 +170,7 @@ def _autograd_functions(plain: CompiledFunction) -> tuple[Any, Any]:
             ctx.save_for_backward(*tensors)
             return tuple(_run(torch, plain, tensors))
 
-    class Transformed(torch.autograd.Function):  # type: ignore[misc]
+    class Transformed(torch.autograd.Function):  # type: ignore[misc]  # its base has no types
         """The same for ``torch.func`` and forward mode."""
 
         backward = staticmethod(weighted)

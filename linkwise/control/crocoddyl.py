@@ -50,7 +50,7 @@ def crocoddyl_action(
     motors = model.statics.actuation_matrix(actuated)
     made = _Action(model, motors, cost, dt, method)
 
-    class Action(crocoddyl.ActionModelAbstract):  # type: ignore[misc]
+    class Action(crocoddyl.ActionModelAbstract):  # type: ignore[misc]  # its base has no types
         """A step, or the end, as crocoddyl calls it."""
 
         def __init__(self) -> None:

@@ -126,7 +126,7 @@ def arm_costs():
 
 
 def spent(model, step, u, q, v, running, terminal):
-    """What controls cost, in NumPy."""
+    """Cost of controls, in NumPy."""
     total = 0.0
     for each in u:
         total += 0.5 * np.sum(running(model, q, v, each) ** 2)

@@ -13,8 +13,11 @@ from linkwise.mechanism.contacts import Ground
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.model.model import Model
+from linkwise.spatial import quaternions
+from linkwise.spatial.vectors import Vec
 
 _KEPT_BITS = (1 << 63) - 1
+"""As many as an array's whole numbers have: of a file, the first 31 of its pairs."""
 
 LEAST_BODIES = 9
 """Fewer bodies are a mechanism like any other: its contacts stand written out in one kernel."""
@@ -163,13 +166,7 @@ class States:
 
 def rotations(turn: Array) -> Array:
     """Matrices (n, 3, 3) of unit quaternions (n, 4)."""
-    w, x, y, z = turn.T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), 2, 0)
+    return np.moveaxis(np.array(quaternions.rotation_matrix(tuple(turn.T)).m), 2, 0)
 
 
 def turned(R: Array, x: Array) -> Array:
@@ -179,11 +176,5 @@ def turned(R: Array, x: Array) -> Array:
 
 def turned_on(turn: Array, angle: Array) -> Array:
     """Quaternions after turns by rotation vectors (n, 3) in the bodies' axes."""
-    size = np.linalg.norm(angle, axis=1)
-    half = 0.5 * size
-    factor = 0.5 * np.sinc(half / np.pi)
-    a, (w, b) = turn, (np.cos(half), angle * factor[:, None])
-    real = a[:, 0] * w - np.einsum("ni,ni->n", a[:, 1:], b)
-    rest = a[:, :1] * b + w[:, None] * a[:, 1:] + np.cross(a[:, 1:], b)
-    made = np.hstack([real[:, None], rest])
+    made = np.stack(quaternions.moved(tuple(turn.T), Vec(*angle.T)), axis=1)
     return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True))

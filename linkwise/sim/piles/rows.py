@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.contact.geometry.points import tangents
 from linkwise.memoized import cached_property
+from linkwise.spatial.vectors import Vec
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +72,5 @@ class Rows:
 
 def frames(normal: Array) -> Array:
     """Normals with two tangents, as rows (m, 3, 3)."""
-    s = np.where(normal[:, 2] < 0.0, -1.0, 1.0)
-    x, y, z = normal.T
-    a = -1.0 / (s + z)
-    b = x * y * a
-    first = np.stack([1.0 + s * x * x * a, s * b, -s * x], axis=1)
-    return np.stack([normal, first, np.stack([b, s + y * y * a, -y], axis=1)], axis=1)
+    first, second = tangents(Vec(*normal.T))
+    return np.stack([normal, np.stack(list(first), axis=1), np.stack(list(second), axis=1)], axis=1)
