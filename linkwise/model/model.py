@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.kinematics import configuration_rate
-from linkwise.algorithms.references import REFERENCES
+from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
 from linkwise.contact.catalogue import EVERY

@@ -121,3 +121,13 @@ def freedoms_of_closures(closures: Sequence[ClosureInstance | RelationInstance])
             found.append(ClosureFreedoms(closure, k, joint, slice(q, q + joint.nq), slice(v, v + joint.nv)))
             q, v = q + joint.nq, v + joint.nv
     return found
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A closed configuration at which it is decided which freedoms are independent and which equations redundant."""
+
+    q: tuple[float, ...]
+    t: float = 0.0
+    independent: tuple[int, ...] = ()
+    """Places in v that are to be independent; what else is free besides them is found."""
