@@ -28,13 +28,13 @@ from linkwise.algorithms import (
     regressor,
 )
 from linkwise.algorithms.branches import Branching, branching
-from linkwise.algorithms.closed_system import constrained_accelerations
-from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
+from linkwise.algorithms.closed_system import constrained_accelerations, switched
+from linkwise.algorithms.closure_solver import ClosureSolver
+from linkwise.algorithms.closure_solvers import closure_solver
 from linkwise.algorithms.embedded import Pivots, reference_pivots
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place, Reference
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, freedoms_of_closures

@@ -26,8 +26,6 @@ from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 
-__all__ = ["fields_of", "record_of"]
-
 _OF_CLOSURE = ("damping", "friction", "stiffness", "rest")
 _PER_FREEDOM = ("armature", *_OF_CLOSURE)
 
