@@ -4,7 +4,7 @@
 state in a batch and in single calls, and the time to compile and to load. With ``--choices`` it compiles each batch
 kernel in every combination of
 
-* operations in traced order, or ordered by :mod:`linkwise.targets.llvm.function_plan`,
+* operations in traced order, or ordered by :mod:`linkwise.targets.llvm.schedule`,
 * transposes apart from the arithmetic, or woven into it,
 * LLVM's instruction scheduler on, or off,
 
@@ -27,7 +27,7 @@ import numpy as np
 from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.targets.llvm import binding, function_plan, jit, kernel, source, tiers, transpose
+from linkwise.targets.llvm import binding, jit, kernel, schedule, source, tiers, transpose
 from linkwise.targets.llvm.kernel import BatchKernel, builtin_function
 from linkwise.trace.block import Block
 
@@ -104,9 +104,9 @@ def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> N
     for name, program in programs:
         calls, labels = [], []
         for ordered, woven, in_order in itertools.product((True, False), repeat=3):
-            order = function_plan.schedule if ordered else lambda nodes, chosen, results: list(chosen)
+            order = schedule.schedule if ordered else lambda nodes, chosen, results: list(chosen)
             with (
-                mock.patch.object(function_plan, "schedule", order),
+                mock.patch.object(schedule, "schedule", order),
                 mock.patch.object(transpose, "_SPACING", 0 if woven else 10**9),
             ):
                 text = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8).text

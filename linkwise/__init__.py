@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from linkwise.sim.disturbances import BodyForce
     from linkwise.sim.drives import Drives
     from linkwise.sim.elements import Element
-    from linkwise.sim.events import Event
-    from linkwise.sim.impacts import impacts
+    from linkwise.sim.events import Event, impacts
     from linkwise.sim.instruments import Instruments
     from linkwise.sim.motion import JointRules
     from linkwise.sim.paths.path import Path, path
@@ -154,8 +153,7 @@ _MODULES = {
     "linkwise.sim.disturbances": ("BodyForce",),
     "linkwise.sim.drives": ("Drives",),
     "linkwise.sim.elements": ("Element",),
-    "linkwise.sim.events": ("Event",),
-    "linkwise.sim.impacts": ("impacts",),
+    "linkwise.sim.events": ("Event", "impacts"),
     "linkwise.sim.instruments": ("Instruments",),
     "linkwise.sim.motion": ("JointRules",),
     "linkwise.sim.paths.path": ("Path", "path"),

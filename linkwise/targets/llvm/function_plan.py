@@ -1,6 +1,6 @@
 """The order in which a program is emitted, and how it is cut.
 
-Operations are ordered by :func:`schedule`; those of long programs stay in the order of the text,
+Operations are ordered by :mod:`linkwise.targets.llvm.schedule`; those of long programs stay in the order of the text,
 as in :func:`linkwise.trace.passes.remove_dead` (derivatives of a chain of ten: 316 ns a state, by demand 423). Two
 things are arranged above that:
 
@@ -8,25 +8,18 @@ things are arranged above that:
   arguments can be known at the same time form a group; what the arguments need comes before it.
 * **Pieces.** LLVM's work grows faster than the length of a basic block, so a long program becomes
   several functions. Values that cross from one to another travel through memory.
-
-Inside a piece, two things pull against each other. A processor starts an operation only when its arguments are there,
-some four cycles after they were started, and looks ahead over a limited number of operations: neighbours should not
-depend on each other. But what is computed long before it is used takes up a register, or a store and a load.
-
-So first every result is computed by demand, deepest argument first, which keeps few values waiting (Sethi and Ullman);
-then, within a small window, an operation that would have to wait lets later ones pass. Measured against the traced
-order and LLVM's own scheduler this is up to a tenth faster, see ``bench/codegen_micro.py``.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, compress
 
+from linkwise.targets.llvm import schedule
 from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import Block, Node
-from linkwise.trace.passes import LONG
+from linkwise.trace.passes import LONG, needed
 
 # LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
 # is cut into pieces small enough to be cheap. 120 000 nodes then take five seconds, uncut they take fourteen.
@@ -63,13 +56,26 @@ def arguments(node: Node) -> tuple[int, ...]:
     return () if node[0] in ("const", "input") else node[1:]
 
 
-def _depths(nodes: Sequence[Node]) -> list[int]:
-    """Number of grouped operations, one behind the other, in and before each node."""
+def _depths(nodes: Sequence[Node]) -> dict[int, int]:
+    """For each grouped operation, how many of them come one behind the other, up to it; in order."""
+    if not any(node[0] in ENTRY_OF for node in nodes):
+        return {}
     depths: list[int] = []
-    for node in nodes:
-        depth = max((depths[a] for a in arguments(node)), default=0)
-        depths.append(depth + (node[0] in ENTRY_OF))
-    return depths
+    grouped: dict[int, int] = {}
+    for number, node in enumerate(nodes):
+        op = node[0]
+        if op == "const" or op == "input":
+            depths.append(0)
+            continue
+        depth = depths[node[1]]
+        for a in node[2:]:
+            if depths[a] > depth:
+                depth = depths[a]
+        if op in ENTRY_OF:
+            depth += 1
+            grouped[number] = depth
+        depths.append(depth)
+    return grouped
 
 
 def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
@@ -77,41 +83,28 @@ def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
     return (0, node[1], node[2]) if node[0] == "input" else (1, number)
 
 
-def _live(program: Block) -> list[bool]:
-    """Nodes that a result depends on; a program may still carry others."""
-    live = [False] * len(program.nodes)
-    for row in program.results:
-        for value in row:
-            live[value] = True
-    for number in range(len(program.nodes) - 1, -1, -1):
-        if live[number]:
-            for a in arguments(program.nodes[number]):
-                live[a] = True
-    return live
-
-
 def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[GroupedCall, int, int]]]:
     nodes = program.nodes
-    live, depths = _live(program), _depths(nodes)
+    live = needed(program)  # a program may still carry what no result depends on
     waiting: dict[int, list[int]] = {}
-    for number, node in enumerate(nodes):
-        if live[number] and node[0] in ENTRY_OF:
-            waiting.setdefault(depths[number], []).append(number)
-    placed = [False] * len(nodes)
+    for number, depth in _depths(nodes).items():
+        if live[number]:
+            waiting.setdefault(depth, []).append(number)
+    placed = [node[0] in ("const", "input") for node in nodes]
     steps: list[int | GroupedCall] = []
     item_of: dict[int, tuple[GroupedCall, int, int]] = {}
 
     def place_before(numbers: Sequence[int]) -> None:
         """Place all that the given nodes need and that is not placed yet, in traced order."""
-        needed: list[int] = []
+        found: list[int] = []
         todo = [a for number in numbers for a in arguments(nodes[number])]
         while todo:
             a = todo.pop()
             if not placed[a]:
                 placed[a] = True
-                needed.append(a)
+                found.append(a)
                 todo.extend(arguments(nodes[a]))
-        steps.extend(sorted(number for number in needed if nodes[number][0] not in ("const", "input")))
+        steps.extend(sorted(found))
 
     for depth in sorted(waiting):
         place_before(waiting[depth])
@@ -128,10 +121,9 @@ def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[
                 for number in items[members]:
                     placed[number] = True
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
-    rest = [number for number in range(len(nodes)) if live[number] and not placed[number]]
-    rest = [number for number in rest if nodes[number][0] not in ("const", "input")]
+    rest = [number for number in compress(range(len(nodes)), live) if not placed[number]]
     if len(rest) <= LONG:
-        rest = schedule(nodes, rest, [value for row in program.results for value in row])
+        rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row])
     steps.extend(rest)
     return steps, item_of
 
@@ -145,120 +137,21 @@ def make_plan(program: Block, piece: int | None = None) -> FunctionPlan:
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
     pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
-    home: dict[int, int] = {}
+    return FunctionPlan(pieces, item_of, _crossing(nodes, pieces) if count > 1 else frozenset())
+
+
+def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> frozenset[int]:
+    """Values that are made in one piece and read in another."""
+    home = [-1] * len(nodes)  # -1: in no piece, but in memory
     crossing: set[int] = set()
-
-    def read(values: Sequence[int], where: int) -> None:
-        crossing.update(a for a in values if home.get(a, where) != where)
-
     for where, part in enumerate(pieces):
         for step in part.steps:
             if isinstance(step, GroupedCall):
-                for members in step.members:
-                    read(members, where)
-            elif nodes[step][0] not in ("const", "input"):
-                read(arguments(nodes[step]), where)
+                read: Iterable[int] = chain.from_iterable(step.members)
+            else:
+                read = nodes[step][1:]
                 home[step] = where
-    return FunctionPlan(pieces, item_of, frozenset(crossing))
-
-
-_LATENCY = 4  # cycles from the start of an operation to its result
-_PER_CYCLE = 2  # vector operations that start in a cycle
-_WINDOW = 20
-
-
-def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> list[int]:
-    """The chosen nodes in an order that suits the machine; all others count as there from the beginning."""
-    return _overtaking(nodes, _by_demand(nodes, chosen, results), results)
-
-
-def _arguments(nodes: Sequence[Node], number: int, among: set[int]) -> list[int]:
-    node = nodes[number]
-    return [] if node[0] in ("const", "input") else [a for a in node[1:] if a in among]
-
-
-def _by_demand(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> list[int]:
-    among = set(chosen)
-    need: dict[int, int] = {}  # registers to compute a node, were nothing shared
-    for number in sorted(chosen):
-        each = sorted((need[a] for a in _arguments(nodes, number, among)), reverse=True)
-        need[number] = max([1, *(held + registers for held, registers in enumerate(each))])
-    order: list[int] = []
-    begun: set[int] = set()
-    ended: set[int] = set()
-    for root in (*results, *reversed(chosen)):  # what no result needs comes last; there should be none
-        stack = [root] if root in among else []
-        while stack:
-            number = stack[-1]
-            if number in begun:
-                stack.pop()
-                if number not in ended:
-                    ended.add(number)
-                    order.append(number)
-                continue
-            begun.add(number)
-            waiting = [a for a in _arguments(nodes, number, among) if a not in begun]
-            stack.extend(sorted(waiting, key=need.__getitem__))
-    return order
-
-
-def _overtaking(nodes: Sequence[Node], order: Sequence[int], results: Sequence[int]) -> list[int]:
-    absorbed = _absorbed(nodes, order, results)
-    among = set(order)
-    products = set(absorbed.values())
-    reads: dict[int, list[int]] = {}
-    for number in order:
-        if number not in products:
-            direct = _arguments(nodes, number, among)
-            product = absorbed.get(number)
-            through = _arguments(nodes, product, among) if product is not None else []
-            reads[number] = [a for a in (*direct, *through) if a != product]
-    coming = deque(number for number in order if number in reads)
-    window: list[int] = []
-    there: dict[int, float] = {}  # when each value is there
-    now = 0.0
-    made: list[int] = []
-    while coming or window:
-        while coming and len(window) < _WINDOW:
-            window.append(coming.popleft())
-        place, start = _first_ready(window, reads, there, now)
-        number = window.pop(place)
-        there[number] = max(now, start) + _LATENCY
-        now = max(now, start) + 1 / _PER_CYCLE
-        if number in absorbed:
-            made.append(absorbed[number])
-        made.append(number)
-    return made
-
-
-def _first_ready(
-    window: Sequence[int], reads: dict[int, list[int]], there: dict[int, float], now: float
-) -> tuple[int, float]:
-    """The first operation that can start now, or else the one that can start soonest, and when."""
-    best = -1, float("inf")
-    for place, number in enumerate(window):
-        start = 0.0
-        for a in reads[number]:
-            start = max(start, there.get(a, float("inf")))
-        if start <= now:
-            return place, start
-        if start < best[1]:
-            best = place, start
-    return best
-
-
-def _absorbed(nodes: Sequence[Node], order: Sequence[int], results: Sequence[int]) -> dict[int, int]:
-    """Product that becomes one fused operation with each sum, if any: one that nothing else reads."""
-    uses: dict[int, int] = dict.fromkeys(results, 2)
-    for number in order:
-        for a in nodes[number][1:]:
-            uses[a] = uses.get(a, 0) + 1
-    among = set(order)
-    found: dict[int, int] = {}
-    for number in order:
-        if nodes[number][0] in ("add", "sub"):
-            for a in nodes[number][1:]:
-                if a in among and nodes[a][0] == "mul" and uses[a] == 1:
-                    found[number] = a
-                    break
-    return found
+            for a in read:
+                if home[a] != where and home[a] >= 0:
+                    crossing.add(a)
+    return frozenset(crossing)
