@@ -7,7 +7,6 @@ those of its motion do. Needs each body's own inertia: a regrouped one would fee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.sweeps import each, generalized, per_body, total
@@ -15,7 +14,7 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import AccelerationField
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Vec
 
 FIELD = 12
@@ -32,7 +31,7 @@ class FieldForces(NamedTuple):
     on_modes: Any
 
 
-def field_forces(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> FieldForces:
+def field_forces(tree: Tree, q: Flat, field: Flat) -> FieldForces:
     """Forces of a field that is given by :data:`FIELD` numbers for each body. The tree is one in body frames."""
 
     def pulled(link: Link) -> tuple[list[Scalar], list[Scalar]]:
@@ -46,7 +45,7 @@ def field_forces(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> Fi
     return FieldForces(per_body(tree, on_bodies, (6,)), generalized(tree, on_modes))
 
 
-def field_energy(tree: Tree, q: Sequence[Scalar], potential: Sequence[Scalar]) -> Scalar:
+def field_energy(tree: Tree, q: Flat, potential: Flat) -> Scalar:
     """∫U dm, J, of a potential that is given by :data:`POTENTIAL` numbers for each body. The tree is in body frames."""
 
     def held(link: Link) -> Scalar:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.classics.changes_of_forces import delta_torque, inverse_matrices
-from linkwise.classics.dense import Matrix, dot, minus, zeros
-from linkwise.classics.linearized_terms import Flat, Referred, outboard_forces, referred, tilde_H_f
+from linkwise.classics.dense import dot, minus, zeros
+from linkwise.classics.linearized_terms import Referred, outboard_forces, referred, tilde_H_f
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -188,16 +188,9 @@ def _updated(upsilon: Matrix, H: Motion, U: Motion, Z: Motion) -> Matrix:
 
 def _times(upsilon: Matrix, f: Force) -> Motion:
     """Υf."""
-    return Motion.of([_dot(row, list(f)) for row in upsilon])
+    return Motion.of([dot(row, list(f)) for row in upsilon])
 
 
 def _applied(J_hat: Sequence[Force], y: Motion) -> Motion:
     """Ĵy."""
     return Motion.of([y.dot(row) for row in J_hat])
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from linkwise.classics.dense import Matrix, zeros
-from linkwise.classics.linearized_terms import Flat, MHat, outboard_forces, referred, tilde_H_f
+from linkwise.classics.dense import zeros
+from linkwise.classics.linearized_terms import MHat, outboard_forces, referred, tilde_H_f
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 

@@ -14,9 +14,9 @@ from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sweeps import each, inward, outward
 from linkwise.classics.mass_matrices import composite_inertias
 from linkwise.classics.newton_euler import with_rotors
-from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
+from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Motion
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, inward
-from linkwise.classics.dense import Matrix, identity, solve_cholesky, transposed, zeros
+from linkwise.classics.dense import identity, solve_cholesky, transposed, zeros
 from linkwise.classics.newton_euler import bias_free, mass_times
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Motion
 
 
