@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from linkwise.sim.disturbances import BodyForce
     from linkwise.sim.drives import Drives
     from linkwise.sim.elements import Element
-    from linkwise.sim.events import Event
-    from linkwise.sim.impacts import impacts
+    from linkwise.sim.events import Event, impacts
     from linkwise.sim.instruments import Instruments
     from linkwise.sim.motion import JointRules
     from linkwise.sim.paths.path import Path, path
@@ -69,7 +68,7 @@ if TYPE_CHECKING:
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
     from linkwise.studies.running import ensemble
-    from linkwise.targets.c.emission import emit_c
+    from linkwise.targets.c.target import emit_c
     from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
@@ -154,8 +153,7 @@ _MODULES = {
     "linkwise.sim.disturbances": ("BodyForce",),
     "linkwise.sim.drives": ("Drives",),
     "linkwise.sim.elements": ("Element",),
-    "linkwise.sim.events": ("Event",),
-    "linkwise.sim.impacts": ("impacts",),
+    "linkwise.sim.events": ("Event", "impacts"),
     "linkwise.sim.instruments": ("Instruments",),
     "linkwise.sim.motion": ("JointRules",),
     "linkwise.sim.paths.path": ("Path", "path"),
@@ -166,7 +164,7 @@ _MODULES = {
     "linkwise.sim.tables": ("Table",),
     "linkwise.sim.trajectory": ("Trajectory",),
     "linkwise.studies.running": ("ensemble",),
-    "linkwise.targets.c.emission": ("emit_c",),
+    "linkwise.targets.c.target": ("emit_c",),
     "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

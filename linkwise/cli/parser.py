@@ -60,11 +60,15 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, summary: str, examples: str, *, model: bool = True) -> argparse.ArgumentParser:
+def _command(
+    commands: Any, module: str, name: str, summary: str, examples: str, *, model: bool = True
+) -> argparse.ArgumentParser:
+    """Parser of a command, which ``run_name`` of a module of :mod:`linkwise.cli.commands` runs."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=summary, description=summary[0].upper() + summary[1:] + ".", formatter_class=_Help,
         epilog="examples:\n" + "\n".join(f"  linkwise {line}" for line in examples.strip().splitlines()),
     )  # fmt: skip
+    parser.set_defaults(module=module)
     if model:
         parser.add_argument("model", help="a model file, or the name of a built-in model (`linkwise models`)")
         group = parser.add_argument_group("how the model is read")
@@ -103,7 +107,7 @@ _STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral`, `random:SEED`, or 
 
 def _new(commands: Any) -> None:
     parser = _command(
-        commands, "new", "write a first script, to run and to change",
+        commands, "files", "new", "write a first script, to run and to change",
         """
 new arm.py
 new walk.py --model quadruped
@@ -116,7 +120,7 @@ new panda.py --model panda.urdf""",
 
 def _models(commands: Any) -> None:
     parser = _command(
-        commands, "models", "list the models that come with the library",
+        commands, "files", "models", "list the models that come with the library",
         """
 models
 models --json""",
@@ -127,7 +131,7 @@ models --json""",
 
 def _doctor(commands: Any) -> None:
     parser = _command(
-        commands, "doctor", "say what this machine can do, and why not more",
+        commands, "machine", "doctor", "say what this machine can do, and why not more",
         """
 doctor
 doctor --json""",
@@ -138,7 +142,7 @@ doctor --json""",
 
 def _info(commands: Any) -> None:
     parser = _command(
-        commands, "info", "show a model: its tree, freedoms, masses, limits and loops",
+        commands, "info", "info", "show a model: its tree, freedoms, masses, limits and loops",
         """
 info panda.urdf
 info cassie.sdf
@@ -150,7 +154,7 @@ info panda.urdf --lock panda_finger_joint1 --lock panda_finger_joint2=0.04""",
 
 def _inverse(commands: Any) -> None:
     parser = _command(
-        commands, "inverse", "joint forces that a motion takes (inverse dynamics, RIDIM)",
+        commands, "motions", "inverse", "joint forces that a motion takes (inverse dynamics, RIDIM)",
         """
 inverse planar_arm --to 3.14159,3.14159,3.14159 --duration 10 --plot torques.png
 inverse panda.urdf --motion recorded.csv -o forces.csv
@@ -170,7 +174,7 @@ inverse panda.urdf --from neutral --to panda_joint2=0.5,panda_joint4=-1.5 --json
 
 def _simulate(commands: Any) -> None:
     parser = _command(
-        commands, "simulate", "motion under given joint forces (forward dynamics, RFDSIM)",
+        commands, "motions", "simulate", "motion under given joint forces (forward dynamics, RFDSIM)",
         """
 simulate stanford_arm --q0 0,1.5708,0,0,0,0 --duration 3.5 --plot fall.png
 simulate panda.urdf --tau forces.csv -o motion.csv
@@ -219,7 +223,7 @@ def _results(parser: argparse.ArgumentParser) -> None:
 
 def _linearize(commands: Any) -> None:
     parser = _command(
-        commands, "linearize", "linear model about a state: d(v̇) = A_q dq + A_v dv + B dτ",
+        commands, "functions", "linearize", "linear model about a state: d(v̇) = A_q dq + A_v dv + B dτ",
         """
 linearize planar_arm --q 0.5,0,0
 linearize panda.urdf --q neutral -o panda_linear.npz
@@ -237,7 +241,7 @@ linearize panda.urdf --inverse --json""",
 
 def _counts(commands: Any) -> None:
     parser = _command(
-        commands, "counts", "operations that the functions of a model, or the classical algorithms, take",
+        commands, "functions", "counts", "operations that the functions of a model, or the classical algorithms, take",
         """
 counts panda.urdf
 counts panda.urdf forward_dynamics mass_matrix --json
@@ -258,7 +262,7 @@ counts --chain 12 articulated_body linkwise_forward --frames regrouped""",
 
 def _bench(commands: Any) -> None:
     parser = _command(
-        commands, "bench", "how fast a model's functions run on this machine",
+        commands, "functions", "bench", "how fast a model's functions run on this machine",
         """
 bench panda.urdf
 bench panda.urdf forward_dynamics linearize_forward --batch 65536 --threads 2
@@ -278,7 +282,7 @@ def _emit(commands: Any) -> None:
     from linkwise.targets import targets
 
     parser = _command(
-        commands, "emit", "source code of a model's function, for a target",
+        commands, "functions", "emit", "source code of a model's function, for a target",
         """
 emit panda.urdf forward_dynamics --target c -o panda_c
 emit panda.urdf inverse_dynamics --target program | head
@@ -294,7 +298,7 @@ emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
 
 def _check(commands: Any) -> None:
     parser = _command(
-        commands, "check", "everything that is wrong with a model file, or looks so, at once",
+        commands, "files", "check", "everything that is wrong with a model file, or looks so, at once",
         """
 check panda.urdf
 check panda.urdf --search meshes --json""",
@@ -304,7 +308,7 @@ check panda.urdf --search meshes --json""",
 
 def _diff(commands: Any) -> None:
     parser = _command(
-        commands, "diff", "do two files describe the same mechanism? up to names and frames",
+        commands, "files", "diff", "do two files describe the same mechanism? up to names and frames",
         """
 diff panda.urdf panda.lw.json
 diff old.urdf new.urdf --tolerance 1e-9 --json""",
@@ -319,7 +323,7 @@ diff old.urdf new.urdf --tolerance 1e-9 --json""",
 
 def _convert(commands: Any) -> None:
     parser = _command(
-        commands, "convert", "write a model in another format, and say what that cannot hold",
+        commands, "files", "convert", "write a model in another format, and say what that cannot hold",
         """
 convert panda.urdf panda.lw.json               everything, to the last bit
 convert panda.urdf panda.xml --floating        MJCF
@@ -331,7 +335,7 @@ convert cassie.sdf cassie.urdf""",
 
 def _plot(commands: Any) -> None:
     parser = _command(
-        commands, "plot", "draw a motion that was saved",
+        commands, "motions", "plot", "draw a motion that was saved",
         """
 plot motion.npz -o motion.png
 plot forces.csv --what tau -o forces.svg
@@ -348,7 +352,7 @@ plot motion.npz --joints elbow,wrist""",
 
 def _ensemble(commands: Any) -> None:
     parser = _command(
-        commands, "ensemble", "many runs of a model from a study file: Monte Carlo and sweeps",
+        commands, "ensemble", "ensemble", "many runs of a model from a study file: Monte Carlo and sweeps",
         """
 ensemble run study.toml
 ensemble run study.toml --members 100000 --client tcp://127.0.0.1:8786
@@ -380,7 +384,7 @@ ensemble replay study.toml --member 47 -o member.npz""",
 
 def _view(commands: Any) -> None:
     parser = _command(
-        commands, "view", "show a model, or motions of it, in the browser",
+        commands, "pages", "view", "show a model, or motions of it, in the browser",
         """
 view panda.urdf
 view panda.urdf --q random:1 --port 8090
@@ -403,7 +407,7 @@ view panda.urdf motion.npz --follow panda_link7""",
 
 def _demo(commands: Any) -> None:
     parser = _command(
-        commands, "demo", "the five papers computed, with a robot that moves: one page for the browser",
+        commands, "pages", "demo", "the five papers computed, with a robot that moves: one page for the browser",
         """
 demo
 demo -o report.html --open""",
@@ -417,7 +421,7 @@ demo -o report.html --open""",
 
 def _completion(commands: Any) -> None:
     parser = _command(
-        commands, "completion", "print a script that completes commands and options in your shell",
+        commands, "machine", "completion", "print a script that completes commands and options in your shell",
         """
 completion bash > ~/.local/share/bash-completion/completions/linkwise
 completion zsh > "${fpath[1]}/_linkwise"

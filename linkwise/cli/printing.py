@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+_LABEL = re.compile(r"^(got|allowed|do): +")
 
 
 def print_json(value: Any) -> None:
@@ -63,3 +66,13 @@ def matrix(values: Any) -> str:
     rows = [[f"{x:.4g}" if abs(x) > 1e-14 else "0" for x in row] for row in np.atleast_2d(values)]
     width = max((len(cell) for row in rows for cell in row), default=0)
     return "\n".join("  " + "  ".join(cell.rjust(width) for cell in row) for row in rows)
+
+
+def one_line(error: BaseException) -> str:
+    """A message of four parts in one line."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    lines = [_LABEL.sub(r"\1: ", line.strip()) for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[0] if len(lines) == 1 else f"{lines[0]} ({'; '.join(lines[1:])})"

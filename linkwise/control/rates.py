@@ -11,7 +11,7 @@ from linkwise.array_types import Array
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.passive_forces import PassiveForces
-from linkwise.sim.trajectory_tables import coordinate_names
+from linkwise.sim.trajectory_files import coordinate_names
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model

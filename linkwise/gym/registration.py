@@ -30,8 +30,7 @@ def register() -> None:
 
 def vector(num_envs: int, name: str, **options: Any) -> VectorEnv:
     """Environments of a task."""
-    found: VectorEnv = task(name, num_envs, **options)
-    return found
+    return task(name, num_envs, **options)
 
 
 def single(name: str, **options: Any) -> Env:

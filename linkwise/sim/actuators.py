@@ -17,8 +17,7 @@ from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
-from linkwise.sim.laws import law
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, per_joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table

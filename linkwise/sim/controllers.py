@@ -12,9 +12,8 @@ from linkwise.functions.purity import frozen_alike
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
-from linkwise.sim.laws import law as asked
-from linkwise.sim.laws import with_states
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint, with_states
+from linkwise.sim.elements import law as asked
 from linkwise.sim.measuring import in_loop, readings
 from linkwise.sim.targets import Target, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.scalar import where

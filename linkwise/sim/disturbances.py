@@ -10,8 +10,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
-from linkwise.sim.laws import law
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import checked_target, own_parameters, tables_in, vector

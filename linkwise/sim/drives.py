@@ -21,8 +21,7 @@ from linkwise.model.transmissions import (
     speed,
     wrenches,
 )
-from linkwise.sim.elements import Element, Scalar, Vector
-from linkwise.sim.laws import law
+from linkwise.sim.elements import Element, Scalar, Vector, law
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
 from linkwise.spatial.scalar import beyond, where, within

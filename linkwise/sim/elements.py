@@ -16,8 +16,50 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import FrozenElementError, InputError
-from linkwise.sim.laws import law, takes_states
+from linkwise.functions.scalar_arrays import ScalarArray
 from linkwise.sim.tables import Table
+
+
+class WithStates(ScalarArray):
+    """Parameters of a run, with the states of all elements."""
+
+    states: Any = None
+
+
+class NumbersWithStates(np.ndarray):
+    """The same, of numbers."""
+
+    states: Any = None
+
+
+def with_states(p: Any, states: Any) -> Any:
+    """Parameters that know the states of all elements."""
+    made = p.view(WithStates if p.dtype == object else NumbersWithStates)
+    made.states = states
+    return made
+
+
+def states_in(p: Any) -> Any:
+    """The states of all elements; none where they are not known."""
+    found = getattr(p, "states", None)
+    return np.empty(0) if found is None else found
+
+
+def takes_states(function: Any) -> bool:
+    """Whether a function of (t, q, v, p) asks for the states of all elements as a fifth argument."""
+    try:
+        inspect.signature(function).bind(0.0, (), (), (), ())
+    except (TypeError, ValueError):
+        return False
+    kinds = [each.kind for each in inspect.signature(function).parameters.values()]
+    required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
+    return inspect.Parameter.VAR_POSITIONAL not in kinds and len(required) == 5
+
+
+def law(function: Callable[..., Any], t: Any, q: Any, v: Any, p: Any) -> Any:
+    """Value of a function of the user."""
+    return function(t, q, v, p, states_in(p)) if takes_states(function) else function(t, q, v, p)
+
 
 Scalar = Any
 Vector = Any  # an object array or a sequence of scalars
@@ -160,7 +202,7 @@ class Element(metaclass=_Finished):
         At each time the mechanism moves as the rigid one with the constants of that time: mass that leaves takes along
         the momentum that it has at its place, and the speed at which a placement changes counts for nothing. What
         flows, say from a tank to a nozzle, exerts forces besides: the thrust, and those of
-        :func:`linkwise.sim.mass_flow.flow_wrench` (jet damping).
+        :func:`linkwise.sim.varying.flow_wrench` (jet damping).
         """
         return None
 

@@ -14,7 +14,7 @@ from linkwise.targets.llvm.device import PROCESSOR
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-    from linkwise.sim.jumps import Jumps
+    from linkwise.sim.trajectory import Jumps
     from linkwise.targets.device import Device
 
 

@@ -16,9 +16,8 @@ from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, na
 from linkwise.functions.purity import frozen_alike
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Function, Scalar, Vector, identity
+from linkwise.sim.elements import Element, Function, Scalar, Vector, identity, states_in, takes_states, with_states
 from linkwise.sim.events import Event
-from linkwise.sim.laws import states_in, takes_states, with_states
 from linkwise.sim.tables import Table
 
 _KEPT = 64  # functions of each model that are known to have no effects

@@ -10,12 +10,11 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.captures import Capture, offset_between
-from linkwise.sim.closed_states import ClosedStates
-from linkwise.sim.curves import RunTables
+from linkwise.sim.closed_states import Capture, ClosedStates, offset_between
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.plans import Plan
 from linkwise.sim.states import States
+from linkwise.sim.tables import RunTables
 
 _INSTANT = 1e-14  # of the time: events no farther apart happen at once
 _IDLE = 32  # events in a row that let no time pass: there will be no end of them

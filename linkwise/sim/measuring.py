@@ -17,7 +17,7 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_not_negative, check_positive
-from linkwise.sim.laws import law
+from linkwise.sim.elements import law
 from linkwise.sim.sensors import Encoder
 from linkwise.sim.tables import Table
 from linkwise.spatial.scalar import Scalar, cos, log, sin, sqrt, where

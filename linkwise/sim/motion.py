@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linkwise.algorithms.tangent import structure_constants
+from linkwise.algorithms.configuration import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import JointTransmission
@@ -38,9 +38,7 @@ from linkwise.model.transmissions import (
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive
 from linkwise.sim.closing import Closing
-from linkwise.sim.curves import Curve, curves_of
-from linkwise.sim.elements import Element, state_names
-from linkwise.sim.laws import with_states
+from linkwise.sim.elements import Element, state_names, with_states
 from linkwise.sim.limits import (
     AllLimits,
     ClosureLimits,
@@ -50,6 +48,7 @@ from linkwise.sim.limits import (
     limits_of_joints,
     limits_of_tendons,
 )
+from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Scalar, beyond, is_zero, sqrt, where, within
 from linkwise.trace.calls import stored

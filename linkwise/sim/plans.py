@@ -16,18 +16,16 @@ from linkwise.memoized import cached_property
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
 from linkwise.sim.closing import Closing
-from linkwise.sim.curves import RunTables
-from linkwise.sim.elements import Element, Function
+from linkwise.sim.elements import Element, Function, law, with_states
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
-from linkwise.sim.laws import law, with_states
-from linkwise.sim.loop import loop, one_step
+from linkwise.sim.loop import loop, next_stop, one_step, waits_for_python
 from linkwise.sim.motion import Flat, JointRules, Motion
 from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
-from linkwise.sim.stops import next_stop, waits_for_python
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
+from linkwise.sim.tables import RunTables
 from linkwise.sim.work import Step, Work, program, settled
 from linkwise.spatial.scalar import is_zero
 from linkwise.targets.device import Device

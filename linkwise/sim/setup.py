@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,28 @@ from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
-from linkwise.sim.captures import captures_of
 from linkwise.sim.checks import check_start
-from linkwise.sim.closed_states import OPEN, check_switched, closure_flags, start_closed
+from linkwise.sim.closed_states import OPEN, captures_of, check_switched, closure_flags, start_closed
 from linkwise.sim.closing import Closing, as_closing
-from linkwise.sim.curves import RunTables, batch_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
-from linkwise.sim.events import Event, as_events, limit_events
-from linkwise.sim.frames import Frame
+from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
-from linkwise.sim.impacts import ImpactEvent
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.states import States, all_single
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.tables import Table
+from linkwise.sim.tables import RunTables, Table, batch_of
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """Frame that moves: it knows how elements act in it, and which it adds."""
+
+    def enter(self, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
+        """Elements as they act in this frame."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
@@ -25,19 +26,51 @@ from linkwise.sim.checks import (
     warn_of_start,
 )
 from linkwise.sim.elements import as_elements
-from linkwise.sim.frames import Frame
 from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Setup
+from linkwise.sim.setup import Frame, Setup
+from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
-from linkwise.sim.still import standing_still
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
 from linkwise.sim.trajectory import Trajectory
 from linkwise.targets.llvm.device import device_of
 
 __all__ = ["simulate"]
+
+
+def standing_still(
+    model: Model, states: States, times: Array | None, t0: float, duration: float, method: str
+) -> Trajectory:
+    """Samples without numbers, at the output times or at both ends."""
+    t = np.array([t0, t0 + duration]) if times is None else times
+    shape = (*states.shape, len(t))
+    nothing = np.empty((*shape, 0))
+    p = states.p.reshape(*states.shape, -1)
+    own = p[..., None, : len(model.parameters.nominal)] if len(model.parameters.nominal) else None
+    energy = np.broadcast_to(model.potential_energy(np.empty((*states.shape, 1, 0)), p=own), shape)
+    zero = np.zeros(states.shape, int)
+    return Trajectory(
+        t,
+        nothing,
+        nothing,
+        p=p,
+        model=model,
+        derived={
+            "vdot": nothing,
+            "tau": nothing,
+            "force:control": nothing,
+            "energy": np.array(energy),
+            "work": np.zeros((*shape, Works.nx)),
+        },
+        status=np.full(states.shape, "done") if states.shape else "done",
+        steps=zero if states.shape else 0,
+        rejected=zero if states.shape else 0,
+        note="nothing in this model can move: all its links are fixed to the world",
+        method=method,
+    )
+
 
 _BATCH_SAMPLES = 101  # for a batch that asks for no output times
 

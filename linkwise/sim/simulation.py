@@ -26,13 +26,11 @@ from linkwise.sim.checks import (
     warn_of_start,
 )
 from linkwise.sim.events import Occurrence
-from linkwise.sim.frames import Frame
 from linkwise.sim.motion import JointRules
-from linkwise.sim.pieces import Pieces, is_plain
 from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress
-from linkwise.sim.run import Run
-from linkwise.sim.setup import Setup
+from linkwise.sim.run import Pieces, Run, is_plain
+from linkwise.sim.setup import Frame, Setup
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.sim.loop import loop
+from linkwise.sim.loop import loop, rows_from, waits_for_python
 from linkwise.sim.motion import Flat, Motion
 from linkwise.sim.plans import Plan
-from linkwise.sim.stops import rows_from, waits_for_python
 from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work, program
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.targets.c.stand_alone import Simulator

@@ -3,12 +3,15 @@
 A table is a piecewise polynomial. Its *rows* are what the kernel sees: ``[begin, end, origin, stop, c0, c1, …]``, with
 the value c0 + c1 s + … at s = t - origin for begin <= t < end, each c a vector. No step goes beyond ``stop``: the end
 of the row, or of a smooth table's whole length. The row in force is part of the memory of a state, so that a step
-finds what it needs without a search.
+finds what it needs without a search: it is kept behind the run-time parameters p of the state.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -140,8 +143,6 @@ class Table:
             kind: as for a table.
             outside: as for a table.
         """
-        from linkwise.sim.table_files import read_columns
-
         times, columns = read_columns(path)
         chosen = list(columns) if names is None else [_column(path, columns, name) for name in names]
         return cls(times, np.stack([columns[name] for name in chosen], axis=-1), kind, outside)
@@ -226,3 +227,125 @@ def _column(path: str | Path, columns: Any, name: str) -> str:
     if name not in columns:
         raise UnknownNameError(f"column in {Path(path).name}", name, columns)
     return name
+
+
+def read_columns(path: str | Path) -> tuple[Array, dict[str, Array]]:
+    """Times (T), and the other columns (T) by name; by their numbers, "1", "2", …, where the file names none."""
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file", got=str(error)) from None
+    names = [text.strip() for text in lines[0]] if lines and not _is_number(lines[0][0]) else []
+    body = lines[1:] if names else lines
+    if not body or len(body[0]) < 2:
+        raise InputError(
+            f"{path} holds no table", got=f"{len(body)} lines of numbers", allowed="a line `t,joint,…`, then numbers"
+        )
+    names = names or [str(k) for k in range(len(body[0]))]
+    values = np.empty((len(body), len(names)))
+    for k, line in enumerate(body):
+        number = k + (2 if len(lines) > len(body) else 1)
+        if len(line) != len(names):
+            raise InputError(
+                f"{path}:{number}: the line is of another length", got=f"{len(line)} entries", allowed=f"{len(names)}"
+            )
+        for j, text in enumerate(line):
+            if not _is_number(text):
+                raise InputError(f"{path}:{number}: {names[j]} is not a number", got=repr(text), allowed="e.g. 0.5")
+            values[k, j] = float(text)
+    if len(set(names)) < len(names):
+        raise InputError(f"{path} names a column twice", got=", ".join(names))
+    return values[:, 0], {name: values[:, j] for j, name in enumerate(names) if j}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The place of a table: from ``offset`` on in p, with vectors of ``size`` numbers."""
+
+    name: str
+    offset: int
+    size: int
+    degree: int
+    is_smooth: bool
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return HEAD + (self.degree + 1) * self.size
+
+    def stop(self, p: Sequence[Any], within: bool) -> Any:
+        """Where a step must end; at the end of the row even if the next one goes on smoothly, if ``within``."""
+        return p[self.offset + (1 if within else 3)]
+
+    def value(self, t: Any, p: Sequence[Any]) -> list[Any]:
+        """At a time within the row."""
+        s, start = t - p[self.offset + 2], self.offset + HEAD
+        return [polynomial([p[start + k * self.size + i] for k in range(self.degree + 1)], s) for i in range(self.size)]
+
+
+def curves_of(elements: Sequence[Any], first: int) -> list[list[Curve]]:
+    """Those of each element, one behind the other from a place in p on."""
+    made: list[list[Curve]] = []
+    number = 0
+    for element in elements:
+        own = []
+        for table in element.tables:
+            own.append(Curve(f"curve{number}", first, table.size, table.degree, table.is_smooth))
+            first, number = first + own[-1].width, number + 1
+        made.append(own)
+    return made
+
+
+class RunTables:
+    """The numbers of all tables in one run, for a batch of states."""
+
+    def __init__(self, curves: Sequence[Curve], tables: Sequence[Table], shape: tuple[int, ...], dtype: Any) -> None:
+        self.curves = list(curves)
+        self.arrays: dict[str, Array] = {}
+        for curve, table in zip(self.curves, tables, strict=True):
+            rows = table.rows()
+            if table.batch_shape:
+                whole = np.broadcast_to(rows.reshape(*table.batch_shape, *rows.shape[1:]), (*shape, *rows.shape[1:]))
+                rows = whole.reshape(math.prod(shape), *rows.shape[1:])
+            self.arrays[curve.name] = np.ascontiguousarray(rows, dtype)
+
+    def of(self, member: int) -> dict[str, Array]:
+        """For one state of the batch."""
+        return {name: rows[member : member + 1] if len(rows) > 1 else rows for name, rows in self.arrays.items()}
+
+    def widened(self, p: Array) -> Array:
+        """Parameters (count, np) with room for the rows behind them, which the kernel will find."""
+        extra = sum(curve.width for curve in self.curves)
+        return np.ascontiguousarray(np.concatenate([p, np.zeros((len(p), extra), p.dtype)], axis=1)) if extra else p
+
+    def filled(self, p: Array, t: Array, member: Array) -> Array:
+        """Parameters (n, np) of members of the batch at times (n), with the rows in force."""
+        whole = self.widened(p)
+        for curve in self.curves:
+            rows = self.arrays[curve.name]
+            part = slice(curve.offset, curve.offset + curve.width)
+            for k in np.unique(member) if len(rows) > 1 else [None]:
+                own, here = (rows[0], slice(None)) if k is None else (rows[k], member == k)
+                whole[here, part] = own[np.maximum(np.searchsorted(own[:, 0], t[here], "right") - 1, 0)]
+        return whole
+
+
+def batch_of(tables: Sequence[Table], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The batch of a run with these tables."""
+    try:
+        return np.broadcast_shapes(shape, *(table.batch_shape for table in tables))
+    except ValueError:
+        raise InputError(
+            "the batches of the tables and of the states do not fit together",
+            got=f"states {shape}, tables {', '.join(str(table.batch_shape) for table in tables)}",
+            allowed="equal leading axes, or none where one value serves all",
+        ) from None

@@ -1,4 +1,4 @@
-"""Trajectories in files: ``.npz``, ``.csv`` and ``.mat``, which are read back, and those for other programs."""
+"""Trajectories as tables, and in files: ``.npz``, ``.csv``, ``.mat``, which are read back, and logs for ROS."""
 
 from __future__ import annotations
 
@@ -13,13 +13,83 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, message
+from linkwise.errors import InputError, LinkwiseError, message, require_extra
+from linkwise.model.model import Model
 from linkwise.sim.events import Occurrence
-from linkwise.sim.jumps import Jumps
-from linkwise.sim.trajectory import Trajectory
-from linkwise.sim.trajectory_tables import DERIVED, labels, tabled
+from linkwise.sim.trajectory import Jumps, Trajectory
+
+DERIVED = ("vdot", "tau", "energy", "active")
+"""Columns of tables besides the states, where they are known."""
+
+
+def column_names(trajectory: Trajectory) -> dict[str, list[str]]:
+    """A name for each number of q, v, x, vdot, tau and active: the joint's, the closure's, or its place."""
+    model = trajectory.model
+    q = [f"{k}" for k in range(trajectory.q.shape[-1])]
+    v = [f"{k}" for k in range(trajectory.v.shape[-1])]
+    if model is not None:
+        q, v = coordinate_names(model), list(model.freedom_names)
+    closures = [] if model is None else [closure.name for closure in model.closures]
+    x = [f"{k}" for k in range(trajectory.x.shape[-1])]
+    return {"q": q, "v": v, "x": x, "vdot": v, "tau": v, "active": closures}
+
+
+def coordinate_names(model: Model) -> list[str]:
+    """A name for each number of q: its joint's, with an index where it has several."""
+    names = [""] * model.nq
+    for joint in model._independent:
+        names[joint.q_slice] = [joint.name] if joint.nq == 1 else [f"{joint.name}[{k}]" for k in range(joint.nq)]
+    return names
+
+
+def tabled(trajectory: Trajectory) -> dict[str, Array]:
+    """Columns of a table, arrays with a time axis by name: states first; vectors last but for the energy (..., T)."""
+    known = trajectory.values()
+    return {name: known[name] for name in ("q", "v", "x", *DERIVED) if name in known}
+
+
+def labels(trajectory: Trajectory, name: str) -> list[str]:
+    """The heads of the columns of one of these arrays, e.g. ``q:joint1``."""
+    return ["energy"] if name == "energy" else [f"{name}:{column}" for column in trajectory.columns[name]]
+
+
+def as_pandas(trajectory: Trajectory) -> Any:
+    """A ``pandas.DataFrame``; see :meth:`Trajectory.to_pandas`."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise LinkwiseError("to_pandas needs the package pandas", do="pip install pandas") from error
+    t, batch = trajectory.t, trajectory.batch_shape
+    names = [f"batch{k}" for k in range(len(batch))]
+    ranges = [range(n) for n in batch]
+    index = pandas.MultiIndex.from_product([*ranges, t], names=[*names, "time"]) if names else t
+    columns: dict[str, Array] = {}
+    for name, array in tabled(trajectory).items():
+        columns.update(zip(labels(trajectory, name), array.reshape(len(index), -1).T, strict=True))
+    return pandas.DataFrame(columns, index=index if names else pandas.Index(t, name="time"))
+
+
+def as_xarray(trajectory: Trajectory) -> Any:
+    """An ``xarray.Dataset``; see :meth:`Trajectory.to_xarray`."""
+    try:
+        import xarray
+    except ImportError as error:
+        raise LinkwiseError("to_xarray needs the package xarray", do="pip install xarray") from error
+    axes = [f"batch{k}" for k in range(len(trajectory.batch_shape))]
+    ends = {"q": "coordinate", "x": "state", "active": "closure"}
+    data = {
+        name: ((*axes, "time") if name == "energy" else (*axes, "time", ends.get(name, "freedom")), array)
+        for name, array in tabled(trajectory).items()
+    }
+    columns = trajectory.columns
+    names = {"coordinate": columns["q"], "freedom": columns["v"], "state": columns["x"]}
+    if "active" in data:
+        names["closure"] = columns["active"]
+    return xarray.Dataset(data, coords={"time": trajectory.t, **names}, attrs={"method": trajectory.method})
+
 
 _FORMAT = "linkwise trajectory 1"
 _SIDES = ("q", "v", "q_after", "v_after")
@@ -39,8 +109,6 @@ def save(trajectory: Trajectory, target: Path) -> Path:
             do="choose one: motion[0].save(…)",
         )
     if target.suffix == ".mcap":
-        from linkwise.sim.ros_log import save_mcap
-
         save_mcap(trajectory, target)
     else:  # the surfaces of bodies lie above this layer
         import_module("linkwise.viz.scenes").save_scene(trajectory, target)
@@ -256,3 +324,74 @@ _TABLES: dict[str, tuple[Callable[[Trajectory, Path], None], Callable[[Path], di
 }
 """Writer and reader of the files that are read back, by their endings."""
 _SCENES = (".glb", ".usd", ".usda", ".usdc")
+
+
+_PARTS = {
+    "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
+    "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id",
+    "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z",
+    "geometry_msgs/Quaternion": "float64 x\nfloat64 y\nfloat64 z\nfloat64 w",
+    "geometry_msgs/Transform": "geometry_msgs/Vector3 translation\ngeometry_msgs/Quaternion rotation",
+    "geometry_msgs/TransformStamped": (
+        "std_msgs/Header header\nstring child_frame_id\ngeometry_msgs/Transform transform"
+    ),
+}
+"""Fields of the messages that others are made of."""
+
+_JOINT_STATE = "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort"
+_TRANSFORMS = "geometry_msgs/TransformStamped[] transforms"
+
+
+def save_mcap(trajectory: Trajectory, target: Path) -> None:
+    """Write one motion of one state."""
+    writing: Any = require_extra("mcap_ros2.writer", "ros")
+    model = trajectory._with_model("messages for ROS")
+    single = [joint for joint in model.joints if joint.nv == 1 and joint.nq == 1 and joint.mimic is None]
+    at_q, at_v = [joint.q_slice.start for joint in single], [joint.v_slice.start for joint in single]
+    names = [joint.name for joint in single]
+    efforts = trajectory.tau if "tau" in trajectory.values() else None
+    poses = trajectory.poses
+    turns = Rotation.from_matrix(poses[..., :3, :3].reshape(-1, 3, 3)).as_quat().reshape(*poses.shape[:2], 4)
+    with target.open("wb") as file:
+        writer = writing.Writer(file)
+        states = writer.register_msgdef("sensor_msgs/msg/JointState", _definition(_JOINT_STATE))
+        places = writer.register_msgdef("tf2_msgs/msg/TFMessage", _definition(_TRANSFORMS))
+        for k, t in enumerate(trajectory.t.tolist()):
+            nanoseconds = round(t * 1e9)
+            seconds, rest = divmod(nanoseconds, 10**9)
+            head = {"stamp": {"sec": seconds, "nanosec": rest}, "frame_id": "world"}
+            state = {
+                "header": head,
+                "name": names,
+                "position": trajectory.q[k, at_q].tolist(),
+                "velocity": trajectory.v[k, at_v].tolist(),
+                "effort": [] if efforts is None else efforts[k, at_v].tolist(),
+            }
+            transforms = [
+                {
+                    "header": head,
+                    "child_frame_id": body.name,
+                    "transform": {
+                        "translation": dict(zip("xyz", poses[k, i, :3, 3].tolist(), strict=True)),
+                        "rotation": dict(zip("xyzw", turns[k, i].tolist(), strict=True)),
+                    },
+                }
+                for i, body in enumerate(model.bodies)
+            ]
+            when = {"log_time": nanoseconds, "publish_time": nanoseconds, "sequence": k}
+            writer.write_message(topic="/joint_states", schema=states, message=state, **when)
+            writer.write_message(topic="/tf", schema=places, message={"transforms": transforms}, **when)
+        writer.finish()
+
+
+def _definition(fields: str) -> str:
+    """A message's definition with those of all that it is made of."""
+    needed: list[str] = []
+    waiting = [fields]
+    while waiting:
+        for line in waiting.pop().splitlines():
+            kind = line.split()[0].removesuffix("[]")
+            if kind in _PARTS and kind not in needed:
+                needed.append(kind)
+                waiting.append(_PARTS[kind])
+    return "\n".join([fields, *(f"{'=' * 80}\nMSG: {kind}\n{_PARTS[kind]}" for kind in needed)]) + "\n"

@@ -16,8 +16,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
-from linkwise.sim.laws import law
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
 from linkwise.sim.motion import objects
 from linkwise.sim.targets import own_parameters, vector
 from linkwise.space.propulsion import Thruster

@@ -16,8 +16,7 @@ from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
-from linkwise.sim.laws import law
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
 from linkwise.sim.targets import vector
 from linkwise.spatial.scalar import clip, exp, tanh, where
 

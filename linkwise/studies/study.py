@@ -14,7 +14,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
-from linkwise.sim.captures import captures_of
+from linkwise.sim.closed_states import captures_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
 from linkwise.sim.events import as_events

@@ -18,7 +18,7 @@ from linkwise.model.model import Model
 from linkwise.sim.elements import Element, as_elements, state_names
 from linkwise.sim.simulation import Simulation
 from linkwise.sim.trajectory import Trajectory
-from linkwise.sim.trajectory_tables import coordinate_names
+from linkwise.sim.trajectory_files import coordinate_names
 from linkwise.viz.levers import levers_of
 from linkwise.viz.overlays import Moment
 from linkwise.viz.touches import Touches

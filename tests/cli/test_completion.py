@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from linkwise.cli.commands.completion import script
+from linkwise.cli.commands.machine import completion_script as script
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from linkwise.cli import main
-from linkwise.cli.commands import doctor
+from linkwise.cli.commands import machine as doctor
 from linkwise.targets.llvm import layouts
 
 

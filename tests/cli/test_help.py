@@ -237,7 +237,7 @@ def test_as_a_module():
 
 
 def test_bench_warms_up(monkeypatch):
-    from linkwise.cli.commands import bench
+    from linkwise.cli.commands import functions as bench
 
     calls = []
     monkeypatch.setattr(bench, "perf_counter_ns", lambda: calls.append("look") or 2_000_000 * len(calls))

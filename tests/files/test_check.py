@@ -10,7 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.cli.command_line import run
+from linkwise.cli import main as run
 from linkwise.files.check import check_file
 from linkwise.files.compare import compare
 

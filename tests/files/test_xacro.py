@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.cli.command_line import run
+from linkwise.cli import main as run
 from linkwise.files.resources import SearchPath
 from linkwise.files.xacro import expand
 from tests.files.recording import robot_files

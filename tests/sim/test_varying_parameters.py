@@ -5,8 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import linkwise as lw
-from linkwise.sim.mass_flow import flow_wrench
 from linkwise.sim.plans import adaptive_methods, fixed_methods
+from linkwise.sim.varying import flow_wrench
 
 
 class Bucket(lw.Element):

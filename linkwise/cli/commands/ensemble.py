@@ -18,7 +18,7 @@ from linkwise.studies.running import StudyInterrupted, run_study
 from linkwise.studies.study_files import StudyFile, read_study
 
 
-def run(options: Namespace) -> None:
+def run_ensemble(options: Namespace) -> None:
     """Do what was asked."""
     found = _read(options)
     {"run": _run, "resume": _run, "status": _status, "report": _report, "replay": _replay}[options.action](

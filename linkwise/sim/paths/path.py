@@ -14,7 +14,7 @@ from linkwise.functions.function import CompiledFunction
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.paths import timing
-from linkwise.sim.paths.laws import LAWS, TRAPEZOIDAL, Law, motion
+from linkwise.sim.paths.timing import LAWS, TRAPEZOIDAL, Law, motion
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Scalar, where
 

@@ -1,4 +1,4 @@
-"""``linkwise view``: a model, or motions of it, in the browser."""
+"""Commands that show in the browser: ``view``, ``demo``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from linkwise.cli.delivery import PAGES
 from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
 from linkwise.errors import InputError
 from linkwise.model.model import Model
+from linkwise.papers.demo import force_table, make_report
 from linkwise.sim.trajectory import Trajectory
 
 
-def run(options: Namespace) -> None:
+def run_view(options: Namespace) -> None:
     """Serve a page until Ctrl-C, or write a file."""
     from linkwise.viz.video import MOVIES
 
@@ -78,3 +79,15 @@ def _motion(model: Model, path: str) -> Trajectory:
     if "energy" in table.columns:
         derived["energy"] = table.columns["energy"][1][:, 0]
     return Trajectory(table.t, q, np.zeros((len(q), model.nv)) if v is None else v, model=model, derived=derived)
+
+
+def run_demo(options: Namespace) -> None:
+    """Write the report, and open it if asked to."""
+    check_suffix(options.output, (".html",), "--output")
+    path = make_report(options.output)
+    print(force_table())
+    print(path)
+    if options.open:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())

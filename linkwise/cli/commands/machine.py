@@ -1,7 +1,8 @@
-"""``linkwise doctor``: what this machine can do, and why not more."""
+"""Commands about this machine and its shell: ``doctor``, ``completion``."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shutil
@@ -12,7 +13,10 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
 
+from linkwise.cli.arguments import BUILT_IN
+from linkwise.cli.parser import make_parser
 from linkwise.cli.printing import print_json, table
+from linkwise.errors import require_extra
 
 _EXTRAS = {
     "viz": (("viser", "trimesh", "matplotlib"), "views, films and plots"),
@@ -40,7 +44,7 @@ class Finding:
     do: str = ""
 
 
-def run(options: Namespace) -> None:
+def run_doctor(options: Namespace) -> None:
     """Print a line for each thing, then what to do; the exit status is 1 where numbers are wrong."""
     found = [_python(), _processor(), _compiled(), _calls(), _cache(), _compiler(), _cuda()]
     extras = [_extra(name, *about) for name, about in _EXTRAS.items()]
@@ -137,3 +141,39 @@ def _extra(name: str, modules: tuple[str, ...], purpose: str) -> Finding:
     missing = [module for module in modules if find_spec(module) is None]
     told = purpose if not missing else f"{purpose}: no {', '.join(missing)}"
     return Finding(f"extra {name}", not missing, told)
+
+
+_MODELS = " ".join(BUILT_IN)
+_MODEL = {
+    "bash": "_linkwise_model_or_file",
+    "zsh": "_linkwise_model_or_file",
+    "fish": f"{_MODELS} (__fish_complete_path (commandline -ct))",
+    "preamble": {
+        "bash": f'_linkwise_model_or_file() {{ compgen -W "{_MODELS}" -- "$1"; compgen -f -- "$1"; }}',
+        "zsh": f"_linkwise_model_or_file() {{ compadd {_MODELS}; _files }}",
+    },
+}
+"""Completion written by hand, for shtab knows files only: the names of built-in models, and files."""
+
+
+def completion_script(shell: str) -> str:
+    """The script for bash, zsh or fish."""
+    shtab = require_extra("shtab", "completion")
+    parser = make_parser()
+    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    # By what the help calls a value; by its name where the help shows that.
+    kinds = {"FILE": shtab.FILE, "FOLDER": shtab.DIRECTORY, "MOTION": shtab.FILE, "MODEL-OR-NAME": _MODEL}
+    kinds |= {"model": _MODEL, "other": _MODEL, "file": shtab.FILE, "study": shtab.FILE}
+    for command in commands.choices.values():
+        for action in command._actions:
+            shown = str(action.metavar or action.dest)
+            if shown in kinds and action.nargs != 0:
+                action.complete = kinds[shown]
+            if action.metavar is not None:
+                action.metavar = shown.replace(":", "")  # which separates the fields of a line in zsh
+    return str(shtab.complete(parser, shell=shell, root_prefix="linkwise"))
+
+
+def run_completion(options: Namespace) -> None:
+    """Print the script."""
+    sys.stdout.write(completion_script(options.shell))
