@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from linkwise.algorithms.references import Reference
+from linkwise.algorithms.kinematics import Reference
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector

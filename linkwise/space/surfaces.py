@@ -239,13 +239,13 @@ class Sunlight(OnFacets):
                 whole = pressure * -facet.area
                 if facet.normal is None:  # a ball: mirrored light pushes as absorbed light does, scattered light more
                     pressed: Vec = s * (whole * (1.0 + facet.diffuse * (4.0 / 9.0)))
-                    return pressed
-                n = Vec.of(facet.normal)
-                c = n.dot(s)
-                c = where(c > 0.0, c, 0.0)
-                seen = whole * c
-                along = seen * (c * (2.0 * facet.specular) + facet.diffuse * (2.0 / 3.0))
-                pressed = s * (seen * (1.0 - facet.specular)) + n * along
+                else:
+                    n = Vec.of(facet.normal)
+                    c = n.dot(s)
+                    c = where(c > 0.0, c, 0.0)
+                    seen = whole * c
+                    along = seen * (c * (2.0 * facet.specular) + facet.diffuse * (2.0 / 3.0))
+                    pressed = s * (seen * (1.0 - facet.specular)) + n * along
                 return pressed
 
             found[key] = self.pushed(push, facets)
