@@ -11,7 +11,7 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs the extra gym")
 
 import linkwise as lw  # noqa: E402
 from linkwise.errors import InputError, UnknownNameError  # noqa: E402
-from linkwise.gym.draws import seeds  # noqa: E402
+from linkwise.gym.moment import seeds  # noqa: E402
 from linkwise.gym.registration import registered_name  # noqa: E402
 from linkwise.gym.tasks import NAMES  # noqa: E402
 from tests.files.recording import robot_files  # noqa: E402
@@ -185,7 +185,7 @@ def test_every_large_task_runs(name: str) -> None:
 
 @pytest.mark.parametrize("robot", ["own", pytest.param("panda", marks=pytest.mark.slow)])
 def test_inverse_kinematics_reaches_what_is_to_be_learned(robot: str) -> None:
-    from linkwise.gym.tasks.arm_reach import kinematic_policy
+    from linkwise.gym.tasks.reaching import kinematic_policy
 
     model, tool = None, "tool"
     if robot == "panda":

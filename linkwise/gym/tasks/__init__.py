@@ -1,27 +1,27 @@
-"""Tasks: mechanisms with something to learn, one a file."""
+"""Tasks: mechanisms with something to learn."""
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from linkwise.errors import UnknownNameError
+from linkwise.gym.tasks.balancing import acrobot, cart_pole
+from linkwise.gym.tasks.legged import hopper, quadruped
+from linkwise.gym.tasks.reaching import arm_reach, flexible_arm, reacher, stewart
+from linkwise.gym.tasks.spacecraft import docking, satellite_slew
+from linkwise.gym.vector_env import VectorEnv
 
-NAMES = (
-    "cart_pole",
-    "acrobot",
-    "reacher",
-    "arm_reach",
-    "stewart",
-    "flexible_arm",
-    "satellite_slew",
-    "docking",
-    "hopper",
-    "quadruped",
-)
-"""Names of all tasks: each is a file here, and in it a function of that name."""
+_TASKS: dict[str, Callable[..., VectorEnv]] = {
+    make.__name__: make
+    for make in (
+        cart_pole, acrobot, reacher, arm_reach, stewart, flexible_arm, satellite_slew, docking, hopper, quadruped,
+    )
+}  # fmt: skip
+
+NAMES = tuple(_TASKS)
+"""Names of all tasks."""
 
 
-def task(name: str, num_envs: int = 1, **options: Any) -> Any:
+def task(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
     """Environments of a task, by its name; options are those of :class:`~linkwise.gym.vector_env.VectorEnv`.
 
     Example:
@@ -29,7 +29,6 @@ def task(name: str, num_envs: int = 1, **options: Any) -> Any:
         >>> lw.gym.task("cart_pole", num_envs=8)
         <8 environments of cart_pole, next-step resets>
     """
-    if name not in NAMES:
+    if name not in _TASKS:
         raise UnknownNameError("task", name, list(NAMES))
-    make: Callable[..., Any] = getattr(import_module(f"linkwise.gym.tasks.{name}"), name)
-    return make(num_envs=num_envs, **options)
+    return _TASKS[name](num_envs=num_envs, **options)
