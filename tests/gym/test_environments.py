@@ -185,7 +185,7 @@ def test_every_large_task_runs(name: str) -> None:
 
 @pytest.mark.parametrize("robot", ["own", pytest.param("panda", marks=pytest.mark.slow)])
 def test_inverse_kinematics_reaches_what_is_to_be_learned(robot: str) -> None:
-    from linkwise.gym.tasks.reaching import kinematic_policy
+    from linkwise.gym.tasks.arm_reach import kinematic_policy
 
     model, tool = None, "tool"
     if robot == "panda":

@@ -1,34 +1,43 @@
-"""Tasks: mechanisms with something to learn."""
+"""Tasks: mechanisms with something to learn, one a file."""
 
-from collections.abc import Callable
+from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from linkwise.errors import UnknownNameError
-from linkwise.gym.tasks.balancing import acrobot, cart_pole
-from linkwise.gym.tasks.legged import hopper, quadruped
-from linkwise.gym.tasks.reaching import arm_reach, flexible_arm, reacher, stewart
-from linkwise.gym.tasks.spacecraft import docking, satellite_slew
 from linkwise.gym.vector_env import VectorEnv
 
-_TASKS: dict[str, Callable[..., VectorEnv]] = {
-    make.__name__: make
-    for make in (
-        cart_pole, acrobot, reacher, arm_reach, stewart, flexible_arm, satellite_slew, docking, hopper, quadruped,
-    )
-}  # fmt: skip
-
-NAMES = tuple(_TASKS)
-"""Names of all tasks."""
+NAMES = (
+    "cart_pole",
+    "acrobot",
+    "reacher",
+    "arm_reach",
+    "stewart",
+    "flexible_arm",
+    "satellite_slew",
+    "docking",
+    "hopper",
+    "quadruped",
+)
+"""Names of all tasks: each is a file here, with a function of that name, which gives arguments of VectorEnv."""
 
 
 def task(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of a task, by its name; options are those of :class:`~linkwise.gym.vector_env.VectorEnv`.
+    """Environments of a task, by its name.
+
+    Args:
+        name: one of ``linkwise.gym.tasks.NAMES``.
+        num_envs: number of environments.
+        options: of the task, such as the ``model`` and ``tool`` of ``"arm_reach"``, and any of
+            :class:`~linkwise.gym.vector_env.VectorEnv`, which then replace those of the task.
 
     Example:
         >>> import linkwise as lw
         >>> lw.gym.task("cart_pole", num_envs=8)
         <8 environments of cart_pole, next-step resets>
     """
-    if name not in _TASKS:
+    if name not in NAMES:
         raise UnknownNameError("task", name, list(NAMES))
-    return _TASKS[name](num_envs=num_envs, **options)
+    make = getattr(import_module(f"linkwise.gym.tasks.{name}"), name)
+    own = {key: options.pop(key) for key in signature(make).parameters if key in options}
+    return VectorEnv(**(make(**own) | options), num_envs=num_envs)
