@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linkwise.algorithms.tangent import structure_constants
+from linkwise.algorithms.configuration import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import JointTransmission
