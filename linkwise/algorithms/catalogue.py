@@ -245,6 +245,7 @@ INPUTS: dict[str, Input] = {
     **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,))),
     **dict.fromkeys(("v", "vdot", "tau", "x", "dq", "dv", "dvdot", "dtau"), Input("v", lambda m: (m.nv,))),
     "f_ext": Input("body", lambda m: (len(m.bodies), 6)),
+    "linear": Input("none", lambda m: (acceleration_field.FIELD,)),
     "field": Input("body", lambda m: (len(m.bodies), acceleration_field.FIELD)),
     "potential": Input("body", lambda m: (len(m.bodies), acceleration_field.POTENTIAL)),
     "pi": Input("body", lambda m: (len(m.bodies), 10)),
@@ -461,10 +462,18 @@ CATALOGUE: dict[str, Text] = {
         ),
         empty=(0, 0),
     ),
-    "field_forces": Text(
+    "linear_field": Text(
+        ("q", "linear"),
+        lambda t, q, field: acceleration_field.linear_field(t.in_body_frames, q, field),
+        empty=(0, acceleration_field.FIELD),
+    ),
+    "field_wrenches": Text(
         ("q", "field"),
-        lambda t, q, field: acceleration_field.field_forces(t.in_body_frames, q, field),
-        result=acceleration_field.FieldForces,
+        lambda t, q, field: acceleration_field.field_wrenches(t.in_body_frames, q, field),
+        empty=(0, 6),
+    ),
+    "field_on_modes": Text(
+        ("q", "field"), lambda t, q, field: acceleration_field.field_on_modes(t.in_body_frames, q, field)
     ),
     "field_energy": Text(("q", "potential"), lambda t, q, U: acceleration_field.field_energy(t.in_body_frames, q, U)),
     "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv)),

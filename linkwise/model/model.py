@@ -401,7 +401,7 @@ class Model(
 
     def _repr_html_(self) -> str | None:
         """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
-        html: str | None = import_module("linkwise.viz.inline").model_picture(self)
+        html: str | None = import_module("linkwise.viz.recording").model_picture(self)
         return html
 
     # Names that others use, which work and are not listed.
