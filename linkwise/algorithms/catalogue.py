@@ -44,11 +44,9 @@ from linkwise.mechanism.parameters import Values, parameters
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Vec
-
-Flat = Sequence[Scalar]
 
 
 class Trees:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 
 from linkwise.algorithms.equations import Equations
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 class ClosureSolver(ABC):

@@ -22,9 +22,7 @@ from linkwise.algorithms.embedded import Embedded
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.full_system import FullSystem
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 TRACED: dict[str, Callable[..., ClosureSolver]] = {
     "auto": Constrained,

@@ -23,9 +23,7 @@ from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, o
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.instances import Reference
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 
 class Embedded(ClosureSolver):
@@ -112,7 +110,7 @@ class Embedded(ClosureSolver):
         return whole
 
 
-def _rows(columns: Sequence[Flat], n: int) -> list[list[Scalar]]:
+def _rows(columns: Sequence[Flat], n: int) -> Matrix:
     return [[column[r] for column in columns] for r in range(n)]
 
 

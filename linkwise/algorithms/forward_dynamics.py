@@ -9,26 +9,22 @@ products P a, and gravity comes along at no extra cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.solver import solver
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 
-def forward_dynamics(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], tau: Sequence[Scalar], f_ext: Forces = None
-) -> list[Scalar]:
+def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, f_ext: Forces = None) -> list[Scalar]:
     """v̇, nv numbers. ``f_ext``: external forces in link frames, one for each link."""
     return solver(tree, q).accelerations(tau, needed_forces(tree, q, v, None, f_ext))
 
 
-def mass_solve(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+def mass_solve(tree: Tree, q: Flat, x: Flat) -> list[Scalar]:
     """𝓜(q)⁻¹ x without the matrix. O(n)."""
     return solver(tree, q).accelerations(x)
 
 
-def mass_matrix_inverse(tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+def mass_matrix_inverse(tree: Tree, q: Flat) -> Matrix:
     """𝓜⁻¹ = [I - HψK]* D⁻¹ [I - HψK], nv × nv. O(n²)."""
     return solver(tree, q).inverse()

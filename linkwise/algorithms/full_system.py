@@ -16,9 +16,7 @@ from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 class FullSystem(ClosureSolver):

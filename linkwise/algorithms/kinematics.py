@@ -11,16 +11,14 @@ Everything is found in the first way, then changed into the others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Factor, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -62,18 +60,18 @@ class Place:
     seat: Seat | None = None
     """The node, if it is on one."""
 
-    def phi(self, q: Sequence[Scalar]) -> Transform:
+    def phi(self, q: Flat) -> Transform:
         """From the link's frame to the place."""
         return self.offset if self.seat is None else self.seat.at(q).then(self.offset)
 
-    def within(self, frames: Field[Placed], q: Sequence[Scalar]) -> Placed:
+    def within(self, frames: Field[Placed], q: Flat) -> Placed:
         """This place in the world, given where the links are."""
         on = Placed(Mat3.identity(), Vec.zero()) if self.link is None else frames[self.link]
         place: Placed = self.phi(q).carry(on)
         return place
 
 
-def placed(tree: Tree, q: Sequence[Scalar]) -> Field[Placed]:
+def placed(tree: Tree, q: Flat) -> Field[Placed]:
     """Every link's frame in the world."""
     return outward(tree, lambda link, parent: link.phi(q).carry(parent), _root(tree))
 
@@ -83,12 +81,12 @@ def _root(tree: Tree) -> Placed:
     return root
 
 
-def pose(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
+def pose(tree: Tree, q: Flat, place: Place) -> Matrix:
     """4×4 of one place."""
     return place.within(placed(tree, q), q).matrix()
 
 
-def poses(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
+def poses(tree: Tree, q: Flat) -> list[Matrix]:
     """4×4 of every body."""
 
     def move(link: Link, parent: Placed) -> tuple[Placed, Matrix]:
@@ -98,16 +96,14 @@ def poses(tree: Tree, q: Sequence[Scalar]) -> list[Matrix]:
     return per_body(tree, outward(tree, move, _root(tree), keeps=True), (4, 4))
 
 
-def velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Field[Motion]:
+def velocities(tree: Tree, q: Flat, v: Flat) -> Field[Motion]:
     """V = φ*H*v: every link's velocity, at its origin and in its axes."""
     return outward(
         tree, lambda link, parent: link.phi(q).T @ parent + combination(link.S(q), link.rates(v)), Motion.zero()
     )
 
 
-def velocity(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, reference: Reference = "mixed"
-) -> list[Scalar]:
+def velocity(tree: Tree, q: Flat, v: Flat, place: Place, reference: Reference = "mixed") -> list[Scalar]:
     """[ω; v] of a place, written in one of the ways of :mod:`linkwise.algorithms.kinematics`."""
     if place.link is None:
         return [0.0] * 6
@@ -121,9 +117,9 @@ def velocity(
 
 def acceleration(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    vdot: Sequence[Scalar],
+    q: Flat,
+    v: Flat,
+    vdot: Flat,
     place: Place,
     reference: Reference = "mixed",
 ) -> list[Scalar]:
@@ -142,7 +138,7 @@ def acceleration(
     return [*ang, *lin]
 
 
-def configuration_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def configuration_rate(tree: Tree, q: Flat, v: Flat) -> list[Scalar]:
     """q̇ from v."""
     rates = each(tree, lambda link: link.joint.rate(link.coordinates(q), link.rates(v)))
     return configured(tree, rates)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from linkwise.algorithms.freedoms import Matrix, zeros
+from linkwise.algorithms.freedoms import zeros
 from linkwise.algorithms.jacobian import force_on_link
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pulls import Pulls
@@ -12,11 +10,11 @@ from linkwise.algorithms.solver import solver
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import only_at
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix
 from linkwise.spatial.vectors import Force
 
 
-def operational_admittance(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
+def operational_admittance(tree: Tree, q: Flat, place: Place) -> Matrix:
     """J𝓜⁻¹J*, 6 × 6: the acceleration of the place for each unit force on it, world axes."""
     if place.link is None:
         return zeros(6, 6)
@@ -26,6 +24,6 @@ def operational_admittance(tree: Tree, q: Sequence[Scalar], place: Place) -> Mat
     return solver(tree, q).admittance(Pulls(6, [only_at(tree, [(place.link, forces)], nothing)]))
 
 
-def operational_inertia(tree: Tree, q: Sequence[Scalar], place: Place) -> Matrix:
+def operational_inertia(tree: Tree, q: Flat, place: Place) -> Matrix:
     """(J𝓜⁻¹J*)⁻¹, 6 × 6. Infinite or NaN where the place cannot move in some direction: then use the admittance."""
     return factorize(operational_admittance(tree, q, place)).inverse()

@@ -12,8 +12,8 @@ from typing import Any
 
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Motion, Vec
+from linkwise.spatial.scalar import Flat
+from linkwise.spatial.vectors import Motion, Vec, weighted_sum
 
 
 def at_rest(gravity: Vec) -> RigidMotion:
@@ -21,9 +21,7 @@ def at_rest(gravity: Vec) -> RigidMotion:
     return RigidMotion(Vec.zero(), Vec.zero(), -gravity)
 
 
-def next_motion(
-    link: Link, parent: Any, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar] | None
-) -> Any:
+def next_motion(link: Link, parent: Any, q: Flat, v: Flat, vdot: Flat | None) -> Any:
     """α = φ*α(parent) + H*β' + a (Jain 1991 eq. 7), the joint's own motion put on top of the parent's.
 
     With ω_J, v_J the joint's motion in the child's frame, a is [ω × ω_J; (2ω - ω_J) × v_J] + Ṡv.
@@ -44,9 +42,6 @@ def next_motion(
     return link.moving(root, V_J, A_J)
 
 
-def combination(S: Sequence[Motion], rates: Sequence[Scalar]) -> Motion:
+def combination(S: Sequence[Motion], rates: Flat) -> Motion:
     """S v."""
-    total = Motion.zero()
-    for column, rate in zip(S, rates, strict=True):
-        total = total + column * rate
-    return total
+    return weighted_sum(S, rates, Motion.zero())

@@ -13,7 +13,6 @@ segments: how each turns; how each answers; and, with α and F known at every cu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,10 +25,8 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Vec
-
-Flat = Sequence[Scalar]
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
 """Numbers in a :class:`Turned`, a :class:`RigidMotion` and an :class:`Answer`."""

@@ -14,15 +14,14 @@ from typing import Any
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.classics.dense import Matrix, dot, minus, zeros
+from linkwise.classics.dense import dot, minus, zeros
 from linkwise.classics.registry import PrintedCount
 from linkwise.classics.requirements import joint_types, no_armature, no_mimics, serial
-from linkwise.classics.terms import Flat
 from linkwise.joints import Revolute
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 

@@ -38,10 +38,9 @@ from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.moving import AccelerationField, RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Vec
 
-Flat = Sequence[Scalar]
 _ROUNDING = 1e-13
 """Share of a function's norm, squared, under which what others leave of it is rounding."""
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.vectors import Vec, weighted_sum
 
-Flat = Sequence[Scalar]
 Sparse = list[tuple[tuple[int, ...], float]]
 """The entries of a constant array that are not zero, with their places."""
 
@@ -22,7 +21,7 @@ def sparse(array: FloatArray) -> Sparse:
 
 def columns_of(entries: Sparse, x: Flat, count: int) -> list[Vec]:
     """For an array (3, m, n): the m vectors of its product with x."""
-    rows: list[list[Scalar]] = [[0.0] * 3 for _ in range(count)]
+    rows: Matrix = [[0.0] * 3 for _ in range(count)]
     for (k, i, j), value in entries:
         rows[i][k] = rows[i][k] + value * x[j]
     return [Vec.of(row) for row in rows]
@@ -30,10 +29,7 @@ def columns_of(entries: Sparse, x: Flat, count: int) -> list[Vec]:
 
 def sum_of_vectors(columns: Sequence[Vec], x: Flat) -> Vec:
     """Σ columns_i x_i."""
-    total = Vec.zero()
-    for column, factor in zip(columns, x, strict=True):
-        total = total + column * factor
-    return total
+    return weighted_sum(columns, x, Vec.zero())
 
 
 class QuadraticForm:

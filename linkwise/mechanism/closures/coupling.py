@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.base import Relation
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 @dataclass(frozen=True, init=False)
@@ -78,7 +78,7 @@ class Coupling(Relation):
         """q_carrier = (q_left + q_right)/2 + offset: the carrier turns by the mean of its two shafts."""
         return cls(_terms("differential", (carrier, 1.0), (left, -0.5), (right, -0.5)), offset)
 
-    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
         total: Scalar = -self.offset
         for c, x in zip(self.coefficients, q, strict=True):
             total = total + x * c

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.base import Relation
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 @dataclass(frozen=True, init=False)
@@ -63,7 +63,7 @@ class PolynomialCoupling(Relation):
         ):
             object.__setattr__(self, name, value)
 
-    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
         n = len(self.left)
         x: Scalar = -self.start
         for d, own in zip(self.right, q[n:], strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from linkwise.mechanism.closures.functions import checked_function, values_of
 from linkwise.scalar_protocol import is_several
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -45,7 +45,7 @@ class Prescribed(Relation):
         object.__setattr__(self, "joints", (str(joint),))
         object.__setattr__(self, "motion", checked_function(motion, "the motion of Prescribed", "a function of t"))
 
-    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
         (due,) = values_of(self.motion, [t], 1, "the motion of Prescribed")
         return [q[0] - due]
 
