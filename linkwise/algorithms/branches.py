@@ -29,13 +29,12 @@ from typing import TypeVar
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.block_triangular import dot
-from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
-from linkwise.algorithms.constrained import Constrained, PulledTree
+from linkwise.algorithms.constrained import ClosureSolver, Constrained, PulledTree
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, configured, each, everywhere, generalized, only_at, outward
 from linkwise.mechanism.sweeper import SomeLinks

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
+from linkwise.algorithms.constrained import ClosureSolver
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations, joints_of
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import placed

@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.branches import Branches
-from linkwise.algorithms.closure_solver import ClosureSolver
-from linkwise.algorithms.constrained import Constrained
+from linkwise.algorithms.constrained import ClosureSolver, Constrained
 from linkwise.algorithms.embedded import Embedded
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.full_system import FullSystem

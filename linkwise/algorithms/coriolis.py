@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.freedoms import add, freedom, over_freedoms
-from linkwise.algorithms.kinematics import placed, velocities
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination, placed, velocities
 from linkwise.algorithms.sweeps import generalized, inward, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative

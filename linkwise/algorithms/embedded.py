@@ -22,8 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.block_triangular import BlockTriangular, dot
-from linkwise.algorithms.closure_solver import ClosureSolver, refuse_rolled
-from linkwise.algorithms.constrained import Constrained
+from linkwise.algorithms.constrained import ClosureSolver, Constrained, refuse_rolled
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation, RelativeVariation, relative_variation
-from linkwise.algorithms.kinematics import Placed
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.closure_solver import ClosureSolver, refuse_rolled
+from linkwise.algorithms.constrained import ClosureSolver, refuse_rolled
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix

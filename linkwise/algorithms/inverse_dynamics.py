@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward, per_body
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.moving import RigidMotion

@@ -15,7 +15,7 @@ c = Ṡv, and e = (∂S/∂q) v, e' = (∂S/∂q) v̇ along the axis in question
 
 DIFFERS FROM PAPER: the paper refers all to one inertially fixed point. Here every link has an inertial frame of its own
 that at this instant moves with its origin, so that no linear velocity is needed: V = [ω; 0] and α = [ω'; a], those of
-:mod:`linkwise.algorithms.rigid_motion`. Where the axes of a joint do not commute, that frame moves instead with
+:mod:`linkwise.algorithms.kinematics`. Where the axes of a joint do not commute, that frame moves instead with
 the point of the parent there, so that V(p) = [ω(p); 0]; otherwise V(k) may stand for V(p).
 """
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.moving import RigidMotion

@@ -25,8 +25,8 @@ from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_ac
 from linkwise.algorithms.freedoms import add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.joint_variation import JointVariation, joint_variation
+from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia

@@ -11,7 +11,7 @@ from typing import Any
 
 from linkwise.algorithms.freedoms import add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.flexible import FlexibleMoving

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwise.algorithms.kinematics import Place, Placed, placed, velocities
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.kinematics import Place, Placed, at_rest, next_motion, placed, velocities
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual

@@ -18,7 +18,7 @@ from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.joined_segments import UPPER
-from linkwise.algorithms.rigid_motion import combination, next_motion
+from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.mechanism.tree import Link, Tree

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import identity, minus, zeros
 from linkwise.classics.mass_centres import Body, at_mass_centres, in_root_axes

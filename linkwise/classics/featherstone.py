@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkwise.algorithms.kinematics import Placed
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate

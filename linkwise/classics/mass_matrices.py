@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.dense import identity, solve_cholesky, transposed, zeros
 from linkwise.classics.newton_euler import bias_free, mass_times, with_rotors

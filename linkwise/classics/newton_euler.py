@@ -6,7 +6,7 @@ has them, the latter in link coordinates. Trees, all joints.
 
 from __future__ import annotations
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.terms import base_acceleration, spatial_terms, velocity_terms
 from linkwise.mechanism.tree import Link, Tree

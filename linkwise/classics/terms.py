@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
+from linkwise.algorithms.kinematics import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.moving import RigidMotion

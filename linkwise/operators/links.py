@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms.rigid_motion import next_motion
+from linkwise.algorithms.kinematics import next_motion
 from linkwise.array_types import Array
 from linkwise.mechanism.link_kinds import link_kinds, whole
 from linkwise.mechanism.tree import Link, Tree

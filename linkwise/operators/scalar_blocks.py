@@ -8,9 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from linkwise.algorithms import sweeps
-from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.kinematics import Place, at_rest, next_motion
 from linkwise.algorithms.multipliers import Multipliers
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.array_types import Array
 from linkwise.mechanism.sweeper import LinkByLink
