@@ -6,9 +6,8 @@ from typing import Any
 
 import gymnasium
 
-from linkwise.gym.single_env import Env
 from linkwise.gym.tasks import NAMES, task
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.vector_env import Env, VectorEnv
 
 
 def registered_name(name: str) -> str:

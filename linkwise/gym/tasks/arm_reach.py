@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.kinematics.goals import Reach
 from linkwise.math import clip, sqrt

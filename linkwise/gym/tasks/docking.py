@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import Draws, Moment
 from linkwise.joints import Free
 from linkwise.math import exp, sqrt, where
 from linkwise.mechanism.shapes import box

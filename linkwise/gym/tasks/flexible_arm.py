@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwise import samples
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import Draws, Moment
 from linkwise.math import cos, sin, sqrt
 from linkwise.model.model import Model
 
