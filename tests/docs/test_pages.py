@@ -49,6 +49,14 @@ def test_every_guide_shows_something(page):
     assert "print(" in text or "$ linkwise" in text or "![" in text
 
 
+@pytest.mark.parametrize("name", ["jax", "torch", "learning", "optimal_control", "casadi", "fmi"])
+def test_a_bridge_begins_with_few_lines_that_work(name):
+    text = (DOCS / "guide" / f"{name}.md").read_text(encoding="utf-8")
+    beginning = re.match(r"# [^\n]+\n\n```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert beginning is not None
+    assert len(beginning[1].splitlines()) <= 13  # test_python runs them
+
+
 def test_every_page_is_reached():
     reached = {"index"}
     for path in PAGES:

@@ -6,7 +6,8 @@ there is what passes here.
 
     python -m tests.lanes                               the lanes of LANES
     python -m tests.lanes 3.12-lowest 3.14-newest       these
-    python -m tests.lanes 3.13-newest-aarch64 --whole   the whole suite on an emulated ARM machine
+    python -m tests.lanes 3.13-newest-aarch64           an ARM machine, emulated
+    python -m tests.lanes 3.14t-newest --tests targets  of the tests, those in this folder or file; . for all
 
 An interpreter that is neither here, nor can be fetched by uv, nor is among Debian's packages (``debian.py``) leaves its
 lane out, and the summary says so; so it does of the packages that have no wheel for it.
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +138,7 @@ class Lane:
         found = dict(line.split("==") for line in listed.splitlines() if "==" in line)
         return {name: found[name] for name in CORE}
 
-    def test(self, names: tuple[str, ...], words: list[str]) -> int:
+    def test(self, names: Sequence[str], words: list[str]) -> int:
         """Run tests; the exit status of pytest."""
         cache = HOME / str(self) / "objects"
         return subprocess.run(
@@ -178,7 +180,7 @@ def _uv(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def _run(lane: Lane, names: tuple[str, ...], words: list[str]) -> tuple[bool, str]:
+def _run(lane: Lane, names: Sequence[str], words: list[str]) -> tuple[bool, str]:
     """Whether a lane failed, and a line about it."""
     try:
         missing = lane.make()
@@ -201,12 +203,13 @@ def _run(lane: Lane, names: tuple[str, ...], words: list[str]) -> tuple[bool, st
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lanes", nargs="*", type=Lane.named, help="such as 3.12-lowest")
-    parser.add_argument("--whole", action="store_true", help="every test, not only those that matter most")
+    parser.add_argument(
+        "--tests", nargs="+", default=SUITE, metavar="NAME", help="folders or files in tests/; . for all"
+    )
     parser.add_argument("--pytest", default="", metavar="WORDS", help='more for pytest, such as --pytest="-x -n 2"')
     given = parser.parse_args()
     lanes = given.lanes or [Lane.named(name) for name in LANES]
-    names = (".",) if given.whole else SUITE
-    results = {lane: _run(lane, names, given.pytest.split()) for lane in lanes}
+    results = {lane: _run(lane, given.tests, given.pytest.split()) for lane in lanes}
     print()
     for lane, (_, line) in results.items():
         print(f"{lane!s:20} {line}")
