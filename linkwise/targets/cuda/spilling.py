@@ -168,6 +168,53 @@ class _Life:
     end: int
 
 
+def with_some_local(plan: SpillPlan, room: int) -> SharedPlan:
+    """Plan of whose extra slots ``room`` are shared: the values that wait longest are in local memory."""
+    own = {step.value for step in plan.steps if isinstance(step, Spill) and step.slot >= plan.given}
+    lives = [life for life in _lives(plan)[1] if life.value in own]
+    places: dict[int, int] = {}
+    local = _scan((), lives, places, room, ())
+    shared = 1 + max((place for value, place in places.items() if value not in local), default=-1)
+    behind = _behind([life for life in lives if life.value in local], places, shared)
+    steps = tuple(
+        step if isinstance(step, Instruction) or step.value not in own else replace(step, slot=plan.given + places[step.value])
+        for step in plan.steps
+    )
+    slots = plan.given + shared
+    return SharedPlan(replace(plan, steps=steps, slots=slots + behind), slots, behind)
+
+
+def loaded_early(plan: SpillPlan, near: int, far: int, first_far: int) -> SpillPlan:
+    """Plan in which values are read back some instructions before they are needed: memory answers late.
+
+    Args:
+        plan: of loads just before their use.
+        near: instructions that a load goes ahead.
+        far: the same, of loads from slots from ``first_far`` on.
+        first_far: the first slot of memory that answers still later.
+    """
+    ahead: dict[int, list[Step]] = {}  # what comes before each instruction
+    stays: dict[int, list[Step]] = {}
+    stored: dict[int, int] = {}
+    count = 0
+    for step in plan.steps:
+        if isinstance(step, Instruction):
+            count += 1
+        elif isinstance(step, Spill):
+            stored[step.slot] = count
+            stays.setdefault(count, []).append(step)
+        else:
+            begin = max(count - (far if step.slot >= first_far else near), stored.get(step.slot, -1) + 1, 0)
+            (ahead if begin < count else stays).setdefault(min(begin, count), []).append(step)
+    steps: list[Step] = []
+    count = 0
+    for step in plan.steps:
+        if isinstance(step, Instruction):
+            steps += [*ahead.get(count, ()), *stays.get(count, ()), step]
+            count += 1
+    return replace(plan, steps=tuple(steps))
+
+
 def with_shared_slots(plan: SpillPlan, room: int) -> SharedPlan:
     """Plan with slots numbered anew; there are ``room`` shared ones, or more if inputs take more.
 
