@@ -190,8 +190,8 @@ def loaded_early(plan: SpillPlan, near: int, far: int, first_far: int) -> SpillP
     Args:
         plan: of loads just before their use.
         near: instructions that a load goes ahead.
-        far: the same, of loads from slots from ``first_far`` on.
-        first_far: the first slot of memory that answers still later.
+        far: the same, of loads from memory that answers still later: slots from ``first_far`` on, and other places.
+        first_far: the first such slot.
     """
     ahead: dict[int, list[Step]] = {}  # what comes before each instruction
     stays: dict[int, list[Step]] = {}
@@ -204,7 +204,8 @@ def loaded_early(plan: SpillPlan, near: int, far: int, first_far: int) -> SpillP
             stored[step.slot] = count
             stays.setdefault(count, []).append(step)
         else:
-            begin = max(count - (far if step.slot >= first_far else near), stored.get(step.slot, -1) + 1, 0)
+            ahead_by = near if 0 <= step.slot < first_far else far
+            begin = max(count - ahead_by, stored.get(step.slot, -1) + 1, 0)
             (ahead if begin < count else stays).setdefault(min(begin, count), []).append(step)
     steps: list[Step] = []
     count = 0
