@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
     from linkwise.studies.running import ensemble
-    from linkwise.targets.c.emission import emit_c
+    from linkwise.targets.c.target import emit_c
     from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
@@ -164,7 +164,7 @@ _MODULES = {
     "linkwise.sim.tables": ("Table",),
     "linkwise.sim.trajectory": ("Trajectory",),
     "linkwise.studies.running": ("ensemble",),
-    "linkwise.targets.c.emission": ("emit_c",),
+    "linkwise.targets.c.target": ("emit_c",),
     "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

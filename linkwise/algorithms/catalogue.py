@@ -20,7 +20,6 @@ from linkwise.algorithms import (
     forward_dynamics,
     inverse_dynamics,
     jacobian,
-    joint_wrenches,
     kinematics,
     linearized_forward,
     linearized_inverse,
@@ -28,15 +27,14 @@ from linkwise.algorithms import (
     operational,
     regressor,
 )
-from linkwise.algorithms.branch_choice import Branching, branching
-from linkwise.algorithms.closed_system import constrained_accelerations
-from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
+from linkwise.algorithms.branches import Branching, branching
+from linkwise.algorithms.closed_system import constrained_accelerations, switched
+from linkwise.algorithms.closure_solver import ClosureSolver
+from linkwise.algorithms.closure_solvers import closure_solver
+from linkwise.algorithms.embedded import Pivots, reference_pivots
 from linkwise.algorithms.equations import Between, Constraint
-from linkwise.algorithms.kinematics import Place
-from linkwise.algorithms.pivots import Pivots, reference_pivots
-from linkwise.algorithms.references import Reference
+from linkwise.algorithms.kinematics import Place, Reference
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, freedoms_of_closures
@@ -210,7 +208,7 @@ class Columns:
     result: type[Any] | None = None
     """The named tuple that is returned, if it is not one array."""
     halved: bool = False
-    """Whether the matrix is the mass matrix, of which one half is enough: :mod:`linkwise.algorithms.mass_columns`."""
+    """Whether the matrix is the mass matrix, of which one half is enough: :mod:`linkwise.algorithms.mass_matrix`."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +247,7 @@ INPUTS: dict[str, Input] = {
     **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,))),
     **dict.fromkeys(("v", "vdot", "tau", "x", "dq", "dv", "dvdot", "dtau"), Input("v", lambda m: (m.nv,))),
     "f_ext": Input("body", lambda m: (len(m.bodies), 6)),
+    "linear": Input("none", lambda m: (acceleration_field.FIELD,)),
     "field": Input("body", lambda m: (len(m.bodies), acceleration_field.FIELD)),
     "potential": Input("body", lambda m: (len(m.bodies), acceleration_field.POTENTIAL)),
     "pi": Input("body", lambda m: (len(m.bodies), 10)),
@@ -286,7 +285,7 @@ def _fd(
 
 
 def _joint_wrenches(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
-    return joint_wrenches.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
+    return inverse_dynamics.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
 
 
 def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
@@ -465,10 +464,18 @@ CATALOGUE: dict[str, Text] = {
         ),
         empty=(0, 0),
     ),
-    "field_forces": Text(
+    "linear_field": Text(
+        ("q", "linear"),
+        lambda t, q, field: acceleration_field.linear_field(t.in_body_frames, q, field),
+        empty=(0, acceleration_field.FIELD),
+    ),
+    "field_wrenches": Text(
         ("q", "field"),
-        lambda t, q, field: acceleration_field.field_forces(t.in_body_frames, q, field),
-        result=acceleration_field.FieldForces,
+        lambda t, q, field: acceleration_field.field_wrenches(t.in_body_frames, q, field),
+        empty=(0, 6),
+    ),
+    "field_on_modes": Text(
+        ("q", "field"), lambda t, q, field: acceleration_field.field_on_modes(t.in_body_frames, q, field)
     ),
     "field_energy": Text(("q", "potential"), lambda t, q, U: acceleration_field.field_energy(t.in_body_frames, q, U)),
     "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv)),

@@ -24,8 +24,6 @@ from linkwise.algorithms.full_system import FullSystem
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar
 
-__all__ = ["BY_NUMBERS", "TRACED", "ClosureSolver", "closure_solver"]
-
 Flat = Sequence[Scalar]
 
 TRACED: dict[str, Callable[..., ClosureSolver]] = {

@@ -18,9 +18,8 @@ from linkwise.algorithms.articulated import accelerate, articulate, innovate, pu
 from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces
-from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import FLOOR, Multipliers
-from linkwise.algorithms.pulls import Pulls, joined
+from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.composite import composites
 from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.kinematics import Placed, placed, velocities
+from linkwise.algorithms.mass_matrix import composites
 from linkwise.algorithms.sweeps import inward, total
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia

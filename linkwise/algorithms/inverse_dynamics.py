@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
-from linkwise.algorithms.sweeps import Field, generalized, inward, outward
+from linkwise.algorithms.sweeps import Field, generalized, inward, outward, per_body
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar
@@ -76,3 +76,22 @@ def external_force(tree: Tree, q: Sequence[Scalar], f_ext: Field[Force]) -> list
 def mass_product(tree: Tree, q: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
     """𝓜(q) x without the matrix: the inverse dynamics of the acceleration x, at rest and without gravity. O(n)."""
     return inverse_dynamics(tree.without_gravity(), q, [0.0] * tree.nv, x)
+
+
+def joint_wrenches(
+    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar], f_ext: Forces = None
+) -> list[list[Scalar]]:
+    """[moment, force] exerted on each body through its joint, at the body's origin and in its axes. O(n).
+
+    f = φ(Mα + b - f_ext), what the inward sweep hands on before it is projected; τ = Hf is what the joint's own axes
+    feel (Jain 1991 eq. 12). Needs each body's own inertia: regrouped ones give the same τ, but not the same f.
+    """
+    needed = needed_forces(tree, q, v, vdot, f_ext)
+
+    def gather(link: Link, outboard: Force) -> tuple[Force, list[Scalar]]:
+        f = outboard + needed[link]
+        _, l = link.to_body.matrix()
+        moment = f.ang - l.cross(f.lin)
+        return link.phi(q) @ f, [*link.to_body.rotate_back(moment), *link.to_body.rotate_back(f.lin)]
+
+    return per_body(tree, inward(tree, gather, Force.zero()), (6,))

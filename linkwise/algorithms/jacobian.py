@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
-from linkwise.algorithms.kinematics import Place, configuration_rate, placed
-from linkwise.algorithms.references import Reference, force_seen, seen
+from linkwise.algorithms.kinematics import Place, Reference, configuration_rate, force_seen, placed, seen
 from linkwise.algorithms.sweeps import along, elementwise, only_at
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative

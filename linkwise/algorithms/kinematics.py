@@ -1,20 +1,28 @@
-"""Where the links are and how they move: poses, velocities, accelerations. O(n) each."""
+"""Where the links are and how they move: poses, velocities, accelerations. O(n) each.
+
+There are three ways to write the motion of a place as six numbers:
+
+- ``"mixed"``: world axes, at the place's origin: ω and the velocity of the origin as an onlooker sees them.
+- ``"local"``: the place's own axes, at its origin: as one who moves along feels them.
+- ``"world"``: world axes, at the world's origin: of the point of the body that is just there.
+
+Everything is found in the first way, then changed into the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from linkwise.algorithms.freedoms import Matrix
-from linkwise.algorithms.references import Reference, acceleration_seen, seen
 from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.transforms import Factor, Transform
-from linkwise.spatial.vectors import Motion, Vec
+from linkwise.spatial.vectors import Force, Motion, Vec
 
 if TYPE_CHECKING:
     from linkwise.mechanism.deformation import Seat
@@ -100,7 +108,7 @@ def velocities(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Field[Mo
 def velocity(
     tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], place: Place, reference: Reference = "mixed"
 ) -> list[Scalar]:
-    """[ω; v] of a place, written in one of the ways of :mod:`linkwise.algorithms.references`."""
+    """[ω; v] of a place, written in one of the ways of :mod:`linkwise.algorithms.kinematics`."""
     if place.link is None:
         return [0.0] * 6
     V = place.phi(q).T @ velocities(tree, q, v)[place.link]
@@ -138,3 +146,31 @@ def configuration_rate(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> 
     """q̇ from v."""
     rates = each(tree, lambda link: link.joint.rate(link.coordinates(q), link.rates(v)))
     return configured(tree, rates)
+
+
+Reference = Literal["mixed", "local", "world"]
+REFERENCES: tuple[Reference, ...] = ("mixed", "local", "world")
+
+
+def seen(reference: Reference, frame: Placed, ang: Vec, lin: Vec) -> tuple[Vec, Vec]:
+    """A velocity [ω; v] of a frame, or a column of its Jacobian, from the mixed way."""
+    if reference == "local":
+        return frame.R.transpose_times(ang), frame.R.transpose_times(lin)
+    return (ang, lin) if reference == "mixed" else (ang, lin + frame.p.cross(ang))
+
+
+def force_seen(reference: Reference, frame: Placed, f: Force) -> Force:
+    """A force [N; F] in the mixed way, from one that is dual to velocities written in another."""
+    if reference == "local":
+        return Force(frame.R @ f.ang, frame.R @ f.lin)
+    return f if reference == "mixed" else Force(f.ang - frame.p.cross(f.lin), f.lin)
+
+
+def acceleration_seen(reference: Reference, frame: Placed, V: tuple[Vec, Vec], A: tuple[Vec, Vec]) -> tuple[Vec, Vec]:
+    """The rates of the six numbers of a velocity, from V = [ω; v] and A = [ω'; a] in the mixed way."""
+    (omega, v), (omega_dot, a) = V, A
+    if reference == "mixed":
+        return A
+    if reference == "local":  # the axes turn too
+        return seen("local", frame, omega_dot, a - omega.cross(v))
+    return omega_dot, a + v.cross(omega) + frame.p.cross(omega_dot)

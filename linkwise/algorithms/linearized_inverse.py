@@ -24,7 +24,7 @@ from linkwise.algorithms.differentiated import inverse_derivatives
 from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_acceleration, held_link, velocities
 from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
-from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
+from linkwise.algorithms.joint_variation import JointVariation, joint_variation
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, each, inward, outward
@@ -363,6 +363,3 @@ def in_one_chain(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
     for a, b in zip(x, y, strict=True):
         total = total + a * b
     return total
-
-
-__all__ = ["AxisVariation", "LinearizedInverse", "Subtree", "linearized_inverse", "to_parent"]

@@ -30,9 +30,9 @@ from linkwise.classics.dense import Matrix, dot, identity, matrix_plus, product,
 from linkwise.classics.requirements import no_mimics, serial, small_deflections
 from linkwise.classics.terms import Flat
 from linkwise.joints import Prismatic, Revolute
+from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.moving_mass import shape_products
-from linkwise.mechanism.node_shape import NodeShape
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3

@@ -47,6 +47,9 @@ class Spherical(Joint):
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
         return tuple(quaternions.between(q0, q1))
 
+    def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(quaternions.vector_rate(Vec.of(u), Vec.of(w)))
+
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())
 

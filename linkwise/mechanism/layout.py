@@ -23,12 +23,11 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.frames import AlignedFrames, BodyFrames, snapped
-from linkwise.mechanism.link_inertias import Parts
 from linkwise.mechanism.many_bodies import paused
 from linkwise.mechanism.many_links import ManyLinks, rigid
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
-from linkwise.mechanism.regroup import regrouped, regrouped_rows
+from linkwise.mechanism.regroup import Parts, regrouped, regrouped_rows
 from linkwise.mechanism.terms import NOTHING, Terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia

@@ -14,8 +14,6 @@ from typing import Any
 from linkwise.errors import InputError
 from linkwise.spatial.scalar import Scalar, exp, log, sinh, sqrt, where, within
 
-__all__ = ["HillMuscle", "Muscle"]
-
 
 @dataclass(frozen=True, slots=True)
 class Muscle:

@@ -15,8 +15,6 @@ from typing import Any, Literal, NamedTuple
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.spatial.scalar import Scalar, absolute, asin, atan2, cos, is_constant, sin, sqrt, where
 
-__all__ = ["Touch", "Wrap"]
-
 Point = Sequence[Scalar]
 
 _SMALL = 1e-15

@@ -15,8 +15,7 @@ from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import animation, skeleton
 from linkwise.papers.figures import line_figure
-from linkwise.papers.formulas import mathml
-from linkwise.papers.report_page import Checks, ReportPage, power
+from linkwise.papers.report_page import Checks, ReportPage, mathml, power
 from linkwise.papers.unified import identity_table
 from linkwise.sim.simulate import simulate
 

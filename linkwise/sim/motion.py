@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from linkwise.algorithms.tangent import structure_constants
+from linkwise.algorithms.configuration import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import JointTransmission
@@ -529,10 +529,12 @@ class Motion:
         field = self.acceleration_field(t, q, v, x, p, elements)
         if field is None:
             return
-        forces: Any = self.model._run("field_forces", objects(q), field, p=self.model_parameters(p))
-        for body, wrench in zip(self.model.bodies, forces.on_bodies, strict=True):
-            on_modes = list(forces.on_modes[body.v_slice]) if body.flexible is not None else []
-            yield body, list(wrench), on_modes
+        own = self.model_parameters(p)
+        wrenches = self.model._run("field_wrenches", objects(q), field, p=own)
+        flexible = any(body.flexible is not None for body in self.model.bodies)
+        modal = self.model._run("field_on_modes", objects(q), field, p=own) if flexible else np.zeros(self.nv)
+        for body, wrench in zip(self.model.bodies, wrenches, strict=True):
+            yield body, list(wrench), list(modal[body.v_slice]) if body.flexible is not None else []
 
     @cached_property
     def _around_bodies(self) -> FieldsAroundBodies:

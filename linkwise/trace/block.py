@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import hashlib
+import marshal
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,10 @@ from typing import Any
 from linkwise.memoized import cached_property
 
 Node = tuple[Any, ...]
+
+_NO_REFERENCES = (
+    2  # the version of Python's own format that writes equal values alike, whether or not they are one object
+)
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,6 @@ class Block:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides what the block computes."""
-        digest = hashlib.sha256()
-        for node in self.nodes:
-            text = f"const {node[1].hex()}" if node[0] == "const" else " ".join(map(str, node))
-            digest.update(text.encode() + b"\n")
-        digest.update(repr((self.name, self.inputs, self.outputs, self.results)).encode())
-        return digest.hexdigest()
+        arrays = [(array.name, array.shape) for array in (*self.inputs, *self.outputs)]
+        everything = (self.name, self.nodes, len(self.inputs), arrays, self.results)
+        return hashlib.sha256(marshal.dumps(everything, _NO_REFERENCES)).hexdigest()

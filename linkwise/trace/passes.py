@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 
 from linkwise.trace.block import ArraySpec, Block, Node
 
@@ -48,28 +49,44 @@ def remove_dead(program: Block) -> Block:
 
 def _in_traced_order(program: Block) -> Block:
     """Block of what the outputs need only, otherwise as it was."""
-    live: set[int] = set()
-    todo = [number for result in program.results for number in result]
-    while todo:  # the trace may be much longer than what is taken of it
-        number = todo.pop()
-        if number not in live:
-            live.add(number)
-            node = program.nodes[number]
-            if node[0] not in ("const", "input"):
-                todo.extend(node[1:])
-    new_number: dict[int, int] = {}
+    live = needed(program)
+    if 0 not in live:
+        return program
+    new_number = [0] * len(live)
     kept: list[Node] = []
-    for number in sorted(live):
+    keep = kept.append
+    for number in compress(range(len(live)), live):
         node = program.nodes[number]
         new_number[number] = len(kept)
-        if node[0] in ("const", "input"):
-            kept.append(node)
+        op = node[0]
+        if op == "const" or op == "input":
+            keep(node)
         elif len(node) == 3:
-            kept.append((node[0], new_number[node[1]], new_number[node[2]]))
+            keep((op, new_number[node[1]], new_number[node[2]]))
         else:
-            kept.append((node[0], *(new_number[a] for a in node[1:])))
+            keep((op, *(new_number[a] for a in node[1:])))
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
     return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
+
+
+def needed(program: Block) -> bytearray:
+    """For each node 1 if a result depends on it, else 0."""
+    nodes = program.nodes
+    live = bytearray(len(nodes))
+    for result in program.results:
+        for number in result:
+            live[number] = 1
+    for number in range(len(nodes) - 1, -1, -1):
+        if live[number]:
+            node = nodes[number]
+            op = node[0]
+            if op != "const" and op != "input":
+                live[node[1]] = 1
+                if len(node) > 2:
+                    live[node[2]] = 1
+                    if len(node) > 3:
+                        live[node[3]] = 1
+    return live
 
 
 def extract(

@@ -205,11 +205,11 @@ def held_gain(k):
 
 def test_the_same_formulas_are_compiled_once(monkeypatch, tmp_path):
     compiled, built = [], []
-    text, build = jit.compile_text, ProgramKernel.build
+    compile_quickly, build = jit.compile_quickly, ProgramKernel.build
 
-    def counted_text(*given, **named):
+    def counted_text(*given):
         compiled.append(given)
-        return text(*given, **named)
+        return compile_quickly(*given)
 
     def counted_build(routine, *given, **named):
         built.append(routine.name)
@@ -217,7 +217,8 @@ def test_the_same_formulas_are_compiled_once(monkeypatch, tmp_path):
 
     monkeypatch.setenv("LINKWISE_CACHE", "1")
     monkeypatch.setenv("LINKWISE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "compile_text", counted_text)
+    monkeypatch.setenv("LINKWISE_TIER", "quick")
+    monkeypatch.setattr(jit, "compile_quickly", counted_text)
     monkeypatch.setattr(ProgramKernel, "build", counted_build)
 
     def counts(model, control, event):

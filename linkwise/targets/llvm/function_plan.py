@@ -12,13 +12,14 @@ things are arranged above that:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, compress
 
 from linkwise.targets.llvm import schedule
 from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import Block, Node
-from linkwise.trace.passes import LONG
+from linkwise.trace.passes import LONG, needed
 
 # LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
 # is cut into pieces small enough to be cheap. 120 000 nodes then take five seconds, uncut they take fourteen.
@@ -55,13 +56,26 @@ def arguments(node: Node) -> tuple[int, ...]:
     return () if node[0] in ("const", "input") else node[1:]
 
 
-def _depths(nodes: Sequence[Node]) -> list[int]:
-    """Number of grouped operations, one behind the other, in and before each node."""
+def _depths(nodes: Sequence[Node]) -> dict[int, int]:
+    """For each grouped operation, how many of them come one behind the other, up to it; in order."""
+    if not any(node[0] in ENTRY_OF for node in nodes):
+        return {}
     depths: list[int] = []
-    for node in nodes:
-        depth = max((depths[a] for a in arguments(node)), default=0)
-        depths.append(depth + (node[0] in ENTRY_OF))
-    return depths
+    grouped: dict[int, int] = {}
+    for number, node in enumerate(nodes):
+        op = node[0]
+        if op == "const" or op == "input":
+            depths.append(0)
+            continue
+        depth = depths[node[1]]
+        for a in node[2:]:
+            if depths[a] > depth:
+                depth = depths[a]
+        if op in ENTRY_OF:
+            depth += 1
+            grouped[number] = depth
+        depths.append(depth)
+    return grouped
 
 
 def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
@@ -69,41 +83,28 @@ def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
     return (0, node[1], node[2]) if node[0] == "input" else (1, number)
 
 
-def _live(program: Block) -> list[bool]:
-    """Nodes that a result depends on; a program may still carry others."""
-    live = [False] * len(program.nodes)
-    for row in program.results:
-        for value in row:
-            live[value] = True
-    for number in range(len(program.nodes) - 1, -1, -1):
-        if live[number]:
-            for a in arguments(program.nodes[number]):
-                live[a] = True
-    return live
-
-
 def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[GroupedCall, int, int]]]:
     nodes = program.nodes
-    live, depths = _live(program), _depths(nodes)
+    live = needed(program)  # a program may still carry what no result depends on
     waiting: dict[int, list[int]] = {}
-    for number, node in enumerate(nodes):
-        if live[number] and node[0] in ENTRY_OF:
-            waiting.setdefault(depths[number], []).append(number)
-    placed = [False] * len(nodes)
+    for number, depth in _depths(nodes).items():
+        if live[number]:
+            waiting.setdefault(depth, []).append(number)
+    placed = [node[0] in ("const", "input") for node in nodes]
     steps: list[int | GroupedCall] = []
     item_of: dict[int, tuple[GroupedCall, int, int]] = {}
 
     def place_before(numbers: Sequence[int]) -> None:
         """Place all that the given nodes need and that is not placed yet, in traced order."""
-        needed: list[int] = []
+        found: list[int] = []
         todo = [a for number in numbers for a in arguments(nodes[number])]
         while todo:
             a = todo.pop()
             if not placed[a]:
                 placed[a] = True
-                needed.append(a)
+                found.append(a)
                 todo.extend(arguments(nodes[a]))
-        steps.extend(sorted(number for number in needed if nodes[number][0] not in ("const", "input")))
+        steps.extend(sorted(found))
 
     for depth in sorted(waiting):
         place_before(waiting[depth])
@@ -120,8 +121,7 @@ def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[
                 for number in items[members]:
                     placed[number] = True
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
-    rest = [number for number in range(len(nodes)) if live[number] and not placed[number]]
-    rest = [number for number in rest if nodes[number][0] not in ("const", "input")]
+    rest = [number for number in compress(range(len(nodes)), live) if not placed[number]]
     if len(rest) <= LONG:
         rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row])
     steps.extend(rest)
@@ -137,18 +137,21 @@ def make_plan(program: Block, piece: int | None = None) -> FunctionPlan:
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
     pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
-    home: dict[int, int] = {}
+    return FunctionPlan(pieces, item_of, _crossing(nodes, pieces) if count > 1 else frozenset())
+
+
+def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> frozenset[int]:
+    """Values that are made in one piece and read in another."""
+    home = [-1] * len(nodes)  # -1: in no piece, but in memory
     crossing: set[int] = set()
-
-    def read(values: Sequence[int], where: int) -> None:
-        crossing.update(a for a in values if home.get(a, where) != where)
-
     for where, part in enumerate(pieces):
         for step in part.steps:
             if isinstance(step, GroupedCall):
-                for members in step.members:
-                    read(members, where)
-            elif nodes[step][0] not in ("const", "input"):
-                read(arguments(nodes[step]), where)
+                read: Iterable[int] = chain.from_iterable(step.members)
+            else:
+                read = nodes[step][1:]
                 home[step] = where
-    return FunctionPlan(pieces, item_of, frozenset(crossing))
+            for a in read:
+                if home[a] != where and home[a] >= 0:
+                    crossing.add(a)
+    return frozenset(crossing)

@@ -158,11 +158,13 @@ def library(key: str, write: Writer, machine: Machine, entries: Entries, imports
 
 
 def _made(key: str, write: Writer, machine: Machine, entries: Entries, imports: Mapping[str, int]) -> Library:
-    names = (*entries.gated, *entries.others)
+    names, asked = (*entries.gated, *entries.others), tier()
     obj = cache.load(key)
+    if obj is None and asked == "quick":
+        obj = cache.get(f"{key}, quickly", lambda: jit.compile_quickly(write().text, machine))
     if obj is not None:
         return Library(entries, jit.load(obj, names, imports))
-    module, asked = write(), tier()
+    module = write()
     short = asked == "both" and module.text.count("\n") < _SHORT
     # A short one is not worth two tiers, unless it had to wait for another.
     if asked == "optimised" or (short and optimising.acquire(blocking=False)):
@@ -173,8 +175,6 @@ def _made(key: str, write: Writer, machine: Machine, entries: Entries, imports: 
                 optimising.release()
         return Library(entries, jit.load(obj, names, imports))
     code = jit.load(jit.compile_quickly(module.text, machine), names, imports)
-    if asked == "quick":
-        return Library(entries, code)
     made = Library(entries, code, machine)
     job = _Job(made, lambda: jit.load(_optimised(key, module, machine), names, imports))
     made.expect(job)

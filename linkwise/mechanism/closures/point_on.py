@@ -1,0 +1,85 @@
+"""Points that stay on a plane, a surface or a curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from linkwise.joints.base import unit_axis
+from linkwise.joints.directions import RelativePose, directions
+from linkwise.mechanism.closures.base import Closure
+from linkwise.mechanism.closures.functions import checked_function, values_of
+from linkwise.spatial.scalar import Scalar
+
+
+@dataclass(frozen=True, init=False)
+class PointOnPlane(Closure):
+    """The origin of b stays on a plane through the origin of a.
+
+    Args:
+        normal: of the plane, in frame a.
+    """
+
+    normal: tuple[float, float, float]
+
+    equations = ("height",)
+
+    def __init__(self, normal: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
+        object.__setattr__(self, "normal", unit_axis(normal, "PointOnPlane"))
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return [directions(self.normal).along(X.p)]
+
+
+@dataclass(frozen=True)
+class PointOnSurface(Closure):
+    """The origin of b stays on a surface of a: f(x, y, z) = 0.
+
+    Args:
+        f: function of the three coordinates in frame a, made of ``lw.math.sin``, … and arithmetic; its gradient must
+            not vanish on the surface. Best scaled to metres: a gradient of length one.
+
+    Example:
+        The inside of a bowl of radius 2:
+        ``lw.closures.PointOnSurface(lambda x, y, z: (x * x + y * y + z * z) / 4 - 1)``
+    """
+
+    f: Callable[[Scalar, Scalar, Scalar], Scalar]
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"f": ("x", "y", "z")}
+
+    equations = ("f",)
+
+    def __post_init__(self) -> None:
+        checked_function(self.f, "the surface of PointOnSurface", "f(x, y, z)")
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return values_of(self.f, list(X.p), 1, "the surface of PointOnSurface")
+
+
+@dataclass(frozen=True)
+class PointOnCurve(Closure):
+    """The origin of b stays on a curve of a, where two surfaces meet: f(x, y, z) = 0 and g(x, y, z) = 0.
+
+    Args:
+        f: function of the three coordinates in frame a, written with ``lw.math.sin``, … and arithmetic.
+        g: another; where both vanish, their gradients must not be parallel.
+
+    Example:
+        A bead on a parabola: ``lw.closures.PointOnCurve(lambda x, y, z: z - x * x, lambda x, y, z: y)``
+    """
+
+    f: Callable[[Scalar, Scalar, Scalar], Scalar]
+    g: Callable[[Scalar, Scalar, Scalar], Scalar]
+
+    functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"f": ("x", "y", "z"), "g": ("x", "y", "z")}
+
+    equations = ("f", "g")
+
+    def __post_init__(self) -> None:
+        for function in (self.f, self.g):
+            checked_function(function, "a surface of PointOnCurve", "f(x, y, z) and g(x, y, z)")
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return [y for h in (self.f, self.g) for y in values_of(h, list(X.p), 1, "a surface of PointOnCurve")]
