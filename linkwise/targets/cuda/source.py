@@ -19,7 +19,7 @@ from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
 from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.plan_writer import Constants, PlanWriter
-from linkwise.targets.cuda.spilling import Reload, loaded_early, plan, with_some_local
+from linkwise.targets.cuda.spilling import Reload, plan, with_some_local
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
@@ -29,8 +29,7 @@ from linkwise.trace.program import Program
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
 _BLOCK_BYTES = 1024  # of shared memory that each block takes for itself
-_WARPS = {32: 8, 64: 8}  # that share a multiprocessor: so many have all the registers that a thread can have
-_NEAR, _FAR = 0, 0  # instructions that a load from shared and from local memory goes ahead of its use
+_WARPS = 8  # that share a multiprocessor: so many have all the registers that a thread can have
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
 
 
@@ -189,11 +188,12 @@ class _TileKernelWriter:
                 del self.same[output]
         self.shared_slots, self.local_slots = self.plan.slots - self.plan.given, 0
         if self.rollout is None:
-            tile = shared_bytes // _WARPS[self.bits] - _BLOCK_BYTES
+            # Warps hide each other's waiting: as many as registers allow are worth more than all values on the chip.
+            tile = shared_bytes // _WARPS - _BLOCK_BYTES
             room = max(0, tile // (layouts.LANES[0] * self.bits // 8) - self.layout.size)
             placed = with_some_local(self.plan, room)
-            self.plan = loaded_early(placed.plan, _NEAR, _FAR, placed.slots)
-            self.shared_slots, self.local_slots = placed.slots - self.plan.given, placed.local
+            self.plan, self.local_slots = placed.plan, placed.local
+            self.shared_slots = placed.slots - self.plan.given
         self.size = self.layout.size + self.shared_slots
 
     def _replaced(self, kinds: tuple[ArrayOrder, ...]) -> dict[int, int]:

@@ -177,43 +177,13 @@ def with_some_local(plan: SpillPlan, room: int) -> SharedPlan:
     shared = 1 + max((place for value, place in places.items() if value not in local), default=-1)
     behind = _behind([life for life in lives if life.value in local], places, shared)
     steps = tuple(
-        step if isinstance(step, Instruction) or step.value not in own else replace(step, slot=plan.given + places[step.value])
+        replace(step, slot=plan.given + places[step.value])
+        if not isinstance(step, Instruction) and step.value in own
+        else step
         for step in plan.steps
     )
     slots = plan.given + shared
     return SharedPlan(replace(plan, steps=steps, slots=slots + behind), slots, behind)
-
-
-def loaded_early(plan: SpillPlan, near: int, far: int, first_far: int) -> SpillPlan:
-    """Plan in which values are read back some instructions before they are needed: memory answers late.
-
-    Args:
-        plan: of loads just before their use.
-        near: instructions that a load goes ahead.
-        far: the same, of loads from memory that answers still later: slots from ``first_far`` on, and other places.
-        first_far: the first such slot.
-    """
-    ahead: dict[int, list[Step]] = {}  # what comes before each instruction
-    stays: dict[int, list[Step]] = {}
-    stored: dict[int, int] = {}
-    count = 0
-    for step in plan.steps:
-        if isinstance(step, Instruction):
-            count += 1
-        elif isinstance(step, Spill):
-            stored[step.slot] = count
-            stays.setdefault(count, []).append(step)
-        else:
-            ahead_by = near if 0 <= step.slot < first_far else far
-            begin = max(count - ahead_by, stored.get(step.slot, -1) + 1, 0)
-            (ahead if begin < count else stays).setdefault(min(begin, count), []).append(step)
-    steps: list[Step] = []
-    count = 0
-    for step in plan.steps:
-        if isinstance(step, Instruction):
-            steps += [*ahead.get(count, ()), *stays.get(count, ()), step]
-            count += 1
-    return replace(plan, steps=tuple(steps))
 
 
 def with_shared_slots(plan: SpillPlan, room: int) -> SharedPlan:

@@ -18,15 +18,13 @@ from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.parts import KernelPart, KernelParts
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.source import LIMIT, Kernel, opening
-from dataclasses import replace
-from linkwise.targets.cuda.spilling import loaded_early, plan, with_shared_slots
+from linkwise.targets.cuda.spilling import plan, with_shared_slots
 from linkwise.targets.cuda.tile_layout import ArrayOrder, array_names
 from linkwise.trace.block import Block
 
 LONGEST = {32: 6800, 64: 4600}
 """Instructions of a part. Each takes 16 bytes, with 64 bits many take two, and a multiprocessor keeps about 128 kB."""
 
-NEAR, FAR = 0, 0
 _STATES = (32, 16, 8, 4, 2, 1)  # of a block of the last kernel: as many as find room
 _THREADS = 512  # of such a block
 _BYTES = 104 * 1024  # of shared memory for a block, so that two find room on the large devices
@@ -82,7 +80,6 @@ class _WideKernelWriter:
         order = ordered(part.order, self.given.keys(), list(part.writes))
         planned = plan(order, self.given, LIMIT[bits], reusable=slots, registers_only=truths)
         self.shared = with_shared_slots(planned, shared_bytes // (_WARPS[bits] * slot_bytes))
-        self.shared = replace(self.shared, plan=loaded_early(self.shared.plan, NEAR, FAR, self.shared.slots))
         self.shared_bytes = max(self.staged, self.shared.slots) * slot_bytes
         angles = whole.angles & self.given.keys()
         tame = all(self.given[value] >= 0 for value in angles)
