@@ -66,7 +66,7 @@ class Harmonics(Alike):
 
     def _sums(self, r: Vec, square: Scalar, expansions: Sequence[Coefficients]) -> list[Scalar]:
         """Values at r of Σ A V̄ + B W̄ by pairs (A, B) for (n, m); ``square`` is r·r, in whatever axes it is known."""
-        inverse = self.radius / square
+        inverse = 1.0 / square * self.radius
         x, y, z = r * inverse
         w = inverse * self.radius
         degree = max(n for expansion in expansions for n, _ in expansion)

@@ -21,9 +21,9 @@ def sunlit(r: Vec, sun: Vec, planet_radius: Scalar, sun_radius: Scalar = 695_700
     near, far = sqrt(r.dot(r)), sqrt(to_sun.dot(to_sun))
     across = to_sun.cross(r)
     # Angular radii a and b of Sun and planet, and c between their centres; d = c - b is where the planet's edge is.
-    sin_a, sin_b = sun_radius / far, clip(planet_radius / near, 0.0, 1.0)
-    cos_b = sqrt(1.0 - sin_b * sin_b)
     scale = 1.0 / (near * far)
+    sin_a, sin_b = near * scale * sun_radius, clip(far * scale * planet_radius, 0.0, 1.0)
+    cos_b = sqrt(1.0 - sin_b * sin_b)
     sin_c, cos_c = sqrt(across.dot(across)) * scale, -(to_sun.dot(r) * scale)
     sin_d, cos_d = sin_c * cos_b - cos_c * sin_b, cos_c * cos_b + sin_c * sin_b
     if isinstance(sun_radius, (int, float)) and sun_radius == 0.0:
@@ -33,11 +33,12 @@ def sunlit(r: Vec, sun: Vec, planet_radius: Scalar, sun_radius: Scalar = 695_700
     c = b + d
     # Two discs in a plane: how much of the first the second hides.
     apart = where(c > 1e-12, c, 1e-12)
-    x = (c * c + a * a - b * b) / (2.0 * apart)
+    x = (d * (c + b) + a * a) / (apart + apart)
     y = sqrt(where(a * a - x * x > 0.0, a * a - x * x, 0.0))
+    whole = 1.0 / (a * a)
     hidden = a * a * atan2(y, x) + b * b * atan2(y, c - x) - c * y
-    partly = 1.0 - hidden / (math.pi * a * a)
-    inside = where(b > a, 0.0, 1.0 - b * b / (a * a))
+    partly = 1.0 - hidden * whole * (1.0 / math.pi)
+    inside = where(b > a, 0.0, 1.0 - b * b * whole)
     lit = (cos_d <= 0.0) | (sin_d >= sin_a)
     return where(lit, 1.0, where((sin_d <= -sin_a) | (c <= a - b), inside, partly))
 

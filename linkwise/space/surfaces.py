@@ -165,7 +165,9 @@ class Drag(OnFacets):
         here = origin + self.pose(q, p, self.about)[1]
         altitude = sqrt(here.dot(here)) - self.planet.radius
         if self.planet.flattening:
-            altitude = altitude + (self.planet.radius * self.planet.flattening) * (here.z * here.z / here.dot(here))
+            altitude = altitude + (self.planet.radius * self.planet.flattening) * (
+                here.z * here.z * (1.0 / here.dot(here))
+            )
         half = self.air.density(altitude) * 0.5
         spin = Vec(0.0, 0.0, self.planet.turning if self.turning else 0.0)
         found: dict[Any, Vector] = {}
@@ -221,11 +223,14 @@ class Sunlight(OnFacets):
         here = self.origin(t, x)[0] + self.pose(q, p, self.about)[1]
         sun = self.sky.sun(t, self.sky_numbers(x))
         away = sun - here
-        square = away.dot(away)
-        pressure = (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) / square
+        far = sqrt(away.dot(away))
         if self.shadow:
-            pressure = pressure * sunlit(here, sun, self.planet.radius)
-        return pressure, away * (1.0 / sqrt(square))
+            near = sqrt(here.dot(here))
+            inverse, seen = near * (1.0 / (near * far)), sunlit(here, sun, self.planet.radius)  # one division for both
+        else:
+            inverse, seen = 1.0 / far, 1.0
+        pressure = (inverse * inverse) * (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) * seen
+        return pressure, away * inverse
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """At the bodies' origins."""
