@@ -63,7 +63,7 @@ def environment(model: lw.Model, facets: Sequence[space.Facet]) -> list[lw.Eleme
 
 def wheels(model: lw.Model) -> list[lw.Element]:
     """Three balanced wheels."""
-    return [lw.ReactionWheel(model, "hub", np.eye(3)[k], 0.01, start=5.0) for k in range(3)]
+    return [lw.space.BalancedWheel(model, "hub", np.eye(3)[k], 0.01, start=5.0) for k in range(3)]
 
 
 def cases(model: lw.Model) -> dict[str, list[lw.Element]]:

@@ -46,9 +46,7 @@ if TYPE_CHECKING:
         ComputedTorque,
         Disturbance,
         JointSprings,
-        ReactionWheel,
         SeriesElastic,
-        Thruster,
         Torque,
     )
     from linkwise.sim.bushing import Bushing
@@ -89,7 +87,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "compile", "CompiledFunction", "loop", "while_loop", "rollout", "emit_c", "as_torch", "as_jax",
     # simulation: what acts, what measures, what comes out
     "simulate", "Simulation", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element",
-    "ComputedTorque", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing",
+    "ComputedTorque", "JointSprings", "PD", "SeriesElastic", "Torque", "Bushing",
     "Encoder", "ForceTorque", "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "Drives",
     "Instruments",
     # ways between configurations
@@ -145,7 +143,7 @@ _MODULES = {
     "linkwise.mechanism.placement": ("transform",),
     "linkwise.model.model": ("Model", "ModelBuilder"),
     "linkwise.sim.actuators": (
-        "PD", "ComputedTorque", "Disturbance", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
+        "PD", "ComputedTorque", "Disturbance", "JointSprings", "SeriesElastic", "Torque",
     ),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),

@@ -29,26 +29,22 @@ from typing import TypeVar
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.block_triangular import dot
-from linkwise.algorithms.closed_system import combined
-from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
-from linkwise.algorithms.constrained import Constrained, PulledTree
+from linkwise.algorithms.constrained import ClosureSolver, Constrained, PulledTree
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.rigid_motion import combination
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, configured, each, everywhere, generalized, only_at, outward
 from linkwise.mechanism.sweeper import SomeLinks
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 T = TypeVar("T", Force, ArticulatedInertia)
-
-Flat = Sequence[Scalar]
 
 ANSWERS = 2
 """How often what is left of the equations is answered, the first time included."""
@@ -77,7 +73,7 @@ class Branch:
 
     def inertia(self) -> ArticulatedInertia:
         """J_b*KJ_b, on the link that is held."""
-        stiff = [combined(self.rows, weights) for weights in self.K]
+        stiff = [weighted_sum(self.rows, weights, Force.zero()) for weights in self.K]
 
         def entry(i: int, j: int) -> Scalar:
             return dot([row[i] for row in self.rows], [row[j] for row in stiff])
@@ -92,7 +88,7 @@ class Branch:
 
     def force(self, multipliers: Flat) -> Force:
         """J_b*λ, on the link that is held."""
-        return self.place.phi(self.q) @ combined(self.rows, multipliers)
+        return self.place.phi(self.q) @ weighted_sum(self.rows, multipliers, Force.zero())
 
     def moved(self, alpha: Field[Motion]) -> list[Scalar]:
         """J_b α."""
@@ -106,8 +102,8 @@ class Answer:
 
     axes: Field[list[Scalar]]
     alpha: Field[Motion]
-    multipliers: list[list[Scalar]]
-    left: list[list[Scalar]]
+    multipliers: Matrix
+    left: Matrix
     """Remainder of each branch's equations: μW times what λ was last changed by."""
 
 

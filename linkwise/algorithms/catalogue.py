@@ -24,13 +24,12 @@ from linkwise.algorithms import (
     linearized_forward,
     linearized_inverse,
     mass_matrix,
-    operational,
     regressor,
 )
 from linkwise.algorithms.branches import Branching, branching
 from linkwise.algorithms.closed_system import constrained_accelerations, switched
-from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.closure_solvers import closure_solver
+from linkwise.algorithms.constrained import ClosureSolver
 from linkwise.algorithms.embedded import Pivots, reference_pivots
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place, Reference
@@ -44,11 +43,9 @@ from linkwise.mechanism.parameters import Values, parameters
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Vec
-
-Flat = Sequence[Scalar]
 
 
 class Trees:
@@ -448,12 +445,12 @@ CATALOGUE: dict[str, Text] = {
     "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q), method="centroidal.inertia"),
     "operational_inertia": Text(
         ("q",),
-        lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at)),
+        lambda t, q, **at: forward_dynamics.operational_inertia(t.fast, q, t.place(t.fast, **at)),
         method="operational.inertia",
     ),
     "operational_admittance": Text(
         ("q",),
-        lambda t, q, **at: operational.operational_admittance(t.fast, q, t.place(t.fast, **at)),
+        lambda t, q, **at: forward_dynamics.operational_admittance(t.fast, q, t.place(t.fast, **at)),
         method="operational.admittance",
     ),
     "regressor": Text(

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
+from linkwise.algorithms.constrained import ClosureSolver
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations, joints_of
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import placed
@@ -24,10 +24,8 @@ from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 class ConstraintForces(NamedTuple):
@@ -75,9 +73,7 @@ def constraint_bias(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constrai
     return [x for e in equations(tree, q, v, constraints, t)[0] for x in e.bias]
 
 
-def constraint_jacobian(
-    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar
-) -> list[list[Scalar]]:
+def constraint_jacobian(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> Matrix:
     """J_c, m × nv. O(n) for each row."""
     return equations(tree, q, v, constraints, t)[1].generalized(tree, q)
 
@@ -94,11 +90,11 @@ def constraint_efforts(
     for e in closures:
         own = multipliers[start : start + e.count]
         for link, units in e.forces:
-            force = combined(units, own)
+            force = weighted_sum(units, own, Force.zero())
             forces[link.index] = forces[link.index] + force if link.index in forces else force
         for link, axes in e.efforts:
             total = efforts.setdefault(link.index, [0.0] * most)
-            total[: len(axes)] = [a + _weighted(axis, own) for a, axis in zip(total, axes, strict=False)]
+            total[: len(axes)] = [a + dot(axis, own) for a, axis in zip(total, axes, strict=False)]
         start += e.count
     on_links = only_at(tree, [(tree.links[index], force) for index, force in forces.items()], Force.zero())
     pulled = external_force(tree, q, on_links)
@@ -107,21 +103,6 @@ def constraint_efforts(
     on_axes = only_at(tree, [(tree.links[index], total) for index, total in efforts.items()], [0.0] * most)
     along = each(tree, lambda link: [*on_axes[link], *[0.0] * link.joint.nv][: link.joint.nv])
     return elementwise(tree, lambda a, b: a + b, pulled, generalized(tree, along))
-
-
-def combined(units: Sequence[Force], weights: Flat) -> Force:
-    """Σ w f."""
-    whole = Force.zero()
-    for unit, weight in zip(units, weights, strict=True):
-        whole = whole + unit * weight
-    return whole
-
-
-def _weighted(numbers: Flat, weights: Flat) -> Scalar:
-    whole: Scalar = 0.0
-    for x, weight in zip(numbers, weights, strict=True):
-        whole = whole + x * weight
-    return whole
 
 
 def constrained_accelerations(
@@ -152,11 +133,11 @@ def constraint_forces(by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat
     return ConstraintForces(multipliers, wrenches(by.equations, multipliers))
 
 
-def wrenches(closures: Sequence[Equations], multipliers: Flat) -> list[list[Scalar]]:
+def wrenches(closures: Sequence[Equations], multipliers: Flat) -> Matrix:
     """[moment, force] on frame b of each constraint, at its origin and in its axes; zero for relations of joints."""
     found, start = [], 0
     for e in closures:
-        found.append(list(combined(e.wrenches, multipliers[start : start + e.count])))
+        found.append(list(weighted_sum(e.wrenches, multipliers[start : start + e.count], Force.zero())))
         start += e.count
     return found
 
@@ -234,8 +215,8 @@ def held(
     closures, pulls = equations(tree, q, v, constraints, t)
     J_c = pulls.generalized(tree, q)
     bias = [x for e in closures for x in e.bias]
-    efforts = [_weighted(column, multipliers) for column in zip(*J_c, strict=True)]
-    return Held(efforts, [x + _weighted(row, vdot) for x, row in zip(bias, J_c, strict=True)])
+    efforts = [dot(column, multipliers) for column in zip(*J_c, strict=True)]
+    return Held(efforts, [x + dot(row, vdot) for x, row in zip(bias, J_c, strict=True)])
 
 
 def switched(constraint: Constraint, active: Scalar) -> Constraint:

@@ -7,24 +7,22 @@ quasi-velocities (spherical, free, planar) is given in the child's frame, which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.pulls import of_freedoms
 from linkwise.algorithms.sweeps import configured, each, generalized
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 
-def integrate(tree: Tree, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+def integrate(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
     """The configuration reached from q with constant velocity dv in unit time."""
     moved = each(tree, lambda link: link.joint.integrate(link.coordinates(q), link.rates(dv)))
     return configured(tree, moved)
 
 
-def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+def difference(tree: Tree, q0: Flat, q1: Flat) -> list[Scalar]:
     """The dv that leads from q0 to q1 in unit time."""
 
-    def step(link: Link) -> Sequence[Scalar]:
+    def step(link: Link) -> Flat:
         if link.is_mimic:  # moves with the joint it follows, which has the coordinate
             return [0.0] * link.joint.nv
         return link.joint.difference(link.coordinates(q0), link.coordinates(q1))
@@ -32,22 +30,22 @@ def difference(tree: Tree, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[S
     return generalized(tree, each(tree, step))
 
 
-def carry(tree: Tree, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+def carry(tree: Tree, q: Flat, dv: Flat) -> list[Scalar]:
     """The configuration reached with a motion dv whose velocity is carried along with turning axes."""
     return configured(tree, each(tree, lambda link: link.joint.carry(link.coordinates(q), link.rates(dv))))
 
 
-def carry_rates(tree: Tree, v: Sequence[Scalar]) -> list[Scalar]:
+def carry_rates(tree: Tree, v: Flat) -> list[Scalar]:
     """How fast velocities change while they are carried along."""
     return of_freedoms(tree, each(tree, lambda link: list(link.joint.carry_rate(link.rates(v)))))
 
 
-def carried(tree: Tree, v: Sequence[Scalar], turn: Sequence[Scalar]) -> list[Scalar]:
+def carried(tree: Tree, v: Flat, turn: Flat) -> list[Scalar]:
     """Velocities written in the axes that joints reach with a motion ``turn``."""
     return generalized(tree, each(tree, lambda link: _own_carried(link, v, turn)))
 
 
-def _own_carried(link: Link, v: Sequence[Scalar], turn: Sequence[Scalar]) -> list[Scalar]:
+def _own_carried(link: Link, v: Flat, turn: Flat) -> list[Scalar]:
     if link.is_mimic:
         return [0.0] * link.joint.nv
     return list(link.joint.carried(link.rates(v), link.rates(turn)))

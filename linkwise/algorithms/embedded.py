@@ -22,8 +22,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.block_triangular import BlockTriangular, dot
-from linkwise.algorithms.closure_solver import ClosureSolver, refuse_rolled
-from linkwise.algorithms.constrained import Constrained
+from linkwise.algorithms.constrained import ClosureSolver, Constrained, refuse_rolled
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
@@ -31,9 +30,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.instances import Reference
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 
 class Embedded(ClosureSolver):
@@ -112,7 +109,7 @@ class Embedded(ClosureSolver):
         return whole
 
 
-def _rows(columns: Sequence[Flat], n: int) -> list[list[Scalar]]:
+def _rows(columns: Sequence[Flat], n: int) -> Matrix:
     return [[column[r] for column in columns] for r in range(n)]
 
 

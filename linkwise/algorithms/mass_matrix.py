@@ -8,19 +8,18 @@ left for a column. O(n) each, O(n · depth) for the whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from linkwise.algorithms.freedoms import Matrix, add, add_symmetric, freedom, over_freedoms
+from linkwise.algorithms.freedoms import add, add_symmetric, freedom, over_freedoms
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward, per_body
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force
 
 
-def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def mass_matrix(tree: Tree, q: Flat) -> Matrix:
     """𝓜(q), nv × nv, armature on its diagonal."""
     R = composites(tree, q)
     M = over_freedoms(tree)
@@ -40,7 +39,7 @@ def mass_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return M
 
 
-def mass_factor(tree: Tree, q: Sequence[Scalar]) -> Factor:
+def mass_factor(tree: Tree, q: Flat) -> Factor:
     """The factors of 𝓜(q)."""
     M = mass_matrix(tree, q)
     for link in tree:
@@ -50,7 +49,7 @@ def mass_factor(tree: Tree, q: Sequence[Scalar]) -> Factor:
     return factorize(M)
 
 
-def composites(tree: Tree, q: Sequence[Scalar]) -> Field[RigidInertia]:
+def composites(tree: Tree, q: Flat) -> Field[RigidInertia]:
     """R of every link; its ``root`` is that of the whole tree, about the root frame's origin."""
 
     def gather(link: Link, outboard: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -65,7 +64,7 @@ def width(freedoms: int) -> int:
     return 12 + 13 * freedoms
 
 
-def of_links(tree: Any, q: Sequence[Scalar], most: int) -> Any:
+def of_links(tree: Any, q: Flat, most: int) -> Any:
     """For each link the rotation (9) and shift (3) of φ, then S (6), R S (6) and the armature for each freedom.
 
     ``most``: freedoms of the joint that has the most of them.

@@ -13,22 +13,20 @@ The one place that decides it. Algorithms ask :func:`solver` and do not branch:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
+from linkwise.algorithms.block_triangular import dot
 from linkwise.algorithms.constrained import PulledTree
-from linkwise.algorithms.freedoms import Matrix, transposed
+from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
 from linkwise.spatial.vectors import Force
-
-Flat = Sequence[Scalar]
 
 
 class Solver(Protocol):
@@ -111,9 +109,9 @@ class Factored:
         solve_cost = self.tree.nv + 2 * lower
         solved = []
         for column in zip(*matrix, strict=True):
-            pairs = [[(x, y) for x, y in zip(row, column, strict=True) if _both(x, y)] for row in self._inverse]
-            by_product = sum(map(len, pairs)) <= solve_cost
-            solved.append([_sum_of_products(row) for row in pairs] if by_product else self.factor.solve(column))
+            terms = sum(_both(x, y) for row in self._inverse for x, y in zip(row, column, strict=True))
+            by_product = terms <= solve_cost
+            solved.append([dot(row, column) for row in self._inverse] if by_product else self.factor.solve(column))
         return transposed(solved)
 
     def inverse(self) -> Matrix:
@@ -124,9 +122,8 @@ class Factored:
         """Row by row through the factors."""
         J = pulls.generalized(self.tree, self.q)
         columns = [self.factor.solve(row) for row in J]
-        pairs = [[[(x, y) for x, y in zip(a, b, strict=True) if _both(x, y)] for b in columns] for a in J]
         n = range(pulls.count)
-        return [[_sum_of_products(pairs[min(r, s)][max(r, s)]) for s in n] for r in n]
+        return [[dot(J[min(r, s)], columns[max(r, s)]) for s in n] for r in n]
 
     @cached_property
     def _inverse(self) -> Matrix:
@@ -141,13 +138,6 @@ def mirrored(columns: Matrix) -> Matrix:
 
 def _both(x: Scalar, y: Scalar) -> bool:
     return not is_zero(x) and not is_zero(y)
-
-
-def _sum_of_products(pairs: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in pairs:
-        total = total + x * y
-    return total
 
 
 class Coupled:

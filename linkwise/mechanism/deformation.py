@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
-from linkwise.mechanism.moving_mass import MovingMass
-from linkwise.mechanism.sparse import QuadraticForm, sparse, sum_of_vectors
+from linkwise.mechanism.moving_mass import MovingMass, QuadraticForm, sparse, sum_of_vectors
 from linkwise.spatial.flexible import NodeFactor
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Factor, Rotation, Tilt, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 class Deformation:

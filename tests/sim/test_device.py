@@ -400,7 +400,8 @@ def test_fields_parameters_and_sensors(strict: Any, options: dict[str, Any]) -> 
     q, v = start(model)
     sensor = Measured(lambda t, q, v, p: v[6:7], 1, noise=0.1, step=0.01, delay=0.02, seed=4)
     damp = lw.Sampled(model, lambda t, z, p: [0.0] * 6 + [-0.1 * z[0]], 100.0, sensors=[sensor])
-    push = lw.Thruster(model, "hub", (1, 0, 0), lambda t, q, v, p, x: 0.3 * x[0])
+    nozzle = lw.space.Thruster("hub", (1, 0, 0), 1.0, lambda t, q, v, p, x: 0.3 * x[0])
+    push = lw.space.Propulsion(model, nozzle)
     both(model, q, v, control=[_Hooks(), damp, push], **options)
 
 

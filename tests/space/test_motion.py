@@ -171,7 +171,7 @@ def test_dual_spin():
     model = craft((120.0, 100.0, 90.0))
 
     def rates(h):
-        wheel = lw.ReactionWheel(model, "hub", (0, 0, 1), 0.0, start=h)
+        wheel = lw.space.BalancedWheel(model, "hub", (0, 0, 1), 0.0, start=h)
         A = model.state_space(model.neutral(), [0, 0, 0.2, 0, 0, 0], np.zeros(6), control=wheel).A
         return np.linalg.eigvals(A[6:9, 6:9])
 

@@ -14,7 +14,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import JointClosure
 from linkwise.mechanism.description import JointLimits
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 if TYPE_CHECKING:
     from linkwise.mechanism.bodies_and_joints import Pose
@@ -86,11 +86,11 @@ class RelationInstance:
         """The names of all its equations: between places, then between rates."""
         return (*self.type.equations, *self.type.rate_equations)
 
-    def coordinates(self, links: Sequence[Any], q: Sequence[Scalar]) -> list[Scalar]:
+    def coordinates(self, links: Sequence[Any], q: Flat) -> list[Scalar]:
         """The q of the relation's residuals from the model's, given the links of its tree."""
         return list(q) if self.joints is None else [x for k in self.joints for x in links[k].hinge.coordinates(q)]
 
-    def rates(self, links: Sequence[Any], v: Sequence[Scalar]) -> list[Scalar]:
+    def rates(self, links: Sequence[Any], v: Flat) -> list[Scalar]:
         """The v of the relation's residuals from the model's, given the links of its tree."""
         return list(v) if self.joints is None else [x for k in self.joints for x in links[k].hinge.rates(v)]
 

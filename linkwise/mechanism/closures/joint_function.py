@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.functions import arguments_of, checked_function, equation_names, values_of
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 _OF_COORDINATES = "fn(q) or fn(q, t)"
 _OF_RATES = "fn(q, v) or fn(q, v, t)"
@@ -43,7 +43,7 @@ class JointFunction(Relation):
         object.__setattr__(self, "joints", names_of(joints))
         object.__setattr__(self, "time_dependent", arguments_of(fn, what, (1, 2), _OF_COORDINATES) == 2)
 
-    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
         arguments = [list(q), t] if self.time_dependent else [list(q)]
         return values_of(self.fn, arguments, len(self.equations), "the function of JointFunction")
 
@@ -82,6 +82,6 @@ class RateFunction(Relation):
         object.__setattr__(self, "joints", names_of(joints))
         object.__setattr__(self, "time_dependent", arguments_of(fn, what, (2, 3), _OF_RATES) == 3)
 
-    def rate_residual(self, q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def rate_residual(self, q: Flat, v: Flat, t: Scalar) -> list[Scalar]:
         arguments = [list(q), list(v), t] if self.time_dependent else [list(q), list(v)]
         return values_of(self.fn, arguments, len(self.rate_equations), "the function of RateFunction")

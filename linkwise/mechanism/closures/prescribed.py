@@ -1,8 +1,8 @@
-"""Motions that are given: of a joint, or of the frame in which a closure holds."""
+"""Motions that are given: of a joint, or of the frame in which a closure holds; and where a closure took hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,9 +13,10 @@ from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import closure_of
 from linkwise.mechanism.closures.functions import checked_function, values_of
 from linkwise.scalar_protocol import is_several
+from linkwise.spatial import quaternions
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar, clip
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -45,7 +46,7 @@ class Prescribed(Relation):
         object.__setattr__(self, "joints", (str(joint),))
         object.__setattr__(self, "motion", checked_function(motion, "the motion of Prescribed", "a function of t"))
 
-    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
         (due,) = values_of(self.motion, [t], 1, "the motion of Prescribed")
         return [q[0] - due]
 
@@ -121,3 +122,51 @@ class PrescribedFrame(Closure):
 
 def _pose_of(flat: list[Scalar]) -> RelativePose:
     return RelativePose(Mat3([flat[0:3], flat[3:6], flat[6:9]]), Vec.of(flat[9:12]))
+
+
+@dataclass(frozen=True)
+class CapturedClosure(Closure):
+    """A closure that holds not in frame a but where frame b was when it took hold; a latch then draws it in.
+
+    Args:
+        closure: what holds.
+        latch: s in which what was open is drawn to nothing, smoothly; 0: it stays as it was.
+        offset: where b was, seen from a: a rotation vector (3), rad, and a shift (3), m.
+        since: when that was, s.
+    """
+
+    closure: Closure
+    latch: float = 0.0
+    offset: tuple[Scalar, ...] = (0.0,) * 6
+    since: Scalar = 0.0
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        return ("offset", "since")
+
+    @property
+    def kind(self) -> str:
+        return self.closure.kind
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        return self.closure.equations
+
+    @property
+    def time_dependent(self) -> bool:
+        return self.latch > 0.0 or self.closure.time_dependent
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        return self.closure.residual(X.seen_from(self._at(t)), t)
+
+    def rate_residual(self, X: RelativePose, V: Motion, t: Scalar) -> list[Scalar]:
+        return []
+
+    def _at(self, t: Scalar) -> RelativePose:
+        """The frame in which the closure holds, seen from a."""
+        left: Scalar = 1.0
+        if self.latch > 0.0:  # with no jump of velocity or acceleration at either end
+            s = clip((t - self.since) * (1.0 / self.latch), 0.0, 1.0)
+            left = 1.0 - s * s * s * (10.0 - s * (15.0 - s * 6.0))
+        turn, shift = (Vec.of([x * left for x in part]) for part in (self.offset[:3], self.offset[3:]))
+        return RelativePose(Mat3(quaternions.rotation_matrix(quaternions.moved((1.0, 0.0, 0.0, 0.0), turn)).m), shift)
