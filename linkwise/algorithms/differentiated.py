@@ -9,17 +9,13 @@ fewer for δv̇ (Panda: 1512 instead of 1613, 2891 instead of 2992), and no less
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.forward_dynamics import forward_dynamics, mass_solve
-from linkwise.algorithms.freedoms import Matrix, transposed
+from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.sweeps import along, elementwise
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 
 def perturbed_inverse(

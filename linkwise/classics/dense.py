@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, sqrt
-
-Matrix = list[list[Scalar]]
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, sqrt
 
 
 def dot(a: Flat, b: Flat) -> Scalar:

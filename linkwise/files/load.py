@@ -16,8 +16,7 @@ from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build, check_massless
 from linkwise.files.description import Description, JointWritten
 from linkwise.files.inertias import check_inertias
-from linkwise.files.opening import LARGEST_FILE, read_bytes
-from linkwise.files.resources import SearchPath
+from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import Element, parse
@@ -26,8 +25,6 @@ from linkwise.mechanism.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-
-__all__ = ["load", "loads"]
 
 _SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".xacro", ".lw.json")
 _LARGEST_SIDE_FILE = 1024 * 1024

@@ -53,8 +53,6 @@ from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import pose, rotation_rpy
 from linkwise.memoized import cached_property
 
-__all__ = ["loop_words", "with_loops"]
-
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type", "closures", "couplings")
 _SAID = {"axis", "axis1", "axis2", "pitch"}  # constants of a joint that a side file can say
 _NUMBERS = ("damping", "friction", "stiffness", "rest")

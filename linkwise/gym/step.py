@@ -13,8 +13,7 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop
-from linkwise.gym.draws import SEED_SIZE, Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import SEED_SIZE, Draws, Moment
 from linkwise.math import where
 from linkwise.model.model import Model
 
@@ -36,7 +35,7 @@ class Rules:
         reward: of the moment that a step leads to, with the action that led there.
         done: whether the episode ends there.
         act: joint forces (nv) of a moment with its action; the action itself if None.
-        reset: of the model and :class:`~linkwise.gym.draws.Draws`: q, v and, if there is one, goal.
+        reset: of the model and :class:`~linkwise.gym.moment.Draws`: q, v and, if there is one, goal.
         choices: rows of actions to choose from (n, size); None for actions that are numbers.
         size: numbers of an action.
         dt: of a step, s.

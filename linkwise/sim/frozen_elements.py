@@ -115,12 +115,13 @@ class FrozenElement(Element):
         return found
 
     def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
-        """By its formula, as a function of a point."""
+        """By its formula, as a function of a point or as what is linear."""
         return self._field("acceleration", t, q, v, x, p, states_in(p))
 
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """By its formula, as a function of a point."""
-        return self._field("potential", q, x, p)
+        found: Callable[[Any], Scalar] | None = self._field("potential", q, x, p)
+        return found
 
     def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
         """By their formula."""
@@ -129,9 +130,13 @@ class FrozenElement(Element):
             found = self.formulas["parameters"](t, q, v, x, p, states_in(p))
         return found
 
-    def _field(self, name: str, *given: Any) -> Callable[[Any], Any] | None:
+    def _field(self, name: str, *given: Any) -> Any:
         formula = self.formulas.get(name)
-        return None if formula is None or formula.structure is None else lambda point: formula(*given, point)
+        if formula is None or formula.structure is None:
+            return None
+        if isinstance(formula.structure, list) and len(formula.structure) == 2:  # linear, and so asked for no point
+            return tuple(formula(*given, [0.0, 0.0, 0.0]))
+        return lambda point: formula(*given, point)
 
     def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
         """By its formula."""

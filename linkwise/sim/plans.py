@@ -274,12 +274,11 @@ class Plan:
         m = self.motion
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
-            q, v, x = m.parts(y)
-            p = m.in_force(t[0], q, v, x, p)
-            felt = m.felt_in_steps(stepping(m.model, m.rules), q, x, p) if m.contacts is not None else {}
-            vdot, tau = m.acceleration(t[0], q, v, x, p, hosted if self.hosted else None, felt)
-            found = {"vdot": vdot, "tau": tau, "energy": m.energy(q, v, x, p)}
-            forces = m.explained_forces(t[0], q, v, x, p, vdot, hosted if self.hosted else None, felt)
+            at, x = m.in_force(m.at(t[0], y, p)), m.parts(y)[2]
+            felt = m.felt_in_steps(stepping(m.model, m.rules), at) if m.contacts is not None else {}
+            vdot, tau = m.acceleration(at, hosted if self.hosted else None, felt)
+            found = {"vdot": vdot, "tau": tau, "energy": m.energy(at)}
+            forces = m.explained_forces(at, vdot, hosted if self.hosted else None, felt)
             acting = {cause: own for cause, own in forces.items() if cause == "control" or not all(map(is_zero, own))}
             found |= {f"force:{cause}": own for cause, own in acting.items()}
             if m.works:
@@ -288,10 +287,10 @@ class Plan:
                 found["active"] = x[m.nx - m.switches :]
             if m.contacts is not None:
                 found |= m.contacts.parts(x[m.nx - m.switches - m.touching : m.nx - m.switches])
-            field = m.acceleration_field(t[0], q, v, x, p)
+            field = m.acceleration_field(at)
             if field is not None:
                 found["field"] = list(field.reshape(-1))
-            outside = m.body_forces(t[0], q, v, x, p)
+            outside = m.body_forces(at)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
         traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
@@ -304,8 +303,7 @@ class Plan:
         names: list[str] = []
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
-            q, v, x = m.parts(y)
-            found = m.clipped(t[0], q, v, x, p, hosted if self.hosted else None)
+            found = m.clipped(m.at(t[0], y, p), hosted if self.hosted else None)
             names.extend(found)
             return {"clipped": list(found.values())}
 

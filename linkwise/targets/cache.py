@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 LIMIT_BYTES = 512 * 1024 * 1024
+_LOOKS = 64  # while as much is stored as there may be
 _MAGIC = b"linkwise object 1\n"
 _SUFFIX = ".lwo"
 
@@ -85,7 +86,8 @@ def store(key: str, payload: bytes) -> None:
         except OSError:
             Path(temporary).unlink()
             raise
-        _evict(home)
+        if _is_time_to_look(name, len(payload)):
+            _evict(home)
 
 
 def get(key: str, make: Callable[[], bytes]) -> bytes:
@@ -112,6 +114,14 @@ def _unpack(data: bytes, key: str) -> bytes | None:
     if not data.startswith(_MAGIC) or not payload:
         return None
     return payload if hashlib.sha256(key.encode() + b"\0" + payload).digest() == data[len(_MAGIC) : start] else None
+
+
+def _is_time_to_look(name: str, size: int) -> bool:
+    """Whether the folder is gone through after this file: once for each part of the limit that is stored, on average.
+
+    Going through thousands of files takes longer than many a compilation. Names are digests, as good as dice.
+    """
+    return int(name[:8], 16) * LIMIT_BYTES < size * _LOOKS * 2**32
 
 
 def _evict(home: Path) -> None:

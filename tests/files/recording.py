@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -56,13 +57,14 @@ def record(
     return Recorded(builder.bodies, notes, description.name)
 
 
-def robot_files(suffix: str = ".urdf") -> list[Path]:
+@cache
+def robot_files(suffix: str = ".urdf") -> tuple[Path, ...]:
     """The model files of example-robot-data; none where the package is not there."""
     try:
         files = metadata.files("example-robot-data") or []
     except metadata.PackageNotFoundError:
-        return []
-    return sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == suffix)
+        return ()
+    return tuple(sorted(Path(str(file.locate())).resolve() for file in files if file.suffix == suffix))
 
 
 def robot_file(name: str) -> Path:

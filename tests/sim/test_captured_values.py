@@ -115,8 +115,9 @@ def pid_target(capture):
 
 
 def thruster(capture):
-    function, change = capture(lambda k, t, q, v, p: k)
-    return {"control": lw.Thruster(MODEL, "cart", (1, 0, 0), function)}, change, 0.0, under_force
+    function, change = capture(lambda k, t, q, v, p: k / 100.0)
+    nozzle = lw.space.Thruster("cart", (1, 0, 0), 100.0, function)
+    return {"control": lw.space.Propulsion(MODEL, nozzle)}, change, 0.0, under_force
 
 
 def actuators(capture):
@@ -205,11 +206,11 @@ def held_gain(k):
 
 def test_the_same_formulas_are_compiled_once(monkeypatch, tmp_path):
     compiled, built = [], []
-    text, build = jit.compile_text, ProgramKernel.build
+    compile_quickly, build = jit.compile_quickly, ProgramKernel.build
 
-    def counted_text(*given, **named):
+    def counted_text(*given):
         compiled.append(given)
-        return text(*given, **named)
+        return compile_quickly(*given)
 
     def counted_build(routine, *given, **named):
         built.append(routine.name)
@@ -217,7 +218,8 @@ def test_the_same_formulas_are_compiled_once(monkeypatch, tmp_path):
 
     monkeypatch.setenv("LINKWISE_CACHE", "1")
     monkeypatch.setenv("LINKWISE_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(jit, "compile_text", counted_text)
+    monkeypatch.setenv("LINKWISE_TIER", "quick")
+    monkeypatch.setattr(jit, "compile_quickly", counted_text)
     monkeypatch.setattr(ProgramKernel, "build", counted_build)
 
     def counts(model, control, event):

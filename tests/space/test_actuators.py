@@ -151,7 +151,7 @@ def test_rocket_equation():
 def test_an_empty_tank_ends_the_burn():
     model, propelled = rocket(2.0)
     push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
-    wheel = lw.ReactionWheel(model, "hub", (1, 0, 0), 0.0)  # has a state before the tank's
+    wheel = lw.space.BalancedWheel(model, "hub", (1, 0, 0), 0.0)  # has a state before the tank's
     motion = lw.simulate(model, model.neutral(), None, 600.0, control=[wheel, push], events=push.empty([wheel, push]))
     assert [event.name for event in motion.events] == ["propellant empty"]
     assert motion.events[0].t == pytest.approx(2.0 * 230 * 9.80665 / 22.0, rel=1e-6)

@@ -40,9 +40,12 @@ def test_kept_and_found(home, monkeypatch):
     assert home.stat().st_mode & 0o777 == 0o700
 
 
-def test_kernel_is_not_compiled_twice(home, monkeypatch):
+@pytest.mark.parametrize("tier", ["quick", "optimised"])
+def test_kernel_is_not_compiled_twice(home, monkeypatch, tier):
+    monkeypatch.setenv("LINKWISE_TIER", tier)
     BatchKernel.build(mixture())
     monkeypatch.setattr(jit, "compile_text", _never)
+    monkeypatch.setattr(jit, "compile_quickly", _never)
     start = time.perf_counter()
     kernel = BatchKernel.build(mixture())
     assert time.perf_counter() - start < 0.1  # some two milliseconds; the limit allows for a busy machine
@@ -130,6 +133,15 @@ def test_oldest_go_first(home, monkeypatch):
     cache.load("k0")  # now the youngest
     cache.store("k3", bytes(1000))
     assert [cache.load(f"k{k}") is not None for k in range(4)] == [True, False, True, True]
+
+
+def test_a_folder_of_many_small_files_is_seldom_gone_through(home, monkeypatch):
+    looks = []
+    monkeypatch.setattr(cache, "LIMIT_BYTES", 64 * 1000)
+    monkeypatch.setattr(cache, "_evict", looks.append)
+    for k in range(400):
+        cache.store(f"k{k}", bytes(100))
+    assert 20 < len(looks) < 60  # one in ten, of files a tenth as long as what is stored between two looks
 
 
 def _hammer(k):

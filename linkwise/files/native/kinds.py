@@ -18,25 +18,6 @@ from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.arrays import ArrayStore
 from linkwise.files.native.text import Path, line_of, shown_path
 
-__all__ = [
-    "REQUIRED",
-    "At",
-    "Document",
-    "Flag",
-    "Kind",
-    "ListOf",
-    "Number",
-    "Numbers",
-    "OrNone",
-    "Pose",
-    "Record",
-    "Table",
-    "Tagged",
-    "Tensor",
-    "Text",
-    "Whole",
-]
-
 REQUIRED: Any = object()
 """In place of a default: the field must be there."""
 _ROTATION_TOLERANCE = 1e-6

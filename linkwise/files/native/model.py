@@ -19,15 +19,12 @@ from linkwise.files.native.kinds import At
 from linkwise.files.native.schema import FORMAT, VERSION
 from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named
 from linkwise.mechanism.closures.attach import closure_between, relation_between
-from linkwise.mechanism.closures.instances import ClosureInstance
-from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.closures.instances import ClosureInstance, Reference
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
-
-__all__ = ["fields_of", "record_of"]
 
 _OF_CLOSURE = ("damping", "friction", "stiffness", "rest")
 _PER_FREEDOM = ("armature", *_OF_CLOSURE)

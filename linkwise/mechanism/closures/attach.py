@@ -16,8 +16,7 @@ from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.closures.joint_function import JointFunction
-from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.mechanism.closures.joint_function import JointFunction, RateFunction
 from linkwise.mechanism.entry import checked_limits, checked_springs
 from linkwise.mechanism.joined_bodies import no_piece
 from linkwise.spatial.dual import Dual, new_level

@@ -324,13 +324,13 @@ def interpreter(machine: Machine, shape: LaneShape) -> tuple[dict[str, int], jit
 
     kind = f"interpreter x {shape.lanes}"
     key = kernel.cache_key("", kind, f"float{shape.bits}", machine)
-    obj = disk.load(key)
-    if obj is None:
+
+    def made() -> bytes:
         grouped = [f for entry in transcendental.TABLE for f in transcendental.functions(entry, machine, shape.bits)]
         text = module_text([*grouped, _written(shape)], [attributes(machine)])
-        obj = jit.compile_quickly(text, machine, level=2)
-        disk.store(key, obj)
-    code = jit.load(obj, (_ENTRY,), kernel.imports())
+        return jit.compile_quickly(text, machine, level=2)
+
+    code = jit.load(disk.get(key, made), (_ENTRY,), kernel.imports())
     return {_ENTRY: code[_ENTRY]}, code
 
 

@@ -3,7 +3,7 @@
 ``batch(in, out, count, scratch)`` takes blocks of as many states as a vector has lanes: transposes their
 rows into the scratch memory, runs the body on it, transposes the results back. All of a block's inputs are
 read before any of its outputs is written, so an output may be the same array as an input. Where the machine has
-masks, the transposes of neighbouring blocks are woven into the body, see :mod:`linkwise.targets.llvm.overlap`.
+masks, the transposes of neighbouring blocks are woven into the body, see :mod:`linkwise.targets.llvm.transpose`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
 from linkwise.targets.llvm.interpreted import InterpretedBlock, interpreter
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
-from linkwise.targets.llvm.overlap import overlap
 from linkwise.targets.llvm.tiers import Entries, Module, QuickModule, Word
+from linkwise.targets.llvm.transpose import overlap
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"

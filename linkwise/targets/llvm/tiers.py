@@ -205,11 +205,12 @@ def _made(
     imports: Mapping[str, int],
     quickly: QuickWriter | None,
 ) -> Library:
-    names = (*entries.gated, *entries.others)
+    names, asked = (*entries.gated, *entries.others), tier()
     obj = cache.load(key)
+    if obj is None and asked == "quick" and quickly is None:
+        obj = cache.get(f"{key}, quickly", lambda: jit.compile_quickly(write().text, machine))
     if obj is not None:
         return Library(entries, jit.load(obj, names, imports))
-    asked = tier()
     if asked != "optimised" and quickly is not None:
         first = quickly()
     else:

@@ -27,14 +27,15 @@ def test_no_source_writes_it():
 def modules(monkeypatch):
     """The text of every module that is compiled from here on."""
     seen = []
-    compile_text = jit.compile_text
+    compile_quickly = jit.compile_quickly
 
-    def recording(text, *args, **kwargs):
+    def recording(text, machine):
         seen.append(text)
-        return compile_text(text, *args, **kwargs)
+        return compile_quickly(text, machine)
 
     monkeypatch.setenv("LINKWISE_CACHE", "0")
-    monkeypatch.setattr(jit, "compile_text", recording)
+    monkeypatch.setenv("LINKWISE_TIER", "quick")
+    monkeypatch.setattr(jit, "compile_quickly", recording)
     return seen
 
 
