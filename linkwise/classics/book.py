@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwise.algorithms.sweeps import Field
-from linkwise.classics.dense import dot, identity, matrix_plus, product, transposed, zeros
+from linkwise.classics.dense import identity, matrix_plus, product, transposed, zeros
 from linkwise.classics.requirements import no_mimics, serial, small_deflections
 from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism.deformation import NodeShape
@@ -35,7 +35,7 @@ from linkwise.mechanism.moving_mass import shape_products
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Vec
 
 

@@ -15,12 +15,11 @@ from collections.abc import Callable
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.classics.dense import dot
 from linkwise.classics.mass_matrices import composite_inertias
 from linkwise.classics.newton_euler import bias_free, mass_times
 from linkwise.classics.requirements import no_mimics
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 
 _ROUNDING = 1e-28  # r*Γ⁻¹r against its first value: the square of some ten times the unit roundoff
 

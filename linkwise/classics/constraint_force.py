@@ -21,7 +21,6 @@ from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import (
     as_rows,
-    dot,
     inverse,
     matrix_minus,
     minus,
@@ -37,7 +36,7 @@ from linkwise.classics.requirements import own_mass
 from linkwise.classics.sparse_kkt import active_forces
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 

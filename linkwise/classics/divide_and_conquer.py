@@ -34,7 +34,6 @@ from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import (
     as_rows,
     congruent,
-    dot,
     identity,
     inverse,
     matrix_minus,
@@ -50,7 +49,7 @@ from linkwise.classics.dense import (
 from linkwise.classics.requirements import no_mimics, own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force
 
 Handle = tuple[str, int]

@@ -14,14 +14,14 @@ from typing import Any
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.classics.dense import dot, minus, zeros
+from linkwise.classics.dense import minus, zeros
 from linkwise.classics.registry import PrintedCount
 from linkwise.classics.requirements import joint_types, no_armature, no_mimics, serial
 from linkwise.joints import Revolute
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -354,19 +354,12 @@ def _updated(upsilon: Matrix, H: Motion, U: Motion, Z: Motion) -> Matrix:
 
 def _times(upsilon: Matrix, f: Force) -> Motion:
     """Υf."""
-    return Motion.of([_dot(row, list(f)) for row in upsilon])
+    return Motion.of([dot(row, list(f)) for row in upsilon])
 
 
 def _applied(J_hat: Sequence[Force], y: Motion) -> Motion:
     """Ĵy."""
     return Motion.of([y.dot(row) for row in J_hat])
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
 
 
 @dataclass(frozen=True)

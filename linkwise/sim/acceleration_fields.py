@@ -18,9 +18,8 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 
-Flat = Sequence[Scalar]
 Given = Any  # what Element.acceleration gives: 3 numbers, those and their gradient, or a function of a point
 
 

@@ -11,9 +11,9 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import Acting, ActingForces
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Flat, Instant, JointRules, Motion
+from linkwise.sim.motion import Instant, JointRules, Motion
 from linkwise.sim.states import initial_states
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting:

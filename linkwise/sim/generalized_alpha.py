@@ -29,12 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.sim.implicit import Matrix, add_elasticity, factorized, solved
-from linkwise.sim.motion import Flat, Instant, Motion, objects
+from linkwise.sim.implicit import add_elasticity, factorized, solved
+from linkwise.sim.motion import Instant, Motion, objects
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, is_zero, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, where
 from linkwise.trace.program import Copy, IfAny, Seek, Statement, WhileAny, columns
 from linkwise.trace.tiles import TiledSystem
 

@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism.parameters import Values
-from linkwise.sim.motion import Flat, Instant, Motion, objects
+from linkwise.sim.motion import Instant, Motion, objects
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work, program
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, is_zero, sqrt
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt
 from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
-
-Matrix = list[list[Scalar]]
 
 
 def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:

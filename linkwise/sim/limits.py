@@ -15,9 +15,7 @@ from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.model.model import Model
 from linkwise.model.transmissions import MovingFrames, length, speed
-from linkwise.spatial.scalar import Scalar, where
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar, where
 
 
 @dataclass(frozen=True)

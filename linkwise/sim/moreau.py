@@ -19,9 +19,9 @@ from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
-from linkwise.sim.motion import CAUSES, ContactNumbers, Flat, Instant, JointRules, Motion, objects
+from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, JointRules, Motion, objects
 from linkwise.sim.work import Step, Work, program
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 
 
 def touching(model: Model) -> Model:

@@ -50,10 +50,8 @@ from linkwise.sim.limits import (
 )
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
-from linkwise.spatial.scalar import Scalar, beyond, is_zero, sqrt, where, within
+from linkwise.spatial.scalar import Flat, Scalar, beyond, is_zero, sqrt, where, within
 from linkwise.trace.calls import stored
-
-Flat = Sequence[Scalar]
 
 CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
 """Causes of the forces on a mechanism."""

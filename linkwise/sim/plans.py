@@ -21,13 +21,13 @@ from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
 from linkwise.sim.loop import loop, next_stop, one_step, waits_for_python
-from linkwise.sim.motion import Flat, JointRules, Motion
+from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
 from linkwise.sim.work import Step, Work, program, settled
-from linkwise.spatial.scalar import is_zero
+from linkwise.spatial.scalar import Flat, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.program import Program

@@ -40,10 +40,10 @@ from linkwise.joints import Joint
 from linkwise.sim.implicit import add_elasticity, factorized
 from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Flat, Instant, Motion, objects
+from linkwise.sim.motion import Instant, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.trace.program import Copy, Statement, WhileAny
 
 _MOST = 40  # iterations
