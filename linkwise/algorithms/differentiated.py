@@ -2,9 +2,9 @@
 
 δτ = 𝓜 δv̇ + A_D δv + B_D δq is :mod:`linkwise.algorithms.inverse_dynamics` along one direction of (q, v, v̇), and
 δv̇ = 𝓜⁻¹(δτ - A_D δv - B_D δq) a solve with the D, G of the forward dynamics, without a mass matrix: what the recursions
-of Jain 1993 (algorithms 1 and 5) give that are printed in :mod:`linkwise.classics.linearized_1_inverse_vector` and
-:mod:`linkwise.classics.linearized_5_forward_vector`. Recursions varied by hand take 7 % fewer operations for δτ and 4 %
-fewer for δv̇ (Panda: 1512 instead of 1613, 2891 instead of 2992), and no less time.
+of Jain 1993 (algorithms 1 and 5) give that are printed in :mod:`linkwise.classics.linearized`. Recursions varied by
+hand take 7 % fewer operations for δτ and 4 % fewer for δv̇ (Panda: 1512 instead of 1613, 2891 instead of 2992), and no
+less time.
 """
 
 from __future__ import annotations

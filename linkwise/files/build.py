@@ -229,7 +229,7 @@ def _located(file: str, line: int) -> Iterator[None]:
 
 
 def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
-    return ModelFileError(error.what, file=file, line=line, got=error.got, allowed=error.allowed, do=error.do)
+    return ModelFileError(error.what, file=file, line=line, **error.parts)
 
 
 def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:

@@ -202,9 +202,7 @@ def _named_file(geometry: Geometry, what: str, named: str) -> Path:
         raise ModelFileError(
             f"the {what} of {geometry.name!r}: {error.what}",
             file=source.file or "<string>",
-            got=error.got,
-            allowed=error.allowed,
-            do=error.do,
+            **error.parts,
         ) from None
     return found
 

@@ -1,6 +1,6 @@
 """Is this a tree? The links and joints of a description, arranged from the root outwards.
 
-Files with loops do not say where to open them. The rule here (:func:`spanned`): a link hangs on the first joint of the
+Files with loops do not say where to open them. The rule here (:func:`span`): a link hangs on the first joint of the
 file that has it as its child, unless that joint would close a loop; what is left over hangs on whatever joint still
 connects it, parent and child changed over if need be; every other joint closes a loop. The order of the file decides.
 """
@@ -101,9 +101,7 @@ def _inboard_joints(description: Description, links: dict[str, LinkWritten]) -> 
                     f"the {role} of joint {joint.name!r} is a link that does not exist",
                     description.file,
                     joint.line,
-                    got=unknown.got,
-                    allowed=unknown.allowed,
-                    do=unknown.do,
+                    **unknown.parts,
                 )
         other = inboard.setdefault(joint.child, joint)
         if other is not joint:

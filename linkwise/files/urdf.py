@@ -140,7 +140,7 @@ def _limits(element: Element, written: str, values: Values, of: str) -> JointLim
     try:
         return JointLimits(lower, upper, velocity, effort)
     except InputError as error:
-        values.fail(f"{of}: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
+        values.fail(f"{of}: {error.what}", at, **error.parts)
 
 
 def _mimic(element: Element, values: Values, of: str) -> Mimic | None:

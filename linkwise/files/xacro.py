@@ -129,9 +129,7 @@ class _Expansion:
             f"the xacro file could not be expanded: {error.what}",
             file=file,
             line=line,
-            got=error.got,
-            allowed=error.allowed,
-            do=error.do,
+            **error.parts,
         )
 
     def children(self, element: Element, place: _Place) -> None:

@@ -163,7 +163,7 @@ RODRIGUEZ_JAIN_KREUTZ = Paper(
         Row("eq. 3.6, lemma 3", "𝓜⁻¹", "tests/operators/test_rewrite.py::test_the_inverse_of_the_mass_matrix", ("operators.rewrite:inverse",), exact="the same expression"),
         Row("eq. 3.7, step A", "free accelerations in O(n)", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.forward_dynamics:forward_dynamics",)),
         Row("eq. 3.8-3.9, lemma 4, step B", "accelerations of the points of closure", f"{CLOSED}::test_the_steps_of_the_paper", ("operators.state:Operators.J",)),
-        Row("eq. 3.10, step C", "Λ = B*ΩB in O(n)", f"{CLOSED}::test_admittance_at_the_points_of_closure", ("algorithms.operational:operational_admittance",)),
+        Row("eq. 3.10, step C", "Λ = B*ΩB in O(n)", f"{CLOSED}::test_admittance_at_the_points_of_closure", ("algorithms.forward_dynamics:operational_admittance",)),
         Row("eq. 3.11, step D", "the closure forces, and the alternative for a small secondary", f"{PARTS}::test_steps_of_two_columns", ("operators.partition:step_D", "operators.partition:alternative_step_D", "algorithms.constrained:Constrained", "algorithms.multipliers:Multipliers")),
         Row("eq. 3.12, step E-F", "what the closure forces add", f"{CLOSED}::test_the_steps_of_the_paper", ("algorithms.constrained:Constrained",)),
         Row("eq. 3.13", "closed forward dynamics in one expression (a misprint mended)", f"{CLOSED}::test_closed_forward_dynamics"),

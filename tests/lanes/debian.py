@@ -20,6 +20,9 @@ SUITES = {"3.13": "trixie", "3.14": "forky"}
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 """Debian's names of machines."""
 
+BESIDE = ("libgomp1", "libstdc++6")
+"""What wheels take to be on every machine, beside what a Python needs."""
+
 LOADERS = {"x86_64": "lib64/ld-linux-x86-64.so.2", "aarch64": "lib/ld-linux-aarch64.so.1"}
 """Programs that load a program and its libraries."""
 
@@ -46,7 +49,7 @@ def interpreter(python: str, machine: str, home: Path) -> Path:
     for name in ("bin", "lib", "lib64"):
         (root / "usr" / name).mkdir(parents=True)
         (root / name).symlink_to(f"usr/{name}")
-    for package in _packages(folder, MACHINES[machine], SUITES[python], f"python{python}", f"python{python}-venv"):
+    for package in _packages(folder, MACHINES[machine], SUITES[python], f"python{python}", *BESIDE):
         _do("dpkg-deb", "-x", str(package), str(root))
     script.rename(program)
     script.write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$0" {shlex.quote(str(program))} "$@"\n', encoding="utf-8")

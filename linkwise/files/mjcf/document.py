@@ -179,9 +179,7 @@ class _Reader:
         except ModelFileError as error:
             if home is not None:
                 return self.found_beside(name, element, file, home)
-            self.fail(
-                f"<{element.tag}>: {error.what}", element, file, got=error.got, allowed=error.allowed, do=error.do
-            )
+            self.fail(f"<{element.tag}>: {error.what}", element, file, **error.parts)
         if not path.is_file():
             self.fail(f"<{element.tag}> names what is not a file", element, file, got=shown(name))
         return path

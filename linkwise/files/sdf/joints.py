@@ -165,7 +165,7 @@ class _Axis:
         try:
             return JointLimits(lower, upper, velocity, effort)
         except InputError as error:
-            self.values.fail(f"{self.of}: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
+            self.values.fail(f"{self.of}: {error.what}", at, **error.parts)
 
     def _mimic(self) -> Mimic | None:
         """Follower = multiplier (leader - reference) + offset."""

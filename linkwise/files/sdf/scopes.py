@@ -242,7 +242,7 @@ class Library:
         try:
             return self.search.within(home).find(uri)
         except ModelFileError as error:
-            values.fail(f"an included model: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
+            values.fail(f"an included model: {error.what}", at, **error.parts)
 
     def _file(self, path: Path, at: Element, values: Values) -> Path:
         """The file of a model's folder: what its model.config says for the newest version, or model.sdf."""
