@@ -144,9 +144,9 @@ def fly(dt, seconds, **what):
     sim.AddModelToTask("task", log)
     sim.InitializeSimulation()
     sim.ConfigureStopTime(macros.sec2nano(seconds))
-    before = time.perf_counter()
+    before = time.process_time()  # other work on the machine does not count
     sim.ExecuteSimulation()
-    return log, time.perf_counter() - before
+    return log, time.process_time() - before
 
 
 def main():

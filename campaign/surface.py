@@ -13,9 +13,8 @@ from typing import Any
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE, INPUTS
 from linkwise.model.closures import Constraints
-from linkwise.model.energy import Centroidal
+from linkwise.model.dynamics import Centroidal, Operational
 from linkwise.model.making import FUNCTIONS
-from linkwise.model.operational import Operational
 from linkwise.model.statics import Statics
 
 LEFT_OUT = {

@@ -195,7 +195,7 @@ def row(name: str) -> str:
 def published_row(p: Published) -> str:
     """One line as a paper prints it."""
     remark = f" ({p.remark})" if p.remark else ""
-    cells = [p.name + remark, p.source, f"{p.M_text} ; {p.A_text}", "", *(_pair((p.M(n), p.A(n))) for n in SHOWN), ""]
+    cells = [p.name + remark, p.source, f"{p.M} ; {p.A}", "", *(_pair((p.M(n), p.A(n))) for n in SHOWN), ""]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from paper_citations import PACKAGE, PAPERS, ROOT, citations, items
 
-from linkwise.classics.linearized_registry import LINEARIZED
+from linkwise.classics.linearized import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.operators import RULES
 from linkwise.papers.numbered import PAPERS_IN_ORDER, Paper, Row

@@ -46,9 +46,7 @@ if TYPE_CHECKING:
         ComputedTorque,
         Disturbance,
         JointSprings,
-        ReactionWheel,
         SeriesElastic,
-        Thruster,
         Torque,
     )
     from linkwise.sim.bushing import Bushing
@@ -68,7 +66,7 @@ if TYPE_CHECKING:
     from linkwise.sim.tables import Table
     from linkwise.sim.trajectory import Trajectory
     from linkwise.studies.running import ensemble
-    from linkwise.targets.c.emission import emit_c
+    from linkwise.targets.c.target import emit_c
     from linkwise.viz.viewer import view
 
 __version__ = "0.1.0"
@@ -89,7 +87,7 @@ __all__ = [  # noqa: RUF022  # in groups
     "compile", "CompiledFunction", "loop", "while_loop", "rollout", "emit_c", "as_torch", "as_jax",
     # simulation: what acts, what measures, what comes out
     "simulate", "Simulation", "Trajectory", "Event", "JointRules", "Baumgarte", "GeneralizedAlpha", "Element",
-    "ComputedTorque", "JointSprings", "PD", "ReactionWheel", "SeriesElastic", "Thruster", "Torque", "Bushing",
+    "ComputedTorque", "JointSprings", "PD", "SeriesElastic", "Torque", "Bushing",
     "Encoder", "ForceTorque", "IMU", "Table", "Controller", "Sampled", "PID", "Disturbance", "BodyForce", "Drives",
     "Instruments",
     # ways between configurations
@@ -145,7 +143,7 @@ _MODULES = {
     "linkwise.mechanism.placement": ("transform",),
     "linkwise.model.model": ("Model", "ModelBuilder"),
     "linkwise.sim.actuators": (
-        "PD", "ComputedTorque", "Disturbance", "JointSprings", "ReactionWheel", "SeriesElastic", "Thruster", "Torque",
+        "PD", "ComputedTorque", "Disturbance", "JointSprings", "SeriesElastic", "Torque",
     ),
     "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.closing": ("Baumgarte",),
@@ -164,7 +162,7 @@ _MODULES = {
     "linkwise.sim.tables": ("Table",),
     "linkwise.sim.trajectory": ("Trajectory",),
     "linkwise.studies.running": ("ensemble",),
-    "linkwise.targets.c.emission": ("emit_c",),
+    "linkwise.targets.c.target": ("emit_c",),
     "linkwise.viz.viewer": ("view",),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -27,7 +27,7 @@ import importlib
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 __all__ = [
     "ClosureError",
@@ -62,6 +62,14 @@ def message(what: str, *, got: object = None, allowed: object = None, do: object
     return "\n".join(lines)
 
 
+class MessageParts(TypedDict):
+    """The parts of a message after its first line."""
+
+    got: object
+    allowed: object
+    do: object
+
+
 class LinkwiseError(Exception):
     """The base of every error that linkwise raises on purpose.
 
@@ -78,6 +86,11 @@ class LinkwiseError(Exception):
         self.got = got
         self.allowed = allowed
         self.do = do
+
+    @property
+    def parts(self) -> MessageParts:
+        """What was got, what is allowed and what to do, for another error that says the same of a file or an object."""
+        return {"got": self.got, "allowed": self.allowed, "do": self.do}
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would turn our line breaks into "\n".

@@ -31,6 +31,8 @@ MODULE = {
         "ClosureError FrozenElementError IntegrationWarning MissingExtraError ModelFileError ModelWarning "
         "SlowControlWarning UnknownNameError",
     ),
+    "ReactionWheel": "space.BalancedWheel",
+    "Thruster": "space.Propulsion(model, lw.space.Thruster(...))",
     "Actuators": "Drives",
     "BodyForces": "simulate(..., f_ext=...)",
     "Sensors": "Instruments",

@@ -13,7 +13,7 @@ import numpy as np
 from campaign.mechanisms import random_recipe
 from campaign.surface import methods
 from campaign.trial import Log, Trial, said
-from linkwise.targets.c.emission import emit_c
+from linkwise.targets.c.target import emit_c
 
 FLAGS = (
     "-std=c99",

@@ -36,9 +36,9 @@ TOPICS: dict[str, tuple[str, ...]] = {
 
 GROUPS = {
     "statics": "linkwise.model.statics.Statics",
-    "centroidal": "linkwise.model.energy.Centroidal",
+    "centroidal": "linkwise.model.dynamics.Centroidal",
     "constraints": "linkwise.model.closures.Constraints",
-    "operational": "linkwise.model.operational.Operational",
+    "operational": "linkwise.model.dynamics.Operational",
 }
 """Attributes of a model that are groups of functions, and their classes."""
 

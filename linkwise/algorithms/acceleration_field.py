@@ -8,9 +8,9 @@ those of its motion do. Needs each body's own inertia: a regrouped one would fee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from linkwise.algorithms.sweeps import each, generalized, per_body, total
+from linkwise.algorithms.sweeps import each, generalized, outward, per_body, total
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
@@ -25,25 +25,43 @@ POTENTIAL = 10
 """Numbers of a potential around a body: its value, its gradient (3), its second derivatives xx, yy, zz, xy, xz, yz."""
 
 
-class FieldForces(NamedTuple):
-    """Forces of a field: [moment, force] (n_bodies, 6) at bodies' origins and in their axes, and on modes (nv)."""
+def linear_field(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> Any:
+    """Field around each body, :data:`FIELD` numbers each, of one that is given so around the world's origin.
 
-    on_bodies: Any
-    on_modes: Any
+    The tree is one in body frames. Carried from link to link, a turn costs what the joint's own turn does.
+    """
+    a, *rows = (list(field[i : i + 3]) for i in range(0, FIELD, 3))
+    root: AccelerationField = tree.root.carry(AccelerationField(Mat3(rows), Vec.of(a)))
+    around = outward(tree, lambda link, parent: link.phi(q).carry(parent), root)
+    return per_body(tree, each(tree, lambda link: around[link].numbers()), (FIELD,))
 
 
-def field_forces(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> FieldForces:
-    """Forces of a field that is given by :data:`FIELD` numbers for each body. The tree is one in body frames."""
+def field_wrenches(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> Any:
+    """[moment, force] (n_bodies, 6) at bodies' origins, in their axes, of :data:`FIELD` numbers for each body.
 
-    def pulled(link: Link) -> tuple[list[Scalar], list[Scalar]]:
-        a, *rows = (link.own(field, FIELD)[i : i + 3] for i in range(0, FIELD, 3))
-        f = link.in_field(q, AccelerationField(Mat3(rows), Vec.of(list(a))))
-        on_modes: list[Scalar] = [*getattr(f, "tail", ()), *([0.0] * (link.joint.nv - link.modes))]
-        return [*f.ang, *f.lin], on_modes
+    The tree is one in body frames.
+    """
 
-    on_bodies = each(tree, lambda link: pulled(link)[0])
-    on_modes = each(tree, lambda link: pulled(link)[1])
-    return FieldForces(per_body(tree, on_bodies, (6,)), generalized(tree, on_modes))
+    def pulled(link: Link) -> list[Scalar]:
+        f = _pulled(link, q, field)
+        return [*f.ang, *f.lin]
+
+    return per_body(tree, each(tree, pulled), (6,))
+
+
+def field_on_modes(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> list[Scalar]:
+    """Forces (nv) on the modes of flexible bodies, as of :func:`field_wrenches`; zero at joints."""
+
+    def on_modes(link: Link) -> list[Scalar]:
+        felt: Sequence[Scalar] = getattr(_pulled(link, q, field), "tail", ())
+        return [*felt, *([0.0] * (link.joint.nv - link.modes))]
+
+    return generalized(tree, each(tree, on_modes))
+
+
+def _pulled(link: Link, q: Sequence[Scalar], field: Sequence[Scalar]) -> Any:
+    a, *rows = (link.own(field, FIELD)[i : i + 3] for i in range(0, FIELD, 3))
+    return link.in_field(q, AccelerationField(Mat3(rows), Vec.of(list(a))))
 
 
 def field_energy(tree: Tree, q: Sequence[Scalar], potential: Sequence[Scalar]) -> Scalar:

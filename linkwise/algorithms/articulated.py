@@ -9,7 +9,7 @@ of a block D. The axes' (d, g) together are the L D L* factors of that block, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import add
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
 from linkwise.spatial.vectors import NO_FORCE, Force, Motion
 
 V = TypeVar("V", Force, Motion)
@@ -34,7 +34,7 @@ class Axis:
     g: Force
 
 
-def articulate(tree: Sweeps, q: Sequence[Scalar], held: Field[ArticulatedInertia] | None = None) -> Field[list[Axis]]:
+def articulate(tree: Sweeps, q: Flat, held: Field[ArticulatedInertia] | None = None) -> Field[list[Axis]]:
     """The eliminated axes of every link: all that forward dynamics needs to know of the inertias.
 
     ``held``: what each link carries beside its own inertia.
@@ -58,9 +58,9 @@ def articulate(tree: Sweeps, q: Sequence[Scalar], held: Field[ArticulatedInertia
 
 def solve(
     tree: Tree,
-    q: Sequence[Scalar],
+    q: Flat,
     axes: Field[list[Axis]],
-    tau: Sequence[Scalar],
+    tau: Flat,
     b: Field[Force] | None,
     tip: Force | None = None,
 ) -> list[Scalar]:
@@ -74,9 +74,9 @@ def solve(
 
 def innovate(
     tree: Sweeps,
-    q: Sequence[Scalar],
+    q: Flat,
     axes: Field[list[Axis]],
-    efforts: Callable[[Link], Sequence[Scalar]],
+    efforts: Callable[[Link], Flat],
     b: Field[Force] | None,
     tip: Force | None = None,
 ) -> Field[list[Scalar]]:
@@ -96,9 +96,7 @@ def innovate(
     return inward(tree, step, Force.zero() if tip is None else tip)
 
 
-def accelerate(
-    tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], nu: Field[list[Scalar]]
-) -> Field[list[Scalar]]:
+def accelerate(tree: Sweeps, q: Flat, axes: Field[list[Axis]], nu: Field[list[Scalar]]) -> Field[list[Scalar]]:
     """v̇ = [I - HψK]*ν of every axis: the outward half."""
 
     def step(link: Link, parent: Motion) -> tuple[Motion, list[Scalar]]:
@@ -130,7 +128,7 @@ class _Pulling:
         return _Pulling(tuple(map(add, self.z, other.z)), tuple(map(add, self.half, other.half)))
 
 
-def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
+def pull(tree: Sweeps, q: Flat, axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
     """ε = [I - HψK]c + Hψf of several pulls at once, for each axis one number a pull; and Λ = ε*D⁻¹ε, count × count.
 
     With J_c*λ = c λ + Hφf λ the joint forces that the pulls amount to, Λ is J_c𝓜⁻¹J_c* (Rodriguez 1989 §3: Λ = B*ΩB
@@ -139,7 +137,7 @@ def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pull
     """
     rows = [r * (r + 1) // 2 for r in range(pulls.count + 1)]  # where each row of the lower half begins
 
-    def step(link: Link, outboard: _Pulling) -> tuple[_Pulling, list[list[Scalar]]]:
+    def step(link: Link, outboard: _Pulling) -> tuple[_Pulling, Matrix]:
         z = [a + b for a, b in zip(outboard.z, pulls.on_link(link), strict=True)]
         half = list(outboard.half)
         kept = []
@@ -165,7 +163,7 @@ def pull(tree: Sweeps, q: Sequence[Scalar], axes: Field[list[Axis]], pulls: Pull
     return field, [[half[rows[max(r, s)] + min(r, s)] for s in n] for r in n]
 
 
-def _bare_axes(link: Link, q: Sequence[Scalar]) -> list[int | None]:
+def _bare_axes(link: Link, q: Flat) -> list[int | None]:
     """For each axis its index 0-5, if it is a coordinate direction without a rotor: then s*g = 1, P⁺s = 0 exactly."""
     return [coordinate_axis(s) if is_zero(rotor) else None for s, rotor in zip(link.S(q), link.armature, strict=True)]
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from linkwise.spatial.scalar import Scalar, is_zero, quotient
+from linkwise.spatial.scalar import Flat, Scalar, is_zero, quotient
 
-Flat = Sequence[Scalar]
 Matrix = Sequence[Sequence[Scalar]]
 
 

@@ -13,6 +13,10 @@ branch's own Λ is factored, and the legs do not fill each other's rows.
 Where a branch loses a direction of its own Λ has no inverse, though the whole system may have one. So K is that of
 Λ + μW (:mod:`linkwise.algorithms.multipliers`), stiff instead of infinite, and what the first answer leaves of the
 equations is answered once more, by the same factors. Cost O(n), as the open tree's, and O(m³) for a branch's equations.
+
+Which closures hold a branch of their own (:func:`branching`) is decided from what hangs where, and from numbers at the
+neutral configuration and beside it: a branch must be able to move the place where it is held in every direction that
+the closure forbids, by freedoms of its own.
 """
 
 from __future__ import annotations
@@ -25,24 +29,22 @@ from typing import TypeVar
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.block_triangular import dot
-from linkwise.algorithms.closed_system import combined
-from linkwise.algorithms.closure_solver import ClosureSolver
-from linkwise.algorithms.constrained import Constrained, PulledTree
-from linkwise.algorithms.equations import Constraint, Equations, equations
+from linkwise.algorithms.configuration import integrate
+from linkwise.algorithms.constrained import ClosureSolver, Constrained, PulledTree
+from linkwise.algorithms.equations import Between, Constraint, Equations, equations
 from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.rigid_motion import combination
-from linkwise.algorithms.sweeps import Field, each, everywhere, generalized, only_at, outward
+from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.sweeps import Field, configured, each, everywhere, generalized, only_at, outward
 from linkwise.mechanism.sweeper import SomeLinks
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 T = TypeVar("T", Force, ArticulatedInertia)
-
-Flat = Sequence[Scalar]
 
 ANSWERS = 2
 """How often what is left of the equations is answered, the first time included."""
@@ -71,7 +73,7 @@ class Branch:
 
     def inertia(self) -> ArticulatedInertia:
         """J_b*KJ_b, on the link that is held."""
-        stiff = [combined(self.rows, weights) for weights in self.K]
+        stiff = [weighted_sum(self.rows, weights, Force.zero()) for weights in self.K]
 
         def entry(i: int, j: int) -> Scalar:
             return dot([row[i] for row in self.rows], [row[j] for row in stiff])
@@ -86,7 +88,7 @@ class Branch:
 
     def force(self, multipliers: Flat) -> Force:
         """J_b*λ, on the link that is held."""
-        return self.place.phi(self.q) @ combined(self.rows, multipliers)
+        return self.place.phi(self.q) @ weighted_sum(self.rows, multipliers, Force.zero())
 
     def moved(self, alpha: Field[Motion]) -> list[Scalar]:
         """J_b α."""
@@ -100,8 +102,8 @@ class Answer:
 
     axes: Field[list[Scalar]]
     alpha: Field[Motion]
-    multipliers: list[list[Scalar]]
-    left: list[list[Scalar]]
+    multipliers: Matrix
+    left: Matrix
     """Remainder of each branch's equations: μW times what λ was last changed by."""
 
 
@@ -229,3 +231,63 @@ class Branches(ClosureSolver):
 
 def _sum(x: Flat, y: Flat) -> list[Scalar]:
     return [a + b for a, b in zip(x, y, strict=True)]
+
+
+Branching = list[list[int]]
+"""For each closure the indices of the links that it holds."""
+
+STIFF = 1e3
+"""The largest inverse pivot of a branch's Λ, its diagonal made one, that is far enough from a lost direction."""
+
+_ASIDE = 0.3  # rad or m
+
+
+def branching(tree: Tree, constraints: Sequence[Constraint]) -> Branching | None:
+    """The branch of each closure; None where some closure has none, or may not have it somewhere."""
+    if tree.has_mimics or tree.has_modes:
+        return None
+    found = _branches(tree, constraints)
+    if found is None or not all(_move_freely(tree, constraints, found, aside) for aside in (0.0, _ASIDE)):
+        return None
+    return found
+
+
+def _branches(tree: Tree, constraints: Sequence[Constraint]) -> Branching | None:
+    """By what hangs where: each closure takes the smaller of the branches at its ends that no other one touches."""
+    root = [min(link.index for link in tree.ancestors(link)) for link in tree.links]
+    links: dict[int, list[int]] = {}
+    for index, own in enumerate(root):
+        links.setdefault(own, []).append(index)
+    touched: list[list[int]] = []
+    for constraint in constraints:
+        if not isinstance(constraint, Between) or constraint.a.link is None or constraint.b.link is None:
+            return None
+        touched.append([root[constraint.a.link.index], root[constraint.b.link.index]])
+    times = [own for ends in touched for own in set(ends)]
+    found, taken = [], set[int]()
+    for ends in touched:
+        alone = [own for own in ends if times.count(own) == 1 and own not in taken]
+        if not alone or len(set(ends)) < 2:  # shared with another closure, or within one branch
+            return None
+        own = min(alone, key=lambda own: (len(links[own]), own))
+        found.append(links[own])
+        taken.update(ends)
+    return found
+
+
+def _move_freely(tree: Tree, constraints: Sequence[Constraint], found: Branching, aside: float) -> bool:
+    q = configured(tree, each(tree, lambda link: list(link.joint.neutral())))
+    if aside:
+        q = integrate(tree, q, [aside * (1.0 - 2.0 * ((i * 0.618) % 1.0)) for i in range(tree.nv)])
+    found_equations, _ = equations(tree, q, [0.0] * tree.nv, constraints, 0.0, closed=True)
+    for own, e in zip(found, found_equations, strict=True):
+        branch = Branch(tree, q, [tree.links[k] for k in own], e)
+        Lambda = branch.pulled.Lambda
+        if not all(Lambda[i][i] > 0.0 for i in range(e.count)):
+            return False
+        size = [Lambda[i][i] ** 0.5 for i in range(e.count)]
+        n = range(e.count)
+        pivots = factorize([[Lambda[i][j] / (size[i] * size[j]) for j in n] for i in n]).d_inverse
+        if not all(0.0 < x < STIFF for x in pivots):
+            return False
+    return True

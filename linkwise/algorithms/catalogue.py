@@ -20,23 +20,20 @@ from linkwise.algorithms import (
     forward_dynamics,
     inverse_dynamics,
     jacobian,
-    joint_wrenches,
     kinematics,
     linearized_forward,
     linearized_inverse,
     mass_matrix,
-    operational,
     regressor,
 )
-from linkwise.algorithms.branch_choice import Branching, branching
-from linkwise.algorithms.closed_system import constrained_accelerations
-from linkwise.algorithms.closure_solvers import ClosureSolver, closure_solver
+from linkwise.algorithms.branches import Branching, branching
+from linkwise.algorithms.closed_system import constrained_accelerations, switched
+from linkwise.algorithms.closure_solvers import closure_solver
+from linkwise.algorithms.constrained import ClosureSolver
+from linkwise.algorithms.embedded import Pivots, reference_pivots
 from linkwise.algorithms.equations import Between, Constraint
-from linkwise.algorithms.kinematics import Place
-from linkwise.algorithms.pivots import Pivots, reference_pivots
-from linkwise.algorithms.references import Reference
+from linkwise.algorithms.kinematics import Place, Reference
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.algorithms.switched import switched
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, freedoms_of_closures
@@ -46,11 +43,9 @@ from linkwise.mechanism.parameters import Values, parameters
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Vec
-
-Flat = Sequence[Scalar]
 
 
 class Trees:
@@ -210,7 +205,7 @@ class Columns:
     result: type[Any] | None = None
     """The named tuple that is returned, if it is not one array."""
     halved: bool = False
-    """Whether the matrix is the mass matrix, of which one half is enough: :mod:`linkwise.algorithms.mass_columns`."""
+    """Whether the matrix is the mass matrix, of which one half is enough: :mod:`linkwise.algorithms.mass_matrix`."""
 
 
 @dataclass(frozen=True)
@@ -249,6 +244,7 @@ INPUTS: dict[str, Input] = {
     **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,))),
     **dict.fromkeys(("v", "vdot", "tau", "x", "dq", "dv", "dvdot", "dtau"), Input("v", lambda m: (m.nv,))),
     "f_ext": Input("body", lambda m: (len(m.bodies), 6)),
+    "linear": Input("none", lambda m: (acceleration_field.FIELD,)),
     "field": Input("body", lambda m: (len(m.bodies), acceleration_field.FIELD)),
     "potential": Input("body", lambda m: (len(m.bodies), acceleration_field.POTENTIAL)),
     "pi": Input("body", lambda m: (len(m.bodies), 10)),
@@ -286,7 +282,7 @@ def _fd(
 
 
 def _joint_wrenches(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
-    return joint_wrenches.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
+    return inverse_dynamics.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
 
 
 def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
@@ -449,12 +445,12 @@ CATALOGUE: dict[str, Text] = {
     "centroidal_inertia": Text(("q",), lambda t, q: energy.centroidal_inertia(t.fast, q), method="centroidal.inertia"),
     "operational_inertia": Text(
         ("q",),
-        lambda t, q, **at: operational.operational_inertia(t.fast, q, t.place(t.fast, **at)),
+        lambda t, q, **at: forward_dynamics.operational_inertia(t.fast, q, t.place(t.fast, **at)),
         method="operational.inertia",
     ),
     "operational_admittance": Text(
         ("q",),
-        lambda t, q, **at: operational.operational_admittance(t.fast, q, t.place(t.fast, **at)),
+        lambda t, q, **at: forward_dynamics.operational_admittance(t.fast, q, t.place(t.fast, **at)),
         method="operational.admittance",
     ),
     "regressor": Text(
@@ -465,10 +461,18 @@ CATALOGUE: dict[str, Text] = {
         ),
         empty=(0, 0),
     ),
-    "field_forces": Text(
+    "linear_field": Text(
+        ("q", "linear"),
+        lambda t, q, field: acceleration_field.linear_field(t.in_body_frames, q, field),
+        empty=(0, acceleration_field.FIELD),
+    ),
+    "field_wrenches": Text(
         ("q", "field"),
-        lambda t, q, field: acceleration_field.field_forces(t.in_body_frames, q, field),
-        result=acceleration_field.FieldForces,
+        lambda t, q, field: acceleration_field.field_wrenches(t.in_body_frames, q, field),
+        empty=(0, 6),
+    ),
+    "field_on_modes": Text(
+        ("q", "field"), lambda t, q, field: acceleration_field.field_on_modes(t.in_body_frames, q, field)
     ),
     "field_energy": Text(("q", "potential"), lambda t, q, U: acceleration_field.field_energy(t.in_body_frames, q, U)),
     "integrate": Text(("q", "dv"), lambda t, q, dv: configuration.integrate(t.fast, q, dv)),

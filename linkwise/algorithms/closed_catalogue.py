@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms import closed_system, closure_freedoms
-from linkwise.algorithms.catalogue import CATALOGUE, Columns, Flat, Text, Trees, instant
+from linkwise.algorithms.catalogue import CATALOGUE, Columns, Text, Trees, instant
 from linkwise.algorithms.equations import equations
 from linkwise.mechanism.closures.instances import ClosureFreedoms, freedoms_of_closures
+from linkwise.spatial.scalar import Flat
 
 
 def _still(t: Trees, v: Flat | None) -> Flat:

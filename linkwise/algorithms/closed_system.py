@@ -2,6 +2,11 @@
 
 Which way the multipliers are found is the model's choice (:mod:`linkwise.algorithms.closure_solvers`); everything here
 is the same for all of them.
+
+Constraints can be released and attached without another program: each has a number, 1 in force and 0 released. The
+number multiplies the residuals, so everything that follows from them (rates, rows of J_c, bias) carries it too. A
+released constraint has rows of zeros, and rows of zeros have multipliers of zero
+(:mod:`linkwise.algorithms.multipliers`).
 """
 
 from __future__ import annotations
@@ -10,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.closure_solver import ClosureSolver
 from linkwise.algorithms.configuration import integrate
+from linkwise.algorithms.constrained import ClosureSolver
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations, joints_of
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import placed
@@ -19,10 +24,8 @@ from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 class ConstraintForces(NamedTuple):
@@ -70,9 +73,7 @@ def constraint_bias(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constrai
     return [x for e in equations(tree, q, v, constraints, t)[0] for x in e.bias]
 
 
-def constraint_jacobian(
-    tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar
-) -> list[list[Scalar]]:
+def constraint_jacobian(tree: Tree, q: Flat, v: Flat, constraints: Sequence[Constraint], t: Scalar) -> Matrix:
     """J_c, m × nv. O(n) for each row."""
     return equations(tree, q, v, constraints, t)[1].generalized(tree, q)
 
@@ -89,11 +90,11 @@ def constraint_efforts(
     for e in closures:
         own = multipliers[start : start + e.count]
         for link, units in e.forces:
-            force = combined(units, own)
+            force = weighted_sum(units, own, Force.zero())
             forces[link.index] = forces[link.index] + force if link.index in forces else force
         for link, axes in e.efforts:
             total = efforts.setdefault(link.index, [0.0] * most)
-            total[: len(axes)] = [a + _weighted(axis, own) for a, axis in zip(total, axes, strict=False)]
+            total[: len(axes)] = [a + dot(axis, own) for a, axis in zip(total, axes, strict=False)]
         start += e.count
     on_links = only_at(tree, [(tree.links[index], force) for index, force in forces.items()], Force.zero())
     pulled = external_force(tree, q, on_links)
@@ -102,21 +103,6 @@ def constraint_efforts(
     on_axes = only_at(tree, [(tree.links[index], total) for index, total in efforts.items()], [0.0] * most)
     along = each(tree, lambda link: [*on_axes[link], *[0.0] * link.joint.nv][: link.joint.nv])
     return elementwise(tree, lambda a, b: a + b, pulled, generalized(tree, along))
-
-
-def combined(units: Sequence[Force], weights: Flat) -> Force:
-    """Σ w f."""
-    whole = Force.zero()
-    for unit, weight in zip(units, weights, strict=True):
-        whole = whole + unit * weight
-    return whole
-
-
-def _weighted(numbers: Flat, weights: Flat) -> Scalar:
-    whole: Scalar = 0.0
-    for x, weight in zip(numbers, weights, strict=True):
-        whole = whole + x * weight
-    return whole
 
 
 def constrained_accelerations(
@@ -147,11 +133,11 @@ def constraint_forces(by: ClosureSolver, tree: Tree, q: Flat, v: Flat, tau: Flat
     return ConstraintForces(multipliers, wrenches(by.equations, multipliers))
 
 
-def wrenches(closures: Sequence[Equations], multipliers: Flat) -> list[list[Scalar]]:
+def wrenches(closures: Sequence[Equations], multipliers: Flat) -> Matrix:
     """[moment, force] on frame b of each constraint, at its origin and in its axes; zero for relations of joints."""
     found, start = [], 0
     for e in closures:
-        found.append(list(combined(e.wrenches, multipliers[start : start + e.count])))
+        found.append(list(weighted_sum(e.wrenches, multipliers[start : start + e.count], Force.zero())))
         start += e.count
     return found
 
@@ -229,5 +215,59 @@ def held(
     closures, pulls = equations(tree, q, v, constraints, t)
     J_c = pulls.generalized(tree, q)
     bias = [x for e in closures for x in e.bias]
-    efforts = [_weighted(column, multipliers) for column in zip(*J_c, strict=True)]
-    return Held(efforts, [x + _weighted(row, vdot) for x, row in zip(bias, J_c, strict=True)])
+    efforts = [dot(column, multipliers) for column in zip(*J_c, strict=True)]
+    return Held(efforts, [x + dot(row, vdot) for x, row in zip(bias, J_c, strict=True)])
+
+
+def switched(constraint: Constraint, active: Scalar) -> Constraint:
+    """A constraint that holds where ``active`` is one, and asks for nothing where it is zero."""
+    if isinstance(constraint, Between):
+        return replace(constraint, type=SwitchedClosure(constraint.type, active))
+    return replace(constraint, type=SwitchedRelation(constraint.type, active))
+
+
+@dataclass(frozen=True, eq=False)
+class SwitchedClosure(Closure):
+    """A closure times a number."""
+
+    closure: Closure
+    active: Scalar
+
+    @property
+    def joins_origins(self) -> bool:
+        """The same."""
+        return self.closure.joins_origins
+
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """The same."""
+        return self.closure.equations
+
+    @property
+    def rate_equations(self) -> tuple[str, ...]:
+        """The same."""
+        return self.closure.rate_equations
+
+    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
+        """Those of the closure, or zeros."""
+        return [e * self.active for e in self.closure.residual(X, t)]
+
+    def rate_residual(self, X: RelativePose, V: Motion, t: Scalar) -> list[Scalar]:
+        """Those of the closure, or zeros."""
+        return [g * self.active for g in self.closure.rate_residual(X, V, t)]
+
+
+class SwitchedRelation(Relation):
+    """A relation between joints times a number."""
+
+    def __init__(self, relation: Relation, active: Scalar) -> None:
+        self.relation, self.active = relation, active
+        self.equations, self.rate_equations = relation.equations, relation.rate_equations
+
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
+        """Those of the relation, or zeros."""
+        return [e * self.active for e in self.relation.residual(q, t)]
+
+    def rate_residual(self, q: Flat, v: Flat, t: Scalar) -> list[Scalar]:
+        """Those of the relation, or zeros."""
+        return [g * self.active for g in self.relation.rate_residual(q, v, t)]

@@ -17,11 +17,10 @@ from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.from_joint import JointClosure
 from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Rotation, Shift
 from linkwise.spatial.vectors import Force, Motion
 
-Flat = Sequence[Scalar]
 Freedoms = Sequence[ClosureFreedoms]
 
 

@@ -16,17 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.branches import Branches
-from linkwise.algorithms.closure_solver import ClosureSolver
-from linkwise.algorithms.constrained import Constrained
+from linkwise.algorithms.constrained import ClosureSolver, Constrained
 from linkwise.algorithms.embedded import Embedded
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.full_system import FullSystem
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-__all__ = ["BY_NUMBERS", "TRACED", "ClosureSolver", "closure_solver"]
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 TRACED: dict[str, Callable[..., ClosureSolver]] = {
     "auto": Constrained,

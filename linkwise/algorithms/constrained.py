@@ -11,22 +11,56 @@ Rodriguez 1989 takes a sweep for each of its steps). O(n) for each row of J_c, a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
-from linkwise.algorithms.closure_solver import ClosureSolver
-from linkwise.algorithms.equations import Constraint, equations
+from linkwise.algorithms.equations import Constraint, Equations, equations
 from linkwise.algorithms.inverse_dynamics import Forces
-from linkwise.algorithms.mimics import mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import FLOOR, Multipliers
-from linkwise.algorithms.pulls import Pulls, joined
+from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
+from linkwise.errors import InputError
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
-Flat = Sequence[Scalar]
+
+class ClosureSolver(ABC):
+    """A closed system at one state."""
+
+    equations: list[Equations]
+    """Those of each constraint."""
+
+    @abstractmethod
+    def push(self, accelerations: Flat) -> None:
+        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+
+    @abstractmethod
+    def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
+        """v̇ (nv) and the multipliers λ of all equations, in order."""
+
+    @abstractmethod
+    def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        """The change of v, least in kinetic energy, that changes J_c v by these amounts; and its impulses."""
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """v̇ alone."""
+        return self.solve(tau, b)[0]
+
+    def project(self, rates: Flat) -> list[Scalar]:
+        """The change of v alone."""
+        return self.held(rates)[0]
+
+
+def refuse_rolled(tree: Tree, name: str) -> None:
+    """For solvers that write their system out: they do not run as loops over links."""
+    if tree.rolls:
+        raise InputError(
+            f'the closure solver "{name}" has no rolled form',
+            do='use with_closure_solver("auto"), or with_sweeps("unrolled")',
+        )
 
 
 @dataclass(frozen=True, slots=True)

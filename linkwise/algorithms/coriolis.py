@@ -10,18 +10,16 @@ M with η gives, ½[(D_V M)X + (D_X M)V - ∂_η(V*MX)]: together the Levi-Civit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms
-from linkwise.algorithms.kinematics import placed, velocities
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.freedoms import add, freedom, over_freedoms
+from linkwise.algorithms.kinematics import combination, placed, velocities
 from linkwise.algorithms.sweeps import generalized, inward, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion
 
@@ -59,7 +57,7 @@ class _Gathered:
         return _Gathered(self.M + other.M, self.B + other.B)
 
 
-def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Matrix:
+def coriolis_matrix(tree: Tree, q: Flat, v: Flat) -> Matrix:
     """C(q, v), nv × nv, with C v the velocity-dependent part of the bias force."""
     if tree.has_modes:
         units = [[1.0 if i == j else 0.0 for i in range(tree.nv)] for j in range(tree.nv)]
@@ -97,7 +95,7 @@ def coriolis_matrix(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Mat
     return C
 
 
-def coriolis_product(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], x: Sequence[Scalar]) -> list[Scalar]:
+def coriolis_product(tree: Tree, q: Flat, v: Flat, x: Flat) -> list[Scalar]:
     """C(q, v) x without the matrix. O(n).
 
     Σ over bodies of J*(M J̇ + B J) x, by one outward and one inward sweep in link frames: J x and its rate along the
@@ -128,7 +126,7 @@ def coriolis_product(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], x: Se
     return generalized(tree, inward(tree, gather, Force.zero()))
 
 
-def _own_rates(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Motion]:
+def _own_rates(link: Link, q: Flat, v: Flat) -> list[Motion]:
     """The rate of each column of S in the link's own axes; zero for all but a few joint types.
 
     By differentiation of S(q) along q̇: a joint gives Ṡv only as a sum.
@@ -142,7 +140,7 @@ def _own_rates(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Mot
     return [link.tail.T @ Motion.of(flat[6 * j : 6 * j + 6]) for j in range(n)]
 
 
-def _of_node(seat: Seat, q: Sequence[Scalar], V: Motion, X: Motion) -> Motion:
+def _of_node(seat: Seat, q: Flat, V: Motion, X: Motion) -> Motion:
     """How fast Πx changes, x being the modal part of X: Π̇x in root axes, and what the root carries around."""
     eta, (rate, x) = seat.eta(q), (motion.tail for motion in (V, X))  # type: ignore[attr-defined]
     moved, rate_of_it = derivative(lambda at: list(seat.shape.node(at).moved(x)), eta, rate)
@@ -150,7 +148,7 @@ def _of_node(seat: Seat, q: Sequence[Scalar], V: Motion, X: Motion) -> Motion:
     return Motion.of(rate_of_it) + Motion(V.ang, at_node.lin).cross(Motion.of(moved))
 
 
-def _factor_times(link: Link, q: Sequence[Scalar], V: Motion, X: Motion) -> Force:
+def _factor_times(link: Link, q: Flat, V: Motion, X: Motion) -> Force:
     """B X."""
     M = link.M(q)
     twice: Force = V.cross_force(M @ X) + X.cross_force(M @ V) - M @ V.cross(X)

@@ -2,24 +2,20 @@
 
 δτ = 𝓜 δv̇ + A_D δv + B_D δq is :mod:`linkwise.algorithms.inverse_dynamics` along one direction of (q, v, v̇), and
 δv̇ = 𝓜⁻¹(δτ - A_D δv - B_D δq) a solve with the D, G of the forward dynamics, without a mass matrix: what the recursions
-of Jain 1993 (algorithms 1 and 5) give that are printed in :mod:`linkwise.classics.linearized_1_inverse_vector` and
-:mod:`linkwise.classics.linearized_5_forward_vector`. Recursions varied by hand take 7 % fewer operations for δτ and 4 %
-fewer for δv̇ (Panda: 1512 instead of 1613, 2891 instead of 2992), and no less time.
+of Jain 1993 (algorithms 1 and 5) give that are printed in :mod:`linkwise.classics.linearized`. Recursions varied by
+hand take 7 % fewer operations for δτ and 4 % fewer for δv̇ (Panda: 1512 instead of 1613, 2891 instead of 2992), and no
+less time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.forward_dynamics import forward_dynamics, mass_solve
-from linkwise.algorithms.freedoms import Matrix, transposed
+from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.sweeps import along, elementwise
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 
 def perturbed_inverse(

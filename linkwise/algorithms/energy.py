@@ -5,21 +5,19 @@ Sums over the moving bodies; what is welded to the world is left out. O(n).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from linkwise.algorithms.composite import composites
-from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
+from linkwise.algorithms.freedoms import add, freedom, own, zeros
 from linkwise.algorithms.kinematics import Placed, placed, velocities
+from linkwise.algorithms.mass_matrix import composites
 from linkwise.algorithms.sweeps import inward, total
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, quotient
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
-def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scalar:
+def kinetic_energy(tree: Tree, q: Flat, v: Flat) -> Scalar:
     """½ v*𝓜v, in J."""
     V = velocities(tree, q, v)
 
@@ -32,7 +30,7 @@ def kinetic_energy(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> Scal
     return total(tree, twice, 0.0) * 0.5
 
 
-def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
+def potential_energy(tree: Tree, q: Flat) -> Scalar:
     """-Σ m g·p + Σ ½η*Kη, in J: zero with all mass at the world's origin and nothing deformed."""
     _, h = _first_moment(tree, q)
     of_gravity = -tree.root.rotate(tree.gravity).dot(h)
@@ -41,24 +39,24 @@ def potential_energy(tree: Tree, q: Sequence[Scalar]) -> Scalar:
     return of_gravity + total(tree, lambda link: link.elastic_energy(q), 0.0)
 
 
-def center_of_mass(tree: Tree, q: Sequence[Scalar]) -> list[Scalar]:
+def center_of_mass(tree: Tree, q: Flat) -> list[Scalar]:
     """The mass centre of all moving bodies in the world, m; NaN where none has mass."""
     m, h = _first_moment(tree, q)
     return [quotient(x, m) for x in h]
 
 
-def _composite(tree: Tree, q: Sequence[Scalar]) -> RigidInertia:
+def _composite(tree: Tree, q: Flat) -> RigidInertia:
     """The inertia of all moving bodies, about the world's origin and in world axes."""
     whole: RigidInertia = tree.root.congruence(tree.base_inertia + composites(tree, q).root)
     return whole
 
 
-def _first_moment(tree: Tree, q: Sequence[Scalar]) -> tuple[Scalar, Vec]:
+def _first_moment(tree: Tree, q: Flat) -> tuple[Scalar, Vec]:
     whole = _composite(tree, q)
     return whole.m, whole.h
 
 
-def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def momentum(tree: Tree, q: Flat, v: Flat) -> list[Scalar]:
     """Total momentum [angular about the world's origin; linear], world axes."""
     V = velocities(tree, q, v)
 
@@ -68,14 +66,14 @@ def momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scala
     return list(tree.root @ inward(tree, gather, Force.zero()).root)
 
 
-def centroidal_momentum(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
+def centroidal_momentum(tree: Tree, q: Flat, v: Flat) -> list[Scalar]:
     """Total momentum [angular about the mass centre; linear], world axes."""
     m, h = _first_moment(tree, q)
     p = Force.of(momentum(tree, q, v))
     return [*(p.ang - (h * quotient(1.0, m)).cross(p.lin)), *p.lin]
 
 
-def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def centroidal_momentum_matrix(tree: Tree, q: Flat) -> Matrix:
     """A(q), 6 × nv: centroidal momentum is A v."""
     composite = composites(tree, q)
     frames = placed(tree, q)
@@ -90,7 +88,7 @@ def centroidal_momentum_matrix(tree: Tree, q: Sequence[Scalar]) -> Matrix:
     return A
 
 
-def centroidal_inertia(tree: Tree, q: Sequence[Scalar]) -> Matrix:
+def centroidal_inertia(tree: Tree, q: Flat) -> Matrix:
     """The inertia of the whole as if it were frozen, 6 × 6, about the mass centre in world axes."""
     whole = _composite(tree, q)
     about = Transform(Shift(-(whole.h * quotient(1.0, whole.m)))).congruence(whole)

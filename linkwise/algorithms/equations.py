@@ -20,11 +20,9 @@ from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.instances import RelationInstance
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, derivative, new_level, parts_of_level
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Rotation, Shift
 from linkwise.spatial.vectors import Force, Motion
-
-Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Equations:
     """Second derivative (the first, of rates) for v̇ = 0: J_c v̇ = -bias."""
     forces: list[tuple[Link, list[Force]]] = field(default_factory=list)
     """On links, one force for each equation."""
-    efforts: list[tuple[Link, list[list[Scalar]]]] = field(default_factory=list)
+    efforts: list[tuple[Link, Matrix]] = field(default_factory=list)
     """On joints, for each axis one number for each equation."""
     wrenches: list[Force] = field(default_factory=list)
     """On frame b, at its origin and in its axes, one for each equation; zero for relations of joints."""
@@ -84,7 +82,7 @@ def _pulls(tree: Tree, each: Sequence[Equations]) -> Pulls:
     count = sum(e.count for e in each)
     still = Force.zero()
     forces: dict[int, list[Force]] = {}
-    efforts: dict[int, list[list[Scalar]]] = {}
+    efforts: dict[int, Matrix] = {}
     most = max((len(axes) for e in each for _, axes in e.efforts), default=0)
     start = 0
     for e in each:
@@ -144,8 +142,8 @@ def _rows(closure: Closure, X: RelativeMotion, t: Scalar, closed: bool) -> tuple
 
     Equations between places speak in a's axes, those between rates in b's: there most of a row's numbers are constant.
     """
-    places: list[list[Scalar]] = []
-    rates: list[list[Scalar]] = []
+    places: Matrix = []
+    rates: Matrix = []
     still = RelativePose(X.R, X.p, closed=closed)
     for i in range(6):
         level = new_level()

@@ -9,21 +9,17 @@ DIFFERS FROM PAPER: for trees and joints of every type; see :mod:`linkwise.algor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation, RelativeVariation, relative_variation
-from linkwise.algorithms.kinematics import Placed
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ freedom that it follows, scaled by its multiplier. With F the matrix of these mu
 from __future__ import annotations
 
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Matrix, Scalar
 
-Matrix = list[list[Scalar]]
 Place = tuple[int, float]
 """A row or column of a matrix, and the share of a value that arrives there."""
 

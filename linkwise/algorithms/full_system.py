@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.closure_solver import ClosureSolver, refuse_rolled
+from linkwise.algorithms.constrained import ClosureSolver, refuse_rolled
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 class FullSystem(ClosureSolver):

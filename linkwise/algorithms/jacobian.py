@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
+from linkwise.algorithms.freedoms import add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
-from linkwise.algorithms.kinematics import Place, configuration_rate, placed
-from linkwise.algorithms.references import Reference, force_seen, seen
+from linkwise.algorithms.kinematics import Place, Reference, configuration_rate, force_seen, placed, seen
 from linkwise.algorithms.sweeps import along, elementwise, only_at
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Vec
 
 
-def jacobian(
-    tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None = None, reference: Reference = "mixed"
-) -> Matrix:
+def jacobian(tree: Tree, q: Flat, place: Place, point: Vec | None = None, reference: Reference = "mixed") -> Matrix:
     """6 × nv, J v = [ω; v], at the place's origin or at a ``point`` given in its frame; see :class:`Reference`."""
     J = zeros(6, tree.nv)
     if place.link is None:
@@ -44,8 +39,8 @@ def jacobian(
 
 def jacobian_rate(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
+    q: Flat,
+    v: Flat,
     place: Place,
     point: Vec | None = None,
     reference: Reference = "mixed",
@@ -61,10 +56,10 @@ def jacobian_rate(
 
 def pulled(
     tree: Tree,
-    q: Sequence[Scalar],
+    q: Flat,
     place: Place,
     point: Vec | None,
-    f: Sequence[Scalar],
+    f: Flat,
     reference: Reference = "mixed",
 ) -> list[Scalar]:
     """J*f (nv): what a force [N; F] at the place, or at a point in its frame, amounts to at the joints."""
@@ -74,7 +69,7 @@ def pulled(
     return external_force(tree, q, only_at(tree, [(place.link, force)], Force.zero()))
 
 
-def force_at(tree: Tree, q: Sequence[Scalar], place: Place, f: Sequence[Scalar]) -> list[Scalar]:
+def force_at(tree: Tree, q: Flat, place: Place, f: Flat) -> list[Scalar]:
     """J*f (nv) for a force [N; F] at a place and in its own axes."""
     if place.link is None:
         return elementwise(tree, lambda x: x, [0.0] * tree.nv)
@@ -83,11 +78,11 @@ def force_at(tree: Tree, q: Sequence[Scalar], place: Place, f: Sequence[Scalar])
 
 def pulled_rate(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
+    q: Flat,
+    v: Flat,
     place: Place,
     point: Vec | None,
-    f: Sequence[Scalar],
+    f: Flat,
     reference: Reference = "mixed",
 ) -> list[Scalar]:
     """J̇*f (nv), along the motion."""
@@ -97,7 +92,7 @@ def pulled_rate(
 
 
 def force_on_link(
-    tree: Tree, q: Sequence[Scalar], place: Place, point: Vec | None, f: Force, reference: Reference = "mixed"
+    tree: Tree, q: Flat, place: Place, point: Vec | None, f: Force, reference: Reference = "mixed"
 ) -> Force:
     """A force at a place, or at a point in its frame, in the frame of its link."""
     at = place.within(placed(tree, q), q)

@@ -10,12 +10,7 @@ from below, however stiff or heavy the two sides are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from linkwise.spatial.scalar import Scalar, sqrt, where
-
-Flat = Sequence[Scalar]
-Matrix = list[list[Scalar]]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, sqrt, where
 
 _ROUNDING = 1e-13
 

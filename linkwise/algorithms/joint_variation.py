@@ -15,7 +15,7 @@ c = Ṡv, and e = (∂S/∂q) v, e' = (∂S/∂q) v̇ along the axis in question
 
 DIFFERS FROM PAPER: the paper refers all to one inertially fixed point. Here every link has an inertial frame of its own
 that at this instant moves with its origin, so that no linear velocity is needed: V = [ω; 0] and α = [ω'; a], those of
-:mod:`linkwise.algorithms.rigid_motion`. Where the axes of a joint do not commute, that frame moves instead with
+:mod:`linkwise.algorithms.kinematics`. Where the axes of a joint do not commute, that frame moves instead with
 the point of the parent there, so that V(p) = [ω(p); 0]; otherwise V(k) may stand for V(p).
 """
 
@@ -24,11 +24,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -66,7 +66,7 @@ class RelativeVariation:
     commuting: bool
     """Whether V(k)×η = V(p)×η for all axes, so that V(k) may take the place of V(p)."""
 
-    def e_dot(self, link: Link, vdot: Sequence[Scalar] | None) -> tuple[Motion, ...]:
+    def e_dot(self, link: Link, vdot: Flat | None) -> tuple[Motion, ...]:
         """e' of each axis; ``vdot`` None means zero."""
         if vdot is None:
             return (Motion.zero(),) * len(self.S)
@@ -79,7 +79,7 @@ class RelativeVariation:
         return RelativeVariation(S, dS, e, dc_dq, dc_dv, self.commuting)
 
 
-def relative_variation(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> RelativeVariation:
+def relative_variation(link: Link, q: Flat, v: Flat) -> RelativeVariation:
     """Variation of a link's joint by itself, in the link's frame."""
     S = link.S(q)
     dS = tuple(_derivative_of_S(link, q, i) for i in range(len(S)))
@@ -94,9 +94,9 @@ def relative_variation(link: Link, q: Sequence[Scalar], v: Sequence[Scalar]) -> 
 
 def joint_variation(
     link: Link,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    vdot: Sequence[Scalar] | None,
+    q: Flat,
+    v: Flat,
+    vdot: Flat | None,
     parent: RigidMotion,
     motion: RigidMotion,
 ) -> JointVariation:
@@ -125,13 +125,13 @@ def _commute(S: Sequence[Motion], dS: Sequence[Sequence[Motion]]) -> bool:
     return all(is_zero(x) for motion in (*brackets, *(m for row in dS for m in row)) for x in motion)
 
 
-def tangent_direction(link: Link, q: Sequence[Scalar], i: int) -> tuple[Scalar, ...]:
+def tangent_direction(link: Link, q: Flat, i: int) -> tuple[Scalar, ...]:
     """How the joint's coordinates change along its i-th axis."""
     unit = [1.0 if i == j else 0.0 for j in range(link.joint.nv)]
     return link.joint.rate(link.coordinates(q), unit)
 
 
-def _derivative_of_S(link: Link, q: Sequence[Scalar], i: int) -> tuple[Motion, ...]:
+def _derivative_of_S(link: Link, q: Flat, i: int) -> tuple[Motion, ...]:
     """∂S/∂q along the i-th axis, by columns; zero for all but a few joint types."""
     n = link.joint.nv
     coordinates = link.coordinates(q)
@@ -141,7 +141,7 @@ def _derivative_of_S(link: Link, q: Sequence[Scalar], i: int) -> tuple[Motion, .
     return tuple(link.tail.T @ Motion.of(flat[6 * j : 6 * j + 6]) for j in range(n))
 
 
-def _derivatives_of_rate(link: Link, q: Sequence[Scalar], v: Sequence[Scalar], i: int) -> tuple[Motion, Motion]:
+def _derivatives_of_rate(link: Link, q: Flat, v: Flat, i: int) -> tuple[Motion, Motion]:
     """∂(Ṡv)/∂q and ∂(Ṡv)/∂v along the i-th axis."""
     joint, coordinates, rates = link.joint, link.coordinates(q), link.rates(v)
     unit = [1.0 if i == j else 0.0 for j in range(joint.nv)]

@@ -14,7 +14,6 @@ A ``solver`` of one's own, articulated bodies for one, serves where modes or joi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms import linearized_recursion
@@ -22,7 +21,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_inverse, multiplications
 from linkwise.algorithms.solver import Solver, many_sided_solver
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat
 
 
 class LinearizedForward(NamedTuple):
@@ -36,9 +35,9 @@ class LinearizedForward(NamedTuple):
 
 def linearized_forward(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    tau: Sequence[Scalar],
+    q: Flat,
+    v: Flat,
+    tau: Flat,
     f_ext: Forces = None,
     *,
     solver: Solver | None = None,
@@ -56,7 +55,7 @@ def linearized_forward(
     return LinearizedForward(vdot, dq, dv, by.inverse())
 
 
-def factors_are_cheaper(tree: Tree, q: Sequence[Scalar]) -> bool:
+def factors_are_cheaper(tree: Tree, q: Flat) -> bool:
     """Whether the factors of 𝓜 take fewer multiplications than the recursion, by an estimate of both.
 
     Few freedoms inboard of one speak for the factors, whose additions are fewer, too: hence the 1.11.

@@ -17,26 +17,24 @@ change as a change of inertial frame demands (:meth:`Subtree.seen_faster`), whil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.differentiated import inverse_derivatives
 from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_acceleration, held_link, velocities
-from linkwise.algorithms.freedoms import Matrix, add, freedom, over_freedoms, own, zeros
+from linkwise.algorithms.freedoms import add, freedom, over_freedoms, own, zeros
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
-from linkwise.algorithms.joint_variation import AxisVariation, JointVariation, joint_variation
+from linkwise.algorithms.joint_variation import JointVariation, joint_variation
+from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar, Value, is_one, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, is_one, is_zero
 from linkwise.spatial.transforms import Factor, Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 class LinearizedInverse(NamedTuple):
@@ -140,9 +138,9 @@ class _Column(Value):
 
 def linearized_inverse(
     tree: Tree,
-    q: Sequence[Scalar],
-    v: Sequence[Scalar],
-    vdot: Sequence[Scalar] | None,
+    q: Flat,
+    v: Flat,
+    vdot: Flat | None,
     f_ext: Forces = None,
     *,
     way: Callable[..., Way] | None = None,
@@ -286,7 +284,7 @@ class _Referred(NamedTuple):
     own: Subtree
 
 
-def to_parent(link: Link, q: Sequence[Scalar], omega: Vec, thing: Any) -> Any:
+def to_parent(link: Link, q: Flat, omega: Vec, thing: Any) -> Any:
     """Take something from a link's frame to its parent's, whose origin moves by ω×l slower."""
     factors = link.phi(q).factors
     omegas = []
@@ -307,7 +305,7 @@ class _Matrices:
 
 
 def _within_joint(
-    result: _Matrices, link: Link, joint: JointVariation, i: int, whole: Subtree, vdot: Sequence[Scalar] | None
+    result: _Matrices, link: Link, joint: JointVariation, i: int, whole: Subtree, vdot: Flat | None
 ) -> _Column:
     """The block of one joint with itself, and its column ready to walk."""
     axis = joint.axes[i]
@@ -355,14 +353,3 @@ def side_by_side(*pairs: tuple[Iterable[Scalar], Iterable[Scalar]]) -> list[Scal
     for terms in zip(*(zip(x, y, strict=True) for x, y in pairs), strict=True):
         totals = [total + x * y for total, (x, y) in zip(totals, terms, strict=True)]
     return totals
-
-
-def in_one_chain(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
-    """Inner product whose every sum has a product to be fused with: one instruction a term, where many run at once."""
-    total: Scalar = 0.0
-    for a, b in zip(x, y, strict=True):
-        total = total + a * b
-    return total
-
-
-__all__ = ["AxisVariation", "LinearizedInverse", "Subtree", "linearized_inverse", "to_parent"]

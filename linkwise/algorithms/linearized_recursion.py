@@ -11,7 +11,6 @@ free on paper, here each would be one instruction an entry.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.algorithms.fixed_point import (
@@ -22,18 +21,16 @@ from linkwise.algorithms.fixed_point import (
     held_link,
     velocities,
 )
-from linkwise.algorithms.freedoms import Matrix, zeros
+from linkwise.algorithms.freedoms import zeros
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation
-from linkwise.algorithms.linearized_inverse import in_one_chain, side_by_side
+from linkwise.algorithms.linearized_inverse import side_by_side
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.scalar import Scalar, Value
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, dot
 from linkwise.spatial.vectors import Force, Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +259,12 @@ class _Rows:
                 for child in self.axes.children[at.index]:
                     if child.index != below:
                         leaving.setdefault(child.index, []).append((row, _times(admitted.upsilon, W)))
-                along = in_one_chain(variation.eta, W)
+                along = dot(variation.eta, W)
                 nearer = (row, at.index, W - there.G * along, less_Q - there.less_G_hat * along)
                 inwards.setdefault(at.parent, []).append(nearer)
         for axis in self.axes.links:  # outwards along the rows of ψ
             for row, less_X in leaving.pop(axis.index, ()):
-                entry = in_one_chain(less_X, self.inner[axis].G)
+                entry = dot(less_X, self.inner[axis].G)
                 self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
                 beyond = less_X - self.varied[axis].at.eta * entry
                 self._felt_by(row, axis, beyond)
@@ -299,7 +296,7 @@ class _Rows:
 
 def _times(upsilon: Matrix, f: Force) -> Motion:
     """Υf."""
-    return Motion.of([in_one_chain(row, f) for row in upsilon])
+    return Motion.of([dot(row, f) for row in upsilon])
 
 
 def _updated(upsilon: Matrix, eta: Motion, less_U: Motion, Z: Motion) -> Matrix:

@@ -11,13 +11,11 @@ with straight-line programs that costs nothing at run time, and loops that do no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from linkwise.algorithms.sparse_factor import Factor, factorize
-from linkwise.spatial.scalar import Scalar, is_zero
-
-Matrix = list[list[Scalar]]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
 
 SOFTNESS = 1e-10
 """μ. Smaller, and lost rows gather more rounding; larger, and nearly lost ones take more steps."""
@@ -57,7 +55,7 @@ class Multipliers:
         )
         self.soft = self.factor.kept([soft[i] for i in self.order])
 
-    def solve(self, r: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, r: Flat) -> list[Scalar]:
         """λ."""
         given = self.factor.kept([r[i] for i in self.order])
         solution: list[Scalar] = [0.0] * len(given)
@@ -75,14 +73,14 @@ class Multipliers:
         inverse, n = self.factor.inverse(), range(len(self.order))
         return [[inverse[places[i]][places[j]] for j in n] for i in n]
 
-    def softened(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
+    def softened(self, multipliers: Flat) -> list[Scalar]:
         """μWλ: what (Λ + μW)⁻¹r leaves of Λλ = r."""
         left: list[Scalar] = [0.0] * len(self.order)
         for i, soft in zip(self.order, self.soft, strict=True):
             left[i] = soft * multipliers[i]
         return left
 
-    def of_least_norm(self, multipliers: Sequence[Scalar]) -> list[Scalar]:
+    def of_least_norm(self, multipliers: Flat) -> list[Scalar]:
         """λ without what rounding left along lost rows: less [(Λ + μW)⁻¹μW]ⁿλ, which takes nothing from the others.
 
         Twice, since rounding in the factors spoils some 1e-5 of what is taken away.

@@ -20,24 +20,12 @@ found in the same way. A segment of no links is neutral: it fills up a level of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.joined_segments import (
-    Flat,
-    Matrix,
-    compliance,
-    minus,
-    plus,
-    product,
-    symmetric,
-    times,
-    transposed,
-    upper,
-)
+from linkwise.algorithms.joined_segments import compliance, minus, plus, product, symmetric, times, transposed, upper
 from linkwise.algorithms.segments import Turned
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Vec
 
 SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12
@@ -139,6 +127,6 @@ def _sum(A: Matrix, B: Matrix) -> Matrix:
     return [plus(a, b) for a, b in zip(A, B, strict=True)]
 
 
-def turned_of(numbers: Sequence[Scalar]) -> Turned:
+def turned_of(numbers: Flat) -> Turned:
     """From R by rows and ω."""
     return Turned(Mat3([list(numbers[0:3]), list(numbers[3:6]), list(numbers[6:9])]), Vec.of(numbers[9:12]))

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import external_force
-from linkwise.algorithms.sweeps import Field, each, elementwise, generalized
+from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force
 
 
@@ -23,7 +23,7 @@ class Pulls:
     count: int
     forces: Sequence[Field[tuple[Force, ...]]] = ()
     """Fields whose sum is meant: one for each place that is pulled at."""
-    efforts: Sequence[Field[Sequence[Sequence[Scalar]]]] = ()
+    efforts: Sequence[Field[Sequence[Flat]]] = ()
     """Likewise along joint axes: for the first axes of a link's joint, as many as there are, one number a pull."""
 
     def on_link(self, link: Link) -> tuple[Force, ...]:
@@ -33,15 +33,15 @@ class Pulls:
             total = tuple(a + b for a, b in zip(total, field[link], strict=True))
         return total
 
-    def on_axes(self, link: Link) -> Sequence[Sequence[Scalar]]:
+    def on_axes(self, link: Link) -> Sequence[Flat]:
         """The effort of each pull on each axis of a link's joint."""
-        total: list[list[Scalar]] = [[0.0] * self.count for _ in range(link.joint.nv)]
+        total: Matrix = [[0.0] * self.count for _ in range(link.joint.nv)]
         for field in self.efforts:
             for axis, more in zip(total, field[link], strict=False):
                 axis[:] = [a + b for a, b in zip(axis, more, strict=True)]
         return total
 
-    def generalized(self, tree: Tree, q: Sequence[Scalar]) -> list[list[Scalar]]:
+    def generalized(self, tree: Tree, q: Flat) -> Matrix:
         """J_c: the joint forces of each pull, count × nv."""
         forces, efforts = _once_a_link(tree, self.on_link), _once_a_link(tree, self.on_axes)
 
@@ -96,3 +96,26 @@ class _Mapped(Field[Any]):
 
     def __getitem__(self, link: Any) -> Any:
         return self.change(self.field[link])
+
+
+def mimic_pulls(tree: Tree) -> Pulls:
+    """The pulls that keep each mimic to the joint that it follows, one for each."""
+    leaders = {link.v_start: link for link in tree.links if not link.is_mimic}
+    followers = [link for link in tree.links if link.is_mimic]
+    count = len(followers)
+    efforts: dict[int, list[Scalar]] = {}
+    for k, link in enumerate(followers):
+        for end, value in ((link, 1.0), (leaders[link.v_start], -link.multiplier)):
+            efforts.setdefault(end.index, [0.0] * count)[k] = value
+    own = [(tree.links[index], [row]) for index, row in efforts.items()]
+    return Pulls(count, (), [only_at(tree, own, [[0.0] * count])])
+
+
+def own_efforts(link: Link, tau: Flat) -> Flat:
+    """The joint forces on a link's own axes; a mimic has none."""
+    return [0.0] * link.joint.nv if link.is_mimic else link.rates(tau)
+
+
+def of_freedoms(tree: Tree, field: Field[list[Scalar]]) -> list[Scalar]:
+    """A vector over the freedoms from a number for each axis: that of the joint which others follow."""
+    return generalized(tree, each(tree, lambda link: [0.0] * link.joint.nv if link.is_mimic else field[link]))

@@ -7,19 +7,18 @@ other nodes, is not in π, as rotors are not: then τ = Yπ + what those take.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from linkwise.algorithms.freedoms import Matrix, add, freedom, own, zeros
+from linkwise.algorithms.freedoms import add, freedom, own, zeros
 from linkwise.algorithms.inverse_dynamics import external_force
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Vec
 
 # Which of J's entries (in the order xx, yy, zz, xy, xz, yz) each of the last six parameters is.
@@ -34,7 +33,7 @@ def unit_inertias() -> list[RigidInertia]:
     return units
 
 
-def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar]) -> Matrix:
+def regressor(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> Matrix:
     """Y, nv × 10 n. ``tree`` is in body frames. Armature is not in π: its part of τ is left out."""
     motion = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(tree.gravity))
     Y = zeros(tree.nv, 10 * len(tree.links))
@@ -51,9 +50,7 @@ def regressor(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequen
     return Y
 
 
-def regressor_product(
-    tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], vdot: Sequence[Scalar], pi: Any
-) -> list[Scalar]:
+def regressor_product(tree: Tree, q: Flat, v: Flat, vdot: Flat, pi: Any) -> list[Scalar]:
     """Y π (nv) without the matrix: the inverse dynamics of bodies with these inertial parameters. O(n)."""
 
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:

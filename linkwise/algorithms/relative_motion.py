@@ -6,21 +6,17 @@ is a function of this relative motion. Followed along it by dual numbers, such a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.kinematics import Place, Placed, placed, velocities
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.kinematics import Place, Placed, at_rest, next_motion, placed, velocities
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True)

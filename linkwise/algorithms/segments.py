@@ -13,23 +13,20 @@ segments: how each turns; how each answers; and, with α and F known at every cu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.joined_segments import UPPER
-from linkwise.algorithms.rigid_motion import combination, next_motion
+from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Vec
-
-Flat = Sequence[Scalar]
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
 """Numbers in a :class:`Turned`, a :class:`RigidMotion` and an :class:`Answer`."""

@@ -6,26 +6,27 @@ The one place that decides it. Algorithms ask :func:`solver` and do not branch:
   right-hand side.
 * :class:`Factored`: 𝓜 = LᵀDL with the zeros of the tree (Featherstone 2005). Needed where joints share a freedom, since
   no elimination order along the tree exists then; and cheaper for many right-hand sides on a shallow tree.
-* :class:`linkwise.algorithms.coupled.Coupled`: joints that share a freedom in sweeps that run as loops.
+* :class:`Coupled`: joints that share a freedom in sweeps that run as loops, without a mass matrix: every axis moves by
+  itself, and multipliers couple them. A mimic's axis obeys v̇_f - c v̇_l = 0: its pull is one on its own axis and -c on
+  that of the joint it follows. Those that follow are few, so this stays O(n) where a factor of 𝓜 would not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
-from linkwise.algorithms.coupled import Coupled
-from linkwise.algorithms.freedoms import Matrix, transposed
+from linkwise.algorithms.block_triangular import dot
+from linkwise.algorithms.constrained import PulledTree
+from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
-from linkwise.algorithms.pulls import Pulls
+from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
 from linkwise.spatial.vectors import Force
-
-Flat = Sequence[Scalar]
 
 
 class Solver(Protocol):
@@ -108,9 +109,9 @@ class Factored:
         solve_cost = self.tree.nv + 2 * lower
         solved = []
         for column in zip(*matrix, strict=True):
-            pairs = [[(x, y) for x, y in zip(row, column, strict=True) if _both(x, y)] for row in self._inverse]
-            by_product = sum(map(len, pairs)) <= solve_cost
-            solved.append([_sum_of_products(row) for row in pairs] if by_product else self.factor.solve(column))
+            terms = sum(_both(x, y) for row in self._inverse for x, y in zip(row, column, strict=True))
+            by_product = terms <= solve_cost
+            solved.append([dot(row, column) for row in self._inverse] if by_product else self.factor.solve(column))
         return transposed(solved)
 
     def inverse(self) -> Matrix:
@@ -121,9 +122,8 @@ class Factored:
         """Row by row through the factors."""
         J = pulls.generalized(self.tree, self.q)
         columns = [self.factor.solve(row) for row in J]
-        pairs = [[[(x, y) for x, y in zip(a, b, strict=True) if _both(x, y)] for b in columns] for a in J]
         n = range(pulls.count)
-        return [[_sum_of_products(pairs[min(r, s)][max(r, s)]) for s in n] for r in n]
+        return [[dot(J[min(r, s)], columns[max(r, s)]) for s in n] for r in n]
 
     @cached_property
     def _inverse(self) -> Matrix:
@@ -140,8 +140,38 @@ def _both(x: Scalar, y: Scalar) -> bool:
     return not is_zero(x) and not is_zero(y)
 
 
-def _sum_of_products(pairs: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in pairs:
-        total = total + x * y
-    return total
+class Coupled:
+    """𝓜⁻¹ where some joints follow others."""
+
+    def __init__(self, tree: Tree, q: Flat) -> None:
+        self.tree, self.q = tree, q
+        self.couplings = mimic_pulls(tree)
+        self.pulled = PulledTree(tree, q, self.couplings, sure=True)
+
+    def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
+        """One sweep in, one out."""
+        vdot, _ = self.pulled.axis_accelerations(lambda link: own_efforts(link, tau), b, [0.0] * self.couplings.count)
+        return of_freedoms(self.tree, vdot)
+
+    def columns(self, matrix: Matrix) -> Matrix:
+        """One column at a time."""
+        return [list(row) for row in zip(*(self.accelerations(c) for c in zip(*matrix, strict=True)), strict=True)]
+
+    def inverse(self) -> Matrix:
+        """One unit force at a time."""
+        n = self.tree.nv
+        return self.columns([[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)])
+
+    def admittance(self, pulls: Pulls) -> Matrix:
+        """Λ of the pulls less what the couplings hold back: Λ_pp - Λ_pc Λ_cc⁻¹ Λ_cp."""
+        n = pulls.count
+        Lambda = PulledTree(self.tree, self.q, joined(pulls, self.couplings), sure=True).Lambda
+        within = Multipliers([row[n:] for row in Lambda[n:]], sure=True)
+        held = [within.solve(row[n:]) for row in Lambda[:n]]
+        return [[_less(Lambda[i][j], Lambda[i][n:], held[j]) for j in range(n)] for i in range(n)]
+
+
+def _less(x: Scalar, a: Flat, b: Flat) -> Scalar:
+    for u, v in zip(a, b, strict=True):
+        x = x - u * v
+    return x

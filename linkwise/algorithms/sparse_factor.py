@@ -5,13 +5,10 @@ Eliminating the last row first keeps the branch-induced zeros of a tree's mass m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from linkwise.spatial.scalar import Scalar, is_zero, quotient
-
-Matrix = list[list[Scalar]]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, quotient
 
 
 @dataclass(frozen=True)
@@ -21,7 +18,7 @@ class Factor:
     L: Matrix
     d_inverse: list[Scalar]
 
-    def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
+    def solve(self, b: Flat) -> list[Scalar]:
         """x with LᵀDL x = b."""
         x = list(b)
         for i, row in reversed(list(enumerate(self._below))):
@@ -39,7 +36,7 @@ class Factor:
         rows = enumerate(self.L)
         return [[(j, entry) for j, entry in enumerate(row[:i]) if not is_zero(entry)] for i, row in rows]
 
-    def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
+    def kept(self, numbers: Flat) -> list[Scalar]:
         """The same numbers; where systems are solved in loops, laid down once for all that need them."""
         return list(numbers)
 

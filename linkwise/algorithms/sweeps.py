@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from linkwise.mechanism.sweeper import Field, Sweeper, Sweeps
 from linkwise.mechanism.tree import Link
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 __all__ = [
     "Field",
@@ -93,7 +93,7 @@ def per_body(tree: Sweeper, field: Field[T], shape: tuple[int, ...]) -> list[T]:
     return values
 
 
-def elementwise(tree: Sweeper, function: Callable[..., Scalar], *vectors: Sequence[Scalar]) -> list[Scalar]:
+def elementwise(tree: Sweeper, function: Callable[..., Scalar], *vectors: Flat) -> list[Scalar]:
     """A vector over the freedoms from others of its kind, number by number."""
     vector: list[Scalar] = tree.elementwise(function, *vectors)
     return vector

@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import joint_types, no_armature
-from linkwise.classics.terms import Flat
 from linkwise.joints import Spherical
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Vec
 
 

@@ -21,11 +21,11 @@ from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics
-from linkwise.classics.terms import Flat, Terms, base_acceleration, velocity_terms
+from linkwise.classics.terms import Terms, base_acceleration, velocity_terms
 from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Motion
 
 

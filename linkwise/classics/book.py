@@ -26,17 +26,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwise.algorithms.sweeps import Field
-from linkwise.classics.dense import Matrix, dot, identity, matrix_plus, product, transposed, zeros
+from linkwise.classics.dense import identity, matrix_plus, product, transposed, zeros
 from linkwise.classics.requirements import no_mimics, serial, small_deflections
-from linkwise.classics.terms import Flat
 from linkwise.joints import Prismatic, Revolute
+from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.moving_mass import shape_products
-from linkwise.mechanism.node_shape import NodeShape
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Vec
 
 
@@ -100,7 +99,7 @@ def inverse_dynamics(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
         twice = product(U, s)
         at = at.then(A, _times(rate, U), _sum(_times(rate * rate, twice), _times(rate_dot, U)))
         links.append((inner.W, A, U, at))
-    T: list[list[Scalar]] = []
+    T: Matrix = []
     M_next: list[Matrix] = []
     E_next, F_next = identity(4), zeros(4, 4)  # of the next link: E and the M_j that lead to it, and A F
     for link, (W_inner, A, U, at) in zip(reversed(tree.links), reversed(links), strict=True):

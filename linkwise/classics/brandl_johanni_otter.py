@@ -12,17 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
-from linkwise.classics.elimination import total
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
+from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
-from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         I_left = I
         for (s, rotor), f, g in zip(_axes(link, Phi), IPhi, _solved(factor, IPhi), strict=True):
             I_left = I_left.without(f, g, coordinate_axis(s) if len(Phi) == 1 and is_zero(rotor) else None)
-        handed = _Body(C.congruence(I_left), -(C @ (bias + total(IPhi, factor.solve(k)))))
+        handed = _Body(C.congruence(I_left), -(C @ (bias + weighted_sum(IPhi, factor.solve(k), Force.zero()))))
         return handed, _Joint(Phi, IPhi, factor, k)
 
     joints = inward(tree, condense, _Body(ArticulatedInertia.zero(), Force.zero()))

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.sweeps import Field, outward
-from linkwise.classics.terms import Flat, SpatialTerms, base_acceleration
+from linkwise.classics.terms import SpatialTerms, base_acceleration
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Motion
 
 

@@ -15,13 +15,11 @@ from collections.abc import Callable
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.classics.dense import dot
 from linkwise.classics.mass_matrices import composite_inertias
 from linkwise.classics.newton_euler import bias_free, mass_times
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 
 _ROUNDING = 1e-28  # r*Γ⁻¹r against its first value: the square of some ten times the unit roundoff
 
@@ -43,7 +41,7 @@ def block_diagonal_solver(tree: Tree, q: Flat) -> Callable[[Flat], list[Scalar]]
     """z with HRH* z = r, joint by joint."""
     R = composite_inertias(tree, q)
 
-    def block(link: Link) -> list[list[Scalar]]:
+    def block(link: Link) -> Matrix:
         S = link.S(q)
         forces = [R[link] @ s for s in S]
         gamma = [[s.dot(f) for f in forces] for s in S]

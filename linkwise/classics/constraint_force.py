@@ -20,9 +20,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import (
-    Matrix,
     as_rows,
-    dot,
     inverse,
     matrix_minus,
     minus,
@@ -36,10 +34,10 @@ from linkwise.classics.dense import (
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.sparse_kkt import active_forces
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
+from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Sequence[Constraint] = ()) -> list[Scalar]:
@@ -109,14 +107,14 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat, constraints: Seque
             for answer, x in zip(answers, nu, strict=True):
                 beta[k] = minus(beta[k], [x * y for y in answer[k]])
         for k, pulls in loop.forces.items():
-            on_body[k] = _sum(pulls, nu)
+            on_body[k] = weighted_sum(pulls, nu, Force.zero())
 
-    through = [_sum(columns, beta[k]) for k, columns in enumerate(T)]
+    through = [weighted_sum(columns, beta[k], Force.zero()) for k, columns in enumerate(T)]
     on_body = [a + b for a, b in zip(on_body, through, strict=True)]
     for link in tree:
         if link.parent >= 0:
             on_body[link.parent] = on_body[link.parent] - link.phi(q) @ through[link.index]
-    qddot: list[list[Scalar]] = []
+    qddot: Matrix = []
     accelerations: list[Motion] = []
     for link in tree:
         before = base if link.parent < 0 else accelerations[link.parent]
@@ -144,7 +142,7 @@ def _together(closed: Sequence[Loop]) -> list[Loop]:
     return [Loop(forces, [x for loop in closed for x in loop.u])] if count else []
 
 
-def odd_even_reduction(diagonal: list[Matrix], beside: list[Matrix], right: list[list[Scalar]]) -> list[list[Scalar]]:
+def odd_even_reduction(diagonal: list[Matrix], beside: list[Matrix], right: Matrix) -> Matrix:
     """Solve a symmetric positive block-tridiagonal system; ``beside[i]`` is the block (i, i + 1)."""
     blocks = {(i, i + 1): block for i, block in enumerate(beside)}
     solved = reduction(dict(enumerate(diagonal)), blocks, dict(enumerate(right)))
@@ -193,10 +191,3 @@ def reduction(
 def _product(A: Matrix, B: Matrix, columns: int) -> Matrix:
     """A B, also where the inner size is zero."""
     return product(A, B) if A and B else zeros(len(A), columns)
-
-
-def _sum(columns: list[Force], x: list[Scalar]) -> Force:
-    total = Force.zero()
-    for column, value in zip(columns, x, strict=True):
-        total = total + column * value
-    return total

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, sqrt
-
-Matrix = list[list[Scalar]]
-Flat = Sequence[Scalar]
-
-
-def dot(a: Flat, b: Flat) -> Scalar:
-    """Σ a b."""
-    result: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        result = result + x * y
-    return result
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, sqrt
 
 
 def plus(a: Flat, b: Flat) -> list[Scalar]:

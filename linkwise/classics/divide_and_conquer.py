@@ -32,10 +32,8 @@ from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.sweeps import Field
 from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import (
-    Matrix,
     as_rows,
     congruent,
-    dot,
     identity,
     inverse,
     matrix_minus,
@@ -49,9 +47,9 @@ from linkwise.classics.dense import (
     zeros,
 )
 from linkwise.classics.requirements import no_mimics, own_mass
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
+from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force
 
 Handle = tuple[str, int]

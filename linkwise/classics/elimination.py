@@ -5,17 +5,14 @@ Rotor inertias stand beside HPH* in D, where a filter has the covariance of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, is_zero
-from linkwise.spatial.vectors import Force, Motion
-
-Matrix = list[list[Scalar]]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, is_zero
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,24 +34,24 @@ class Eliminated:
         """H f."""
         return [s.dot(f) for s in self.S]
 
-    def H_star(self, x: Sequence[Scalar]) -> Motion:
+    def H_star(self, x: Flat) -> Motion:
         """H* x."""
         return combination(self.S, x)
 
-    def apply_D_inverse(self, x: Sequence[Scalar]) -> list[Scalar]:
+    def apply_D_inverse(self, x: Flat) -> list[Scalar]:
         """D⁻¹ x."""
-        return [_dot(row, x) for row in self.D_inverse]
+        return [dot(row, x) for row in self.D_inverse]
 
-    def apply_G(self, x: Sequence[Scalar]) -> Force:
+    def apply_G(self, x: Flat) -> Force:
         """G x."""
-        return total(self.G, x)
+        return weighted_sum(self.G, x, Force.zero())
 
     def apply_G_star(self, alpha: Motion) -> list[Scalar]:
         """G* α."""
         return [alpha.dot(g) for g in self.G]
 
 
-def eliminate(P: ArticulatedInertia, S: tuple[Motion, ...], armature: Sequence[Scalar]) -> Eliminated:
+def eliminate(P: ArticulatedInertia, S: tuple[Motion, ...], armature: Flat) -> Eliminated:
     """D = HPH* (+ rotors), G = PH*D⁻¹, P⁺ = P - G(PH*)*."""
     U = [P @ s for s in S]
     D = [[s.dot(u) if i <= j else 0.0 for j, u in enumerate(U)] for i, s in enumerate(S)]
@@ -63,7 +60,7 @@ def eliminate(P: ArticulatedInertia, S: tuple[Motion, ...], armature: Sequence[S
         for j in range(i):
             D[i][j] = D[j][i]
     D_inverse = [[1.0 / D[0][0]]] if len(S) == 1 else factorize(D).inverse()
-    G = [total(U, column) for column in zip(*D_inverse, strict=True)]
+    G = [weighted_sum(U, column, Force.zero()) for column in zip(*D_inverse, strict=True)]
     # P⁺H* = 0 (eq. 38): where H* is made of coordinate directions, the zeros are known.
     free = [coordinate_axis(s) for s in S]
     dead = {i for i in free if i is not None} if None not in free and all(map(is_zero, armature)) else set()
@@ -84,18 +81,3 @@ def _less(P: ArticulatedInertia, U: list[Force], G: list[Force], dead: set[int])
         Mat3.build(lambda i, j: left(i, j + 3, B[i][j])),
         Sym3.build_symmetric(lambda i, j: left(i + 3, j + 3, M[i][j])),
     )
-
-
-def total(columns: Sequence[Force], x: Sequence[Scalar]) -> Force:
-    """Σ columns x."""
-    result = Force.zero()
-    for column, value in zip(columns, x, strict=True):
-        result = result + column * value
-    return result
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    result: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        result = result + x * y
-    return result

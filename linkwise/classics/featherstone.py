@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkwise.algorithms.kinematics import Placed
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
+from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 

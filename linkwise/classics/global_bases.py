@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.classics.dense import Matrix, zeros
+from linkwise.classics.dense import zeros
 from linkwise.classics.requirements import no_armature, no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import coordinate_axis
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion
 
 
@@ -29,7 +28,7 @@ def constraint_basis(link: Link, q: Flat) -> list[Force]:
     return _null_space(link, [list(s) for s in S])
 
 
-def _null_space(link: Link, rows: list[list[Scalar]]) -> list[Force]:
+def _null_space(link: Link, rows: Matrix) -> list[Force]:
     """Forces at right angles to the rows, by elimination with the largest pivots: needs numbers to compare."""
     if not all(isinstance(x, (int, float)) for row in rows for x in row):
         raise InputError(

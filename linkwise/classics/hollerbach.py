@@ -14,11 +14,10 @@ price: three to four times the operations of Newton and Euler's recursion.
 from __future__ import annotations
 
 from linkwise.classics.requirements import joint_types, no_mimics, serial
-from linkwise.classics.terms import Flat
 from linkwise.joints import Revolute
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Vec
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.classics.articulated_body import articulated_inertias
-from linkwise.classics.dense import Matrix, identity, inverse, matrix_plus, product, transposed, zeros
+from linkwise.classics.dense import identity, inverse, matrix_plus, product, transposed, zeros
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix
 from linkwise.spatial.vectors import Force, Motion
 
 Columns = dict[int, Motion]
@@ -63,7 +62,7 @@ def force_propagation(tree: Tree, q: Flat) -> Field[Matrix]:
         if not S:
             return product(transposed(phi), product(parent, phi))
         PS = transposed([list(P[link] @ s) for s in link.S(q)])
-        D: list[list[Scalar]] = product(S, PS)
+        D: Matrix = product(S, PS)
         for i, armature in enumerate(link.armature):
             D[i][i] = D[i][i] + armature
         given = product(inverse(D), S)  # D⁻¹S*

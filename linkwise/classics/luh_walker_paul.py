@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import joint_types, own_mass
-from linkwise.classics.terms import Flat
 from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Shift
 from linkwise.spatial.vectors import Force, Vec
 

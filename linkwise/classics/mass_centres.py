@@ -6,7 +6,6 @@ of the root (for the explicit matrices, in which B = [[1, 0], [c~, 1]]).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linkwise.algorithms.kinematics import Placed
@@ -15,7 +14,7 @@ from linkwise.classics.requirements import own_mass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat
 from linkwise.spatial.transforms import Rotation, Shift, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -54,7 +53,7 @@ class Body:
         return Motion(t.ang, t.lin + (other.C - self.C).cross(t.ang))
 
 
-def in_root_axes(tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar], method: str) -> Field[Body]:
+def in_root_axes(tree: Tree, q: Flat, v: Flat, method: str) -> Field[Body]:
     """Every link of the tree as a :class:`Body`."""
     centred = at_mass_centres(tree, method)
     frames = outward(centred, lambda link, parent: link.phi(q).carry(parent), Placed(Mat3.identity(), Vec.zero()))

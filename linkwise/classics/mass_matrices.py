@@ -1,16 +1,17 @@
-"""The mass matrix by the three methods of Walker and Orin 1982, as in Jain 1991 §3; accelerations from any of them."""
+"""The mass matrix by the three methods of Walker and Orin 1982, as in Jain 1991 §3; what follows from any of them."""
 
 from __future__ import annotations
 
-from linkwise.algorithms.sweeps import Field, inward
-from linkwise.classics.dense import Matrix, identity, solve_cholesky, transposed, zeros
-from linkwise.classics.newton_euler import bias_free, mass_times
+from linkwise.algorithms.kinematics import combination
+from linkwise.algorithms.sweeps import Field, each, inward, outward
+from linkwise.classics.dense import identity, solve_cholesky, transposed, zeros
+from linkwise.classics.newton_euler import bias_free, mass_times, with_rotors
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat
+from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Motion
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.vectors import Force, Motion
 
 
 def direct(tree: Tree, q: Flat) -> Matrix:
@@ -100,3 +101,30 @@ def forward_by_symmetry(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]
 def forward_by_composite_bodies(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     """The same, 𝓜 by composite bodies (Jain 1991 eq. 22, 28): the fewest operations of all for short chains."""
     return solve_cholesky(by_composite_bodies(tree, q), bias_free(tree, q, v, tau))
+
+
+def inverse_by_composite_bodies(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> list[Scalar]:
+    """T = H(Rα + y) by composite bodies (Jain 1991 lemma 3.2, eq. 29). O(n).
+
+    R(k)α(k) is what the force would be if the outboard joints were frozen; y(k) corrects for their accelerations. The
+    inward sweep for y and the outward one for α do not wait for each other. Trees, all joints, mimics too.
+
+    DIFFERS FROM PAPER: eq. 29 leaves out velocities. With them φMφ*(H*β' + a) + φb splits the same way,
+    y = φ~R(H*β' + a) + φb: each joint hands on what it accelerates by, H*β' + a, and b joins y.
+    """
+    terms = velocity_terms(tree, q, v)
+    R = composite_inertias(tree, q)
+    across = each(tree, lambda link: combination(link.S(q), link.rates(vdot)) + terms[link].a)
+
+    def correct(link: Link, outboard: Force) -> tuple[Force, Force]:
+        y = outboard + terms[link].b
+        return link.phi(q) @ (y + R[link] @ across[link]), y
+
+    y = inward(tree, correct, Force.zero())
+
+    def accelerate(link: Link, alpha: Motion) -> Motion:
+        return link.phi(q).T @ alpha + across[link]
+
+    alpha = outward(tree, accelerate, base_acceleration(tree))
+    f = each(tree, lambda link: R[link] @ alpha[link] + y[link])
+    return with_rotors(tree, [[s.dot(f[link]) for s in link.S(q)] for link in tree], vdot)

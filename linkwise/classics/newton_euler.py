@@ -6,11 +6,11 @@ has them, the latter in link coordinates. Trees, all joints.
 
 from __future__ import annotations
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms, velocity_terms
+from linkwise.classics.terms import base_acceleration, spatial_terms, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion
 
 
@@ -59,7 +59,7 @@ def mass_times(tree: Tree, q: Flat, x: Flat) -> list[Scalar]:
     return with_rotors(tree, inward(tree, balance, Force.zero()).values, x)
 
 
-def with_rotors(tree: Tree, per_link: list[list[Scalar]], vdot: Flat) -> list[Scalar]:
+def with_rotors(tree: Tree, per_link: Matrix, vdot: Flat) -> list[Scalar]:
     """One number for each freedom, with what the rotors take."""
     forces = [
         [f + J * x for f, J, x in zip(values, link.armature, link.rates(vdot), strict=True)]

@@ -10,12 +10,11 @@ DIFFERS FROM PAPER: N has a column for each freedom of a joint where Saha 1999 h
 from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, each, outward
-from linkwise.classics.dense import Matrix, solve_cholesky, zeros
+from linkwise.classics.dense import solve_cholesky, zeros
 from linkwise.classics.mass_centres import Body, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
-from linkwise.classics.terms import Flat
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Columns = list[dict[int, Motion]]  # for each freedom, the twist of every body it moves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +16,6 @@ from linkwise.classics import (
     bae_haug,
     book,
     brandl_johanni_otter,
-    composite_inverse_dynamics,
     conjugate_gradient,
     constraint_force,
     denoc,
@@ -63,11 +63,20 @@ class Algorithm:
     needs: tuple[str, ...] = ()
     """Further requirements: "mass" (every link has mass of its own), "no armature", "no mimics"."""
 
-    @property
-    def summary(self) -> str:
-        """The first line of the algorithm's file."""
-        text = __import__(self.function.__module__, fromlist=["__doc__"]).__doc__ or ""
-        return text.partition("\n")[0]
+
+class PrintedCount(str):
+    """Operations for a chain of n links as a paper prints them, "n³/6 + 23n²/2 - 47"; called with n, their number."""
+
+    def __call__(self, n: int) -> float:
+        """For so many links."""
+        total = 0.0
+        for term in self.replace("+ ", "+").replace("- ", "-").split():
+            found = re.fullmatch(r"([+-]?)(\d*)(n?)([²³]?)(?:/(\d+))?", term)
+            assert found is not None, term
+            sign, factor, linear, power, divisor = found.groups()
+            value = int(factor or 1) * n ** " n²³".index(power or linear or " ") / int(divisor or 1)
+            total += -value if sign == "-" else value
+        return total
 
 
 class Algorithms(Mapping[str, Algorithm]):
@@ -107,7 +116,7 @@ ALGORITHMS = Algorithms(
         Algorithm(
             "newton_euler_spatial", "inverse", "Featherstone 2000", "3-8", "n", newton_euler.inverse_dynamics_spatial
         ),
-        Algorithm("composite_inverse", "inverse", "Jain 1991", "29", "n", composite_inverse_dynamics.inverse_dynamics),
+        Algorithm("composite_inverse", "inverse", "Jain 1991", "29", "n", mass_matrices.inverse_by_composite_bodies),
         Algorithm("denoc_inverse", "inverse", "Saha 1999", "31, 32", "n", denoc.inverse_dynamics, needs=("mass",)),
         Algorithm(
             "hollerbach", "inverse", "Saha 1999", "table 1", "n", hollerbach.inverse_dynamics,

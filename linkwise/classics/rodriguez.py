@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
-from linkwise.classics.elimination import Eliminated, eliminate, total
+from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, base_acceleration, velocity_terms
+from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def kalman_filter(tree: Tree, q: Flat, v: Flat, tau: Flat) -> Field[Filtered]:
         K = [phi @ g for g in gains.G]
         eps = minus(T, gains.H(z))
         # ψz + KT = φ(z - GHz) + KT
-        next_z = phi @ (z - gains.apply_G(gains.H(z))) + total(K, T)
+        next_z = phi @ (z - gains.apply_G(gains.H(z))) + weighted_sum(K, T, Force.zero())
         filtered = Filtered(Prediction(z, P), gains, gains.apply_D_inverse(eps), K)
         return Prediction(next_z, phi.congruence(gains.P_plus)), filtered
 

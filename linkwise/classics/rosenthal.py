@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, remainder_forces
+from linkwise.classics.terms import remainder_forces
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.vectors import Force, Motion
 
 

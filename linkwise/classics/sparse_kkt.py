@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.bae_haug import actuator_forces
-from linkwise.classics.dense import Matrix, as_inertia, as_rows, dot, inverse, product, times, zeros
+from linkwise.classics.dense import as_inertia, as_rows, inverse, product, times, zeros
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates, force_basis
 from linkwise.classics.requirements import own_mass
-from linkwise.classics.terms import Flat, base_acceleration, spatial_terms
+from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Force, Motion
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,9 @@ def forward_dynamics(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
         # β = N⁻¹T*(a_p + c - Î⁻¹r); the part without a_p is known
         gap = terms[link].c - free
         known = times(N_inverse, [gap.dot(t) for t in T])
-        handed = _Pivot(link.phi(q).congruence(as_inertia(added)), -(link.phi(q) @ _sum(T, known)))
+        handed = _Pivot(
+            link.phi(q).congruence(as_inertia(added)), -(link.phi(q) @ weighted_sum(T, known, Force.zero()))
+        )
         return handed, _Eliminated(body, free, T, IT, N_inverse)
 
     pivots = inward(tree, eliminate, _Pivot(ArticulatedInertia.zero(), Force.zero()))
@@ -113,10 +115,3 @@ def kkt_system(tree: Tree, q: Flat, v: Flat, tau: Flat) -> tuple[Matrix, list[Sc
             gap = gap + link.phi(q).T @ base_acceleration(tree)
         right += [gap.dot(t) for t in constraint_basis(link, q)]
     return A, right
-
-
-def _sum(columns: list[Force], x: list[Scalar]) -> Force:
-    total = Force.zero()
-    for column, value in zip(columns, x, strict=True):
-        total = total + column * value
-    return total

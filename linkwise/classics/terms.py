@@ -7,17 +7,14 @@ A method uses the one or the other, never both. In either a base at rest in a fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linkwise.algorithms.rigid_motion import at_rest, combination, next_motion
+from linkwise.algorithms.kinematics import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat
 from linkwise.spatial.vectors import Force, Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True, slots=True)

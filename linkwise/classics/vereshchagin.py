@@ -23,15 +23,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.articulated_body import articulated_inertias
-from linkwise.classics.dense import Matrix, dot, minus, zeros
+from linkwise.classics.dense import minus, zeros
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import Flat, Terms, gravity_in_links, velocity_terms
+from linkwise.classics.terms import Terms, gravity_in_links, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -40,8 +40,8 @@ class EndEffectorConstraint:
     """A α(link) = u: rows of A at the link's origin in its axes, α the rate of [ω; v] in the inertial frame."""
 
     link: int
-    A: Sequence[Sequence[Scalar]]
-    u: Sequence[Scalar]
+    A: Sequence[Flat]
+    u: Flat
 
 
 class Constrained(NamedTuple):

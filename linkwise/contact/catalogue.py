@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.catalogue import INPUTS, Flat, Input, Text, Trees, instant
+from linkwise.algorithms.catalogue import INPUTS, Input, Text, Trees, instant
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
 from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
@@ -18,7 +18,7 @@ from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_
 from linkwise.contact.scene import kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
 from linkwise.errors import InputError
-from linkwise.spatial.scalar import Scalar, hold
+from linkwise.spatial.scalar import Flat, Scalar, hold
 
 
 def _accounted(

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import Placed, placed, velocities
+from linkwise.algorithms.kinematics import Placed, at_rest, next_motion, placed, velocities
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sweeps import Field, generalized, outward
 from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import Crowd, KeptPoint, outboard

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.equations import Constraint, equations
-from linkwise.algorithms.mimics import mimic_pulls
-from linkwise.algorithms.multipliers import Matrix, Multipliers
-from linkwise.algorithms.pulls import Pulls, joined
+from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Matrix, Scalar, is_zero
 
 Flat = Sequence[Scalar]
 

@@ -20,8 +20,8 @@ from linkwise.algorithms.articulated import Axis, accelerate, innovate
 from linkwise.algorithms.configuration import carry_rates
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import velocities
-from linkwise.algorithms.mimics import of_freedoms, own_efforts
 from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.pulls import of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, inward
 from linkwise.contact.cones import Response, changed
 from linkwise.mechanism.tree import Link

@@ -27,10 +27,8 @@ from linkwise.algorithms.articulated import Axis, accelerate, articulate, innova
 from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import placed, velocities
-from linkwise.algorithms.mimics import of_freedoms, own_efforts
-from linkwise.algorithms.pulls import joined
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
+from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
+from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding

@@ -30,7 +30,7 @@ def crocoddyl_action(
     :class:`linkwise.control.Shooting`.
 
     Args:
-        model: the mechanism, without closures, whose configurations are plain numbers: no quaternions.
+        model: the mechanism, whose configurations are plain numbers: no quaternions.
         cost: ``cost(model, q, v, u)``; of an end, ``cost(model, q, v)``.
         dt: length of the step, s; None for the end of a horizon, which goes nowhere.
         actuated: names of the joints with motors; all but floating bases if not given.
@@ -41,10 +41,10 @@ def crocoddyl_action(
         >>> problem = crocoddyl.ShootingProblem(x0, [action] * 100, end)  # doctest: +SKIP
     """
     crocoddyl: Any = require_extra("crocoddyl", "crocoddyl")
-    if model.closures or len(model._structure[0]) or model.nq != model.nv:
+    if len(model._structure[0]) or model.nq != model.nv:
         raise InputError(
-            "an action of crocoddyl takes open mechanisms with plain numbers as configurations",
-            got=f"{len(model.closures)} closures, nq = {model.nq}, nv = {model.nv}",
+            "an action of crocoddyl takes mechanisms with plain numbers as configurations",
+            got=f"nq = {model.nq}, nv = {model.nv}",
             do="lw.control.Shooting takes quaternions",
         )
     motors = model.statics.actuation_matrix(actuated)

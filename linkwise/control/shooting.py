@@ -96,7 +96,7 @@ class Shooting:
     the steps. All functions are traced: no branches on values.
 
     Args:
-        model: the mechanism, without closures.
+        model: the mechanism. Closures are closed after every step; name the joints with motors as ``actuated``.
         steps: N, how many steps the horizon has.
         dt: length of a step, s.
         running: ``running(model, q, v, u)``: what a step costs.
@@ -140,12 +140,6 @@ class Shooting:
         method: str = "euler",
         goal: int = 0,
     ) -> None:
-        if model.closures:
-            raise InputError(
-                "shooting takes mechanisms without closures",
-                got=", ".join(closure.name for closure in model.closures),
-                do="embed them, or give their residuals as end_zero and in the cost",
-            )
         if isinstance(steps, bool) or steps != int(steps) or steps < 1:
             raise InputError("a horizon has at least one step", got=repr(steps), allowed="1, 2, 3, …")
         if method not in ("euler", "rk4"):
@@ -194,7 +188,7 @@ class Shooting:
         """The best motion from a state.
 
         Args:
-            q0: configuration (nq) at the start.
+            q0: configuration (nq) at the start, with closed closures.
             v0: velocity (nv) at the start; at rest if not given.
             goal: its numbers (goal), or those for each step and the end (N + 1, goal).
             start: where to begin: an earlier plan, or (q (N + 1, nq), v (N + 1, nv), u (N, m)), which need not fit
@@ -379,6 +373,7 @@ class _Search:
         model, N, m = problem.model, problem.count, problem.steps.m
         self.problem = problem
         first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
+        model.constraints.check(*first)
         q: Any
         v: Any
         u: Any

@@ -24,6 +24,7 @@ from linkwise.functions.many_steps import RolloutFunction, rollout
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.math import maximum, sqrt, where
 from linkwise.memoized import cached_property
+from linkwise.model.one_step import one_step
 from linkwise.model.passive_forces import PassiveForces
 from linkwise.spatial.scalar import is_zero
 
@@ -150,24 +151,12 @@ class Steps:
 
     def next(self, q: Any, v: Any, u: Any) -> tuple[Any, Any]:
         """The state after a step with constant controls."""
-        model, dt = self.model, self.dt
+        model = self.model
 
         def rate(q: Any, v: Any) -> Any:
             return model.forward_dynamics(q, v, self.forces(q, v, u))
 
-        if self.method == "euler":
-            v = v + dt * rate(q, v)
-            return model.integrate(q, dt * v), v
-        # Classical Runge-Kutta along the tangent space: exact to fourth order where that is flat.
-        a1 = rate(q, v)
-        v2 = v + dt / 2 * a1
-        a2 = rate(model.integrate(q, dt / 2 * v), v2)
-        v3 = v + dt / 2 * a2
-        a3 = rate(model.integrate(q, dt / 2 * v2), v3)
-        v4 = v + dt * a3
-        a4 = rate(model.integrate(q, dt * v3), v4)
-        mean = (v + 2.0 * v2 + 2.0 * v3 + v4) / 6.0
-        return model.integrate(q, dt * mean), v + dt / 6 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+        return one_step(model, rate, q, v, self.dt, fourth_order=self.method == "rk4")
 
     def _gap(self, model: Model, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> Any:
         """From the next state given to where the step leads, 2 nv."""
@@ -182,7 +171,7 @@ class Steps:
     @property
     def by_speeds(self) -> bool:
         """Whether positions follow from the new speeds, along a flat tangent space."""
-        return self.method == "euler" and not len(self.model._structure[0])
+        return self.method == "euler" and not self.model.closures and not len(self.model._structure[0])
 
     def _matrix(self, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> tuple[list[list[Any]], Any]:
         """F, row by row, and the lead."""

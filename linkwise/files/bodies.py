@@ -12,8 +12,6 @@ from linkwise.files.followers import Coordinate, locked_values, resolve
 from linkwise.files.tree import WORLD, Tree
 from linkwise.mechanism.placement import axis_rotation, inverse_pose, pose
 
-__all__ = ["Body", "bodies_of", "unused"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:

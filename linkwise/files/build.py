@@ -1,4 +1,9 @@
-"""The bodies of a file to calls on a builder; what the builder refuses is reported with the file and line."""
+"""The bodies of a file to calls on a builder; what the builder refuses is reported with the file and line.
+
+Then actuators, sensors, springs across joints, fields and named configurations, on the bodies that are built. A joint
+that is locked has no coordinate: it stands in the length of a transmission with its value, and what was on it alone is
+gone.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +16,13 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.bodies import Body
-from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten
-from linkwise.files.equipment import equip
+from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
 from linkwise.files.resources import SearchPath
 from linkwise.files.tree import WORLD
-from linkwise.mechanism.actuation import Actuator, Sensor, Spring
-from linkwise.mechanism.closures import Coupling, Relation
+from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, JointTransmission, Sensor, Spring, Transmission
+from linkwise.mechanism.closures import Coupling, PolynomialCoupling, Relation
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Source
 from linkwise.mechanism.fields import Field
-
-__all__ = ["Builder", "JointMaker", "build", "check_massless"]
 
 ModelT_co = TypeVar("ModelT_co", covariant=True)
 
@@ -227,7 +229,7 @@ def _located(file: str, line: int) -> Iterator[None]:
 
 
 def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
-    return ModelFileError(error.what, file=file, line=line, got=error.got, allowed=error.allowed, do=error.do)
+    return ModelFileError(error.what, file=file, line=line, **error.parts)
 
 
 def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
@@ -276,3 +278,69 @@ def _massless(bodies: Sequence[Body]) -> list[Body]:
         and not carries[body.link.name]
         and body.joint.name not in led
     ]
+
+
+def equip(builder: Any, bodies: Sequence[Body], description: Description) -> None:
+    """Add what the description has besides bodies, frames, closures and couplings."""
+    locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
+    for polynomial in description.polynomials:
+        _couple_polynomial(builder, polynomial, locked)
+    driven, sprung = set(), set()
+    for written in description.actuators:
+        actuator = _freed(written.what, locked)
+        if actuator is not None:
+            builder.add_actuator(actuator)
+            driven.add(actuator.name)
+    for each in description.springs:
+        spring = _freed(each.what, locked)
+        if spring is not None:
+            builder.add_spring(spring)
+            sprung.add(spring.name)
+    for fixed in description.fields:
+        builder.add_field(fixed.what)
+    for item in description.sensors:
+        of, target = SENSOR_KINDS[item.what.kind][0], item.what.target
+        gone = {"joint": target in locked, "actuator": target not in driven, "spring": target not in sprung}
+        if gone.get(of, False):
+            continue
+        builder.add_sensor(item.what)
+    for name, values in description.configurations:
+        builder.add_configuration(name, {joint: q for joint, q in values.items() if joint not in locked})
+
+
+def _freed(drive: Any, locked: Mapping[str, float]) -> Any:
+    """An actuator or spring without the joints that are locked; None where none is left."""
+    left, l_0 = _split(drive.transmission, locked)
+    if left is None:
+        return None
+    drive = replace(drive, transmission=left)
+    if l_0 == 0.0:
+        return drive
+    if isinstance(drive, Spring):
+        rest, limits = ((low - l_0, high - l_0) for low, high in (drive.rest, drive.limits))
+        return replace(drive, rest=rest, limits=limits)
+    assert isinstance(drive, Actuator)
+    gain, bias = ((c + k * l_0, k, d) for c, k, d in (drive.gain, drive.bias))
+    return replace(drive, gain=gain, bias=bias, muscle=drive.muscle and drive.muscle.shortened(l_0))
+
+
+def _split(transmission: Transmission, locked: Mapping[str, float]) -> tuple[Transmission | None, float]:
+    """Moving part of a transmission, and the length of the rest."""
+    if not isinstance(transmission, JointTransmission):
+        return transmission, 0.0
+    left = [(joint, gear) for joint, gear in transmission.gears if joint not in locked]
+    l_0 = sum(gear[0] * locked[joint] for joint, gear in transmission.gears if joint in locked)
+    return (JointTransmission(left) if left else None), l_0
+
+
+def _couple_polynomial(builder: Any, written: PolynomialWritten, locked: Mapping[str, float]) -> None:
+    left = {joint: c for joint, c in written.left.items() if joint not in locked}
+    right = {joint: c for joint, c in written.right.items() if joint not in locked}
+    l_0 = sum(c * locked[joint] for joint, c in written.left.items() if joint in locked)
+    start = written.start - sum(c * locked[joint] for joint, c in written.right.items() if joint in locked)
+    a_0, *more = written.polynomial
+    if left and right:
+        builder.add_coupling(written.name, PolynomialCoupling(left, right, (a_0 - l_0, *more), start))
+    elif left:
+        value = sum(a * (-start) ** k for k, a in enumerate(written.polynomial))
+        builder.add_coupling(written.name, Coupling(left, value - l_0))

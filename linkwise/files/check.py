@@ -18,8 +18,7 @@ import numpy as np
 
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.load import load
-from linkwise.files.opening import read_bytes
-from linkwise.files.resources import mesh_file
+from linkwise.files.resources import mesh_file, read_bytes
 from linkwise.files.urdf import read_joint, read_link
 from linkwise.files.values import Values
 from linkwise.files.xml import Element, parse
@@ -27,8 +26,6 @@ from linkwise.mechanism.bodies_and_joints import Part
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-
-__all__ = ["Problem", "check_file", "check_model"]
 
 _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): ")
 _NAMED = re.compile(r"'([^']+)'")

@@ -22,8 +22,6 @@ from linkwise.mechanism.bodies_and_joints import JointInstance
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-__all__ = ["Comparison", "compare"]
-
 _NO_LIMIT = 1e30  # what formats write that ask for a number
 
 

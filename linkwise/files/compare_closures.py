@@ -24,9 +24,6 @@ from linkwise.spatial.vectors import Motion
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-__all__ = ["compare_closures"]
-
-
 _SAMPLES = 4
 _TIMES = (0.0, 0.37)
 _STEP = 1e-6

@@ -31,8 +31,6 @@ from linkwise.mechanism.wrapping import Wrap
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-__all__ = ["compare_equipment"]
-
 Facts = dict[str, Any]
 """Facts of an element: words, or arrays of numbers."""
 

@@ -18,18 +18,6 @@ from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.placement import pose
 
-__all__ = [
-    "ClosureWritten",
-    "CouplingWritten",
-    "Description",
-    "FrameWritten",
-    "JointWritten",
-    "LinkWritten",
-    "PolynomialWritten",
-    "Vector",
-    "Written",
-]
-
 Vector = tuple[float, float, float]
 
 

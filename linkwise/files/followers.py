@@ -15,8 +15,6 @@ from linkwise.errors import InputError, ModelFileError, UnknownNameError
 from linkwise.files.description import JointWritten
 from linkwise.mechanism.description import Mimic
 
-__all__ = ["Coordinate", "locked_values", "resolve"]
-
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:

@@ -20,8 +20,6 @@ from linkwise.files.description import LinkWritten
 from linkwise.files.tree import WORLD
 from linkwise.mechanism.placement import pose
 
-__all__ = ["check_inertias"]
-
 _NOISE = 1e-6  # relative to the largest moment: the rounding of numbers written with seven digits
 _STRONG = 1e-3  # beyond this it is no rounding
 _GYRATION = 1e-10  # m²: moments below mass times this are zero for any purpose

@@ -16,8 +16,7 @@ from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build, check_massless
 from linkwise.files.description import Description, JointWritten
 from linkwise.files.inertias import check_inertias
-from linkwise.files.opening import LARGEST_FILE, read_bytes
-from linkwise.files.resources import SearchPath
+from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import Element, parse
@@ -26,8 +25,6 @@ from linkwise.mechanism.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-
-__all__ = ["load", "loads"]
 
 _SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".xacro", ".lw.json")
 _LARGEST_SIDE_FILE = 1024 * 1024
@@ -109,12 +106,10 @@ def load(
         return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
     else:
         root = _parsed(content, file)
-    description, notes = _describe(root, file, angle_snap, places)
-    if loops is not None:
-        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = _with_loops(description, side, os.fspath(loops))
-    model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
-    for note in (*said, *notes, *more):
+    model, notes = _read(
+        root, file, places, loops, angle_snap, floating, locked, gravity, name, frames, mimic, allow_unphysical
+    )
+    for note in (*said, *notes):
         warnings.warn(note, stacklevel=2)
     return model
 
@@ -141,20 +136,16 @@ def loads(
         raise InputError("the text is too large to be a model", allowed=f"at most {LARGEST_FILE} bytes")
     if not content.strip():
         raise ModelFileError("the text is empty", file="<string>")
+    file, places = "<string>", SearchPath.of(None, search)
     if is_native(content):
-        places = SearchPath.of(None, search)
-        return _native(content, "<string>", places, gravity, name, floating, locked, frames, loops, mimic)
+        return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
     if b"<" not in content:
-        raise ModelFileError(
-            "this is not the text of a model", file="<string>", do="use linkwise.load(path) for a file"
-        )
-    places = SearchPath.of(None, search)
-    description, notes = _describe(_parsed(content, "<string>"), "<string>", angle_snap, places)
-    if loops is not None:
-        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = _with_loops(description, side, os.fspath(loops))
-    model, more = _model(description, places, floating, locked, gravity, name, frames, mimic, allow_unphysical)
-    for note in (*notes, *more):
+        raise ModelFileError("this is not the text of a model", file=file, do="use linkwise.load(path) for a file")
+    root = _parsed(content, file)
+    model, notes = _read(
+        root, file, places, loops, angle_snap, floating, locked, gravity, name, frames, mimic, allow_unphysical
+    )
+    for note in notes:
         warnings.warn(note, stacklevel=2)
     return model
 
@@ -186,12 +177,6 @@ def _native(
     model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
     model = model if gravity is None else model.with_gravity(gravity)
     return model if name is None else model.renamed(name=name)
-
-
-def _with_loops(description: Description, side: bytes, file: str) -> Description:
-    from linkwise.files.loops import with_loops
-
-    return with_loops(description, side, file)
 
 
 def _parsed(content: bytes, file: str) -> Element:
@@ -226,9 +211,12 @@ def _describe(
     return read_urdf(root, file, name=_stem(file), snap=angle_snap)
 
 
-def _model(
-    description: Description,
+def _read(
+    root: Element,
+    file: str,
     places: SearchPath,
+    loops: str | os.PathLike[str] | None,
+    angle_snap: float,
     floating: bool,
     locked: Iterable[str] | Mapping[str, float | None],
     gravity: Sequence[float] | None,
@@ -237,6 +225,7 @@ def _model(
     mimic: bool,
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
+    """The model of a parsed file and its side file; the arguments are those of `load`."""
     from linkwise.model.model import Model, ModelBuilder
 
     class FileBuilder(ModelBuilder):
@@ -245,8 +234,14 @@ def _model(
         def build(self) -> Model:
             return Model(**self.mechanism(allow_massless=True))
 
+    description, notes = _describe(root, file, angle_snap, places)
+    if loops is not None:
+        from linkwise.files.loops import with_loops
+
+        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+        description = with_loops(description, side, os.fspath(loops))
     bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
-    notes = check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
+    notes += check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
     notes += check_massless(bodies, description.file)
     field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
     builder = FileBuilder(name or description.name, gravity=field)

@@ -53,8 +53,6 @@ from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import pose, rotation_rpy
 from linkwise.memoized import cached_property
 
-__all__ = ["loop_words", "with_loops"]
-
 _KEYS = ("closed_loop", "type", "name_mot", "joint_name", "joint_type", "closures", "couplings")
 _SAID = {"axis", "axis1", "axis2", "pitch"}  # constants of a joint that a side file can say
 _NUMBERS = ("damping", "friction", "stiffness", "rest")
@@ -219,10 +217,7 @@ class _SideFile:
 
     def known(self, what: str, name: str, names: Collection[str], at: Node) -> None:
         if name not in names:
-            unknown = UnknownNameError(what, name, names)
-            self.fail(
-                f"the model has no {what} of this name", at, got=unknown.got, allowed=unknown.allowed, do=unknown.do
-            )
+            self.fail(f"the model has no {what} of this name", at, **UnknownNameError(what, name, names).parts)
 
     def kind(self, node: Node) -> str:
         written = self.name(node, "a type")
@@ -292,8 +287,7 @@ class _SideFile:
             self.fail(f"{what} must be names with values", node, got=_shown(node.value))
         for key, value in node.value.items():
             if keys is not None and key not in keys:
-                unknown = UnknownNameError("key", key, keys)
-                self.fail(f"{what} has an unknown key", value, got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+                self.fail(f"{what} has an unknown key", value, **UnknownNameError("key", key, keys).parts)
         missing = [key for key in required if key not in node.value]
         if missing:
             self.fail(f"{what} has no {missing[0]!r}", node, allowed=", ".join(keys or ()))

@@ -1,4 +1,4 @@
-"""Where the files are that a model file names: meshes, included models, macros.
+"""Files that a model is read from: where those are that it names (meshes, included models, macros), and their bytes.
 
 A file may name others as ``package://name/…``, ``model://name/…``, ``file://…``, a relative or an absolute path. All of
 them are looked for in one list of folders, in this order:
@@ -19,17 +19,21 @@ fetched.
 
 from __future__ import annotations
 
+import difflib
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from linkwise.errors import InputError, ModelFileError
+import numpy as np
+
+from linkwise.array_types import FloatArray
+from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
 from linkwise.mechanism.description import Geometry, Source
-
-__all__ = ["MODEL_PATH", "SearchPath", "exists", "mesh_file", "picture_file"]
 
 MODEL_PATH = "LINKWISE_MODEL_PATH"
 """The environment variable of linkwise's own with folders to search, separated as in PATH."""
@@ -198,9 +202,7 @@ def _named_file(geometry: Geometry, what: str, named: str) -> Path:
         raise ModelFileError(
             f"the {what} of {geometry.name!r}: {error.what}",
             file=source.file or "<string>",
-            got=error.got,
-            allowed=error.allowed,
-            do=error.do,
+            **error.parts,
         ) from None
     return found
 
@@ -245,3 +247,112 @@ def _listed(folders: Iterable[Path]) -> str:
 
 def _shown(text: str) -> str:
     return repr(text if len(text) <= 200 else text[:197] + "...")
+
+
+LARGEST_FILE = 64 * 1024 * 1024
+"""Bytes. The largest robots known are below 1 MB; anything this long is not a robot, or is meant to hurt."""
+
+
+def read_bytes(path: str | os.PathLike[str], *, suffixes: tuple[str, ...], largest: int = LARGEST_FILE) -> bytes:
+    """The content of a file, at most `largest` bytes.
+
+    Args:
+        path: the file.
+        suffixes: those of model files, for the suggestions when the path is wrong.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError("the path of a model file must be a string or a path", got=f"{path!r} ({type(path).__name__})")
+    if isinstance(path, str) and path.lstrip().startswith("<"):
+        raise InputError(
+            "this is the text of a model, not the path of a file",
+            got=repr(path[:60]),
+            do="use linkwise.loads(text)",
+        )
+    if "\0" in os.fspath(path):
+        raise InputError("the path of a model file cannot contain a null character", got=repr(path))
+    try:
+        with Path(path).open("rb") as stream:
+            content = stream.read(largest + 1)
+    except FileNotFoundError:
+        raise ModelFileError("there is no such file", file=path, do=_near(Path(path), suffixes)) from None
+    except IsADirectoryError:
+        raise ModelFileError(
+            "this is a folder, not a model file", file=path, do=_inside(Path(path), suffixes)
+        ) from None
+    except PermissionError:
+        raise ModelFileError(
+            "no permission to read this file", file=path, do="change its permissions, or copy it"
+        ) from None
+    except OSError as error:
+        raise ModelFileError(f"cannot read this file: {error.strerror or error}", file=path) from None
+    if len(content) > largest:
+        raise ModelFileError(
+            "the file is too large to be a model",
+            file=path,
+            got=f"more than {largest} bytes",
+            allowed=f"at most {largest} bytes",
+        )
+    if not content.strip():
+        raise ModelFileError("the file is empty", file=path)
+    return content
+
+
+def _near(path: Path, suffixes: tuple[str, ...]) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"check the path: there is no folder {str(folder)!r} (seen from {str(Path.cwd())!r})"
+    names = _names(folder)
+    near = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+    near = near or [name for name in names if name.endswith(suffixes)][:5]
+    if not near:
+        return f"check the path (seen from {str(Path.cwd())!r}); its folder holds no model file"
+    return "did you mean " + " or ".join(repr(str(folder / name)) for name in near) + "?"
+
+
+def _inside(folder: Path, suffixes: tuple[str, ...]) -> str:
+    names = [name for name in _names(folder) if name.endswith(suffixes)]
+    if not names:
+        return "give the path of a file"
+    return "did you mean " + " or ".join(repr(str(folder / name)) for name in names[:5]) + "?"
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []
+
+
+_SUFFIXES = (".stl", ".obj", ".dae", ".glb", ".ply", ".off")
+_LARGEST = 256 * 1024 * 1024
+"""Bytes."""
+
+
+def points_of_mesh(shape: Geometry) -> FloatArray:
+    """The vertices (n, 3) of a mesh as its file has them, m before its scale.
+
+    Raises:
+        ModelFileError: the file is not there, or cannot be read; what to do instead is said.
+    """
+    way_out = (
+        "give the file's folder to lw.load(…, search=[…]); or name the bodies that touch, model.with_contacts(…, "
+        "only=[…]); or give the body another shape for contact"
+    )
+    try:
+        path = mesh_file(shape)
+    except ModelFileError as error:
+        raise ModelFileError(error.what, file=error.file, got=error.got, allowed=error.allowed, do=way_out) from None
+    suffix = path.suffix.lower()
+    content = read_bytes(path, suffixes=_SUFFIXES, largest=_LARGEST)
+    trimesh: Any = require_extra("trimesh", "viz")
+    try:
+        scene = trimesh.load_scene(io.BytesIO(content), file_type=suffix[1:], process=False, skip_materials=True)
+        found: FloatArray = np.asarray(scene.to_geometry().vertices, float).reshape(-1, 3)
+    except (MissingExtraError, MemoryError):
+        raise
+    except Exception as error:  # whatever a damaged file makes a reader do
+        told = f"{type(error).__name__}: {error}"[:200]
+        raise ModelFileError("this mesh cannot be read for contact", file=path, got=told, do=way_out) from error
+    if not len(found) or not np.isfinite(found).all():
+        raise ModelFileError("this mesh has no vertices that contact could use", file=path, do=way_out)
+    return found

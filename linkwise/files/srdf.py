@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 
 from linkwise.errors import ModelFileError
-from linkwise.files.opening import read_bytes
+from linkwise.files.resources import read_bytes
 from linkwise.files.xml import parse
-
-__all__ = ["read_excludes"]
 
 
 def read_excludes(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:

@@ -20,16 +20,13 @@ from dataclasses import replace
 import numpy as np
 
 from linkwise.errors import InputError, ModelWarning, UnknownNameError
-from linkwise.files.colours import RGBA, named_colours, urdf_colour
 from linkwise.files.description import Description, JointWritten, LinkWritten
-from linkwise.files.values import Values, bound, shown
+from linkwise.files.values import RGBA, Values, bound, named_colours, shown, urdf_colour
 from linkwise.files.xml import Element
 from linkwise.joints import joint_types
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.placement import ANGLE_SNAP
-
-__all__ = ["read_joint", "read_link", "read_urdf"]
 
 _ZERO_GYRATION = 1e-16  # m²: exporters write 5e-20 where they mean 0, with any sign
 _MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
@@ -143,7 +140,7 @@ def _limits(element: Element, written: str, values: Values, of: str) -> JointLim
     try:
         return JointLimits(lower, upper, velocity, effort)
     except InputError as error:
-        values.fail(f"{of}: {error.what}", at, got=error.got, allowed=error.allowed, do=error.do)
+        values.fail(f"{of}: {error.what}", at, **error.parts)
 
 
 def _mimic(element: Element, values: Values, of: str) -> Mimic | None:

@@ -1,7 +1,8 @@
 """Attributes and texts to names, numbers and poses; every complaint has the file, the line and the text as written.
 
 Numbers are read by the grammar of the files, not by Python's: ``float`` would accept ``1_000``, digits of other
-scripts and ``nan``, and a file with those is a mistake that should be seen.
+scripts and ``nan``, and a file with those is a mistake that should be seen. Colours alone say nothing about the
+mechanics: what cannot be read as a colour is none, in silence.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import ANGLE_SNAP, pose, rotation_rpy
-
-__all__ = ["Values", "bound", "shown"]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
@@ -195,3 +194,42 @@ class Values:
                 allowed=f"at most {_LARGEST:g}",
             )
         return value
+
+
+RGBA = tuple[float, float, float, float]
+
+
+def rgba(text: str) -> RGBA | None:
+    """Three or four numbers from 0 to 1."""
+    try:
+        numbers = [float(each) for each in text.split()]
+    except ValueError:
+        return None
+    if len(numbers) not in (3, 4) or not all(map(math.isfinite, numbers)):
+        return None
+    r, g, b, a = (min(max(x, 0.0), 1.0) for x in (*numbers, 1.0)[:4])
+    return r, g, b, a
+
+
+def named_colours(root: Element) -> dict[str, RGBA]:
+    """The colours of the materials in a URDF file, wherever they are defined."""
+    found: dict[str, RGBA] = {}
+    for material in (element for element in root.walk() if element.tag == "material"):
+        for colour in material.all("color"):
+            value = rgba(colour.attributes.get("rgba", ""))
+            if value is not None:
+                found.setdefault(material.attributes.get("name", ""), value)
+    return found
+
+
+def urdf_colour(visual: Element, named: dict[str, RGBA]) -> RGBA | None:
+    """That of the material of a ``<visual>``: its own, or the one that its name stands for."""
+    for material in visual.all("material"):
+        own = [rgba(colour.attributes.get("rgba", "")) for colour in material.all("color")]
+        return own[0] if own else named.get(material.attributes.get("name", ""))
+    return None
+
+
+def sdf_colour(visual: Element) -> RGBA | None:
+    """The diffuse colour of the material of a ``<visual>``."""
+    return next((rgba(each.text) for material in visual.all("material") for each in material.all("diffuse")), None)

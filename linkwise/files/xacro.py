@@ -23,13 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwise.errors import InputError, ModelFileError, ModelWarning
-from linkwise.files.opening import read_bytes
-from linkwise.files.resources import SearchPath, exists
+from linkwise.files.resources import SearchPath, exists, read_bytes
 from linkwise.files.xacro_functions import Namespace
 from linkwise.files.xacro_texts import Scope, Texts, boolean
 from linkwise.files.xml import DEEPEST, Element, parse
-
-__all__ = ["expand"]
 
 _DEEPEST = 250
 """Levels of elements, macros and includes within each other."""
@@ -132,9 +129,7 @@ class _Expansion:
             f"the xacro file could not be expanded: {error.what}",
             file=file,
             line=line,
-            got=error.got,
-            allowed=error.allowed,
-            do=error.do,
+            **error.parts,
         )
 
     def children(self, element: Element, place: _Place) -> None:

@@ -37,8 +37,6 @@ from linkwise.files.xacro_functions import (
     too_large,
 )
 
-__all__ = ["Allowance", "evaluate", "shown_value"]
-
 _LONGEST = 4_000
 """Characters of an expression. Those of robots have at most a few hundred."""
 _DEEPEST = 100

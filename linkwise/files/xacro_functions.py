@@ -15,8 +15,6 @@ from typing import NoReturn, TypeAlias, cast
 
 from linkwise.errors import ModelFileError
 
-__all__ = ["Function", "Names", "Namespace", "Value", "builtin_names"]
-
 Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | dict[Value, Value] | None"
 """Data: all that an expression can give."""
 
@@ -60,12 +58,14 @@ class Function:
 
 
 def plain(value: object) -> Value:
+    """The value, if it is plain data."""
     if value is None or isinstance(value, (bool, int, float, str, list, tuple, dict)):
         return value
     return refuse(f"a value of the type {type(value).__name__}")
 
 
 def refuse(what: str) -> NoReturn:
+    """Raise the error for what expressions may not use."""
     raise ModelFileError(
         f"an expression uses {what}, which is refused",
         allowed=GRAMMAR,
@@ -74,20 +74,24 @@ def refuse(what: str) -> NoReturn:
 
 
 def too_large(what: str, got: object, allowed: object) -> NoReturn:
+    """Raise the error for what would grow without bounds."""
     raise ModelFileError(what, got=got, allowed=f"at most {allowed}")
 
 
 def checked_text(text: str) -> str:
+    """The text, if it is not too long."""
     if len(text) > LONGEST_TEXT:
         too_large("a list or text is too large", f"{len(text)} characters", f"{LONGEST_TEXT} characters")
     return text
 
 
 def shortened(text: str) -> str:
+    """The text, or its beginning, for a message."""
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 def power(base: float, exponent: float) -> object:
+    """``base ** exponent``, if that is a real number and not too large."""
     whole = isinstance(base, int) and isinstance(exponent, int)
     if whole and abs(base) > 1 and int(base).bit_length() * exponent > 2 * MOST_BITS:
         too_large("a whole number is too large", f"{base} ** {exponent}"[:80], f"{MOST_BITS} bits")
@@ -130,6 +134,7 @@ def _product(items: Iterable[Value]) -> float:
 
 
 def bounded(number: object) -> None:
+    """Refuse whole numbers that are too large."""
     if isinstance(number, int) and number.bit_length() > MOST_BITS:
         too_large("a whole number is too large", f"more than {MOST_BITS} bits", f"{MOST_BITS} bits")
 

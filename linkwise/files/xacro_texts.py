@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from linkwise.errors import ModelFileError, ModelWarning, UnknownNameError
-from linkwise.files.opening import read_bytes
-from linkwise.files.resources import SearchPath, exists
+from linkwise.files.resources import SearchPath, exists, read_bytes
 from linkwise.files.xacro_expressions import Allowance, evaluate, shown_value
 from linkwise.files.xacro_functions import Function, Names, Namespace, Value, builtin_names
 from linkwise.files.yaml import Node, parse_yaml
-
-__all__ = ["Scope", "Texts", "boolean"]
 
 _LARGEST_YAML = 1024 * 1024
 _LONGEST_PATH = 4000

@@ -14,8 +14,6 @@ from xml.parsers import expat
 
 from linkwise.errors import ModelFileError
 
-__all__ = ["DEEPEST", "MOST_ELEMENTS", "Element", "parse"]
-
 DEEPEST = 200
 """Levels of nesting. Robot files use about ten; MJCF nests one level per body of a chain."""
 MOST_ELEMENTS = 2_000_000

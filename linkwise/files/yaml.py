@@ -16,8 +16,6 @@ from typing import Any, NoReturn
 from linkwise.errors import ModelFileError
 from linkwise.files.native.text import decoded
 
-__all__ = ["Node", "parse_yaml"]
-
 _DEEPEST = 20
 _MOST_VALUES = 100_000
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)

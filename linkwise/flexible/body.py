@@ -168,7 +168,7 @@ class FlexibleBody(Frozen):
             rate: (ωx, ωy, ωz) of the root, rad/s.
             modes: how many.
         """
-        from linkwise.flexible.spinning import in_spinning_modes
+        from linkwise.flexible.assembly import in_spinning_modes
 
         return in_spinning_modes(self, rate, modes)
 

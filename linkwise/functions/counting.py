@@ -24,8 +24,8 @@ from linkwise.algorithms import articulated, forward_dynamics, inverse_dynamics,
 from linkwise.algorithms.differentiated import perturbed_forward, perturbed_inverse
 from linkwise.algorithms.linearized_forward import linearized_forward
 from linkwise.algorithms.linearized_inverse import linearized_inverse
-from linkwise.classics.linearized_registry import LINEARIZED
-from linkwise.classics.registry import ALGORITHMS, Kind
+from linkwise.classics.linearized import LINEARIZED
+from linkwise.classics.registry import ALGORITHMS, Kind, PrintedCount
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.joints import Joint, Revolute, Spherical
 from linkwise.mechanism.builder import Builder
@@ -134,41 +134,28 @@ class Published:
     name: str
     kind: Kind
     source: str
-    M_text: str
-    A_text: str
-    M: Callable[[int], float]
-    A: Callable[[int], float]
+    M: PrintedCount
+    A: PrintedCount
     remark: str = ""
 
 
-def _linear(name: str, kind: Kind, table: str, m: tuple[int, int], a: tuple[int, int], remark: str = "") -> Published:
-    def text(slope: int, rest: int) -> str:
-        return f"{slope}n {'+' if rest > 0 else '-'} {abs(rest)}"
-
-    return Published(
-        name, kind, table, text(*m), text(*a), lambda n: m[0] * n + m[1], lambda n: a[0] * n + a[1], remark
-    )
+def _published(name: str, kind: Kind, M: str, A: str, remark: str = "") -> Published:
+    table = "Saha 1999 table 1" if kind == "inverse" else "Saha 1999 table 2"
+    return Published(name, kind, table, PrintedCount(M), PrintedCount(A), remark)
 
 
 PUBLISHED: tuple[Published, ...] = (
-    _linear("Hollerbach 1980", "inverse", "Saha 1999 table 1", (412, -277), (320, -201)),
-    _linear("Luh, Walker, Paul 1980", "inverse", "Saha 1999 table 1", (150, -48), (131, 48)),
-    _linear("Walker, Orin 1982", "inverse", "Saha 1999 table 1", (137, -22), (101, -11)),
-    _linear("Saha 1999 (RIDIM)", "inverse", "Saha 1999 table 1", (120, -44), (97, -55)),
-    _linear("Khalil et al. 1986", "inverse", "Saha 1999 table 1", (105, -92), (94, -86)),
-    _linear("Angeles et al. 1989", "inverse", "Saha 1999 table 1", (105, -109), (90, -105)),
-    _linear("Balafoutis et al. 1988", "inverse", "Saha 1999 table 1", (93, -69), (81, -65)),
-    _linear("Saha 1999 (RFDSIM)", "forward", "Saha 1999 table 2", (201, -335), (193, -361), "bias force given"),
-    _linear("Featherstone 1983", "forward", "Saha 1999 table 2", (199, -198), (174, -173)),
-    Published(
-        "Walker, Orin 1982",
-        "forward",
-        "Saha 1999 table 2",
-        "n³/6 + 23n²/2 + 115n/3 - 47",
-        "n³/6 + 7n² + 233n/6 - 46",
-        lambda n: n**3 / 6 + 23 * n**2 / 2 + 115 * n / 3 - 47,
-        lambda n: n**3 / 6 + 7 * n**2 + 233 * n / 6 - 46,
-        "bias force given",
+    _published("Hollerbach 1980", "inverse", "412n - 277", "320n - 201"),
+    _published("Luh, Walker, Paul 1980", "inverse", "150n - 48", "131n + 48"),
+    _published("Walker, Orin 1982", "inverse", "137n - 22", "101n - 11"),
+    _published("Saha 1999 (RIDIM)", "inverse", "120n - 44", "97n - 55"),
+    _published("Khalil et al. 1986", "inverse", "105n - 92", "94n - 86"),
+    _published("Angeles et al. 1989", "inverse", "105n - 109", "90n - 105"),
+    _published("Balafoutis et al. 1988", "inverse", "93n - 69", "81n - 65"),
+    _published("Saha 1999 (RFDSIM)", "forward", "201n - 335", "193n - 361", "bias force given"),
+    _published("Featherstone 1983", "forward", "199n - 198", "174n - 173"),
+    _published(
+        "Walker, Orin 1982", "forward", "n³/6 + 23n²/2 + 115n/3 - 47", "n³/6 + 7n² + 233n/6 - 46", "bias force given"
     ),
 )
 """The rows of Saha 1999's tables. Row order checked against the columns for n = 6, of table 2 also for 12."""

@@ -4,13 +4,11 @@ from linkwise.errors import require_extra
 
 require_extra("gymnasium", "gym")  # what follows is made of its classes
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import Draws, Moment
 from linkwise.gym.registration import register
 from linkwise.gym.sb3 import as_sb3
-from linkwise.gym.single_env import Env
 from linkwise.gym.tasks import task
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.vector_env import Env, VectorEnv
 
 __all__ = ["Draws", "Env", "Moment", "VectorEnv", "as_sb3", "register", "task"]
 

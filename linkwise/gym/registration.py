@@ -6,9 +6,8 @@ from typing import Any
 
 import gymnasium
 
-from linkwise.gym.single_env import Env
 from linkwise.gym.tasks import NAMES, task
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.vector_env import Env, VectorEnv
 
 
 def registered_name(name: str) -> str:
@@ -30,8 +29,7 @@ def register() -> None:
 
 def vector(num_envs: int, name: str, **options: Any) -> VectorEnv:
     """Environments of a task."""
-    found: VectorEnv = task(name, num_envs, **options)
-    return found
+    return task(name, num_envs, **options)
 
 
 def single(name: str, **options: Any) -> Env:

@@ -13,10 +13,10 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop
-from linkwise.gym.draws import SEED_SIZE, Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import SEED_SIZE, Draws, Moment
 from linkwise.math import where
 from linkwise.model.model import Model
+from linkwise.model.one_step import one_step
 
 Method = Literal["semi-implicit", "rk4", "contact"]
 Autoreset = Literal["next_step", "same_step", "disabled"]
@@ -36,7 +36,7 @@ class Rules:
         reward: of the moment that a step leads to, with the action that led there.
         done: whether the episode ends there.
         act: joint forces (nv) of a moment with its action; the action itself if None.
-        reset: of the model and :class:`~linkwise.gym.draws.Draws`: q, v and, if there is one, goal.
+        reset: of the model and :class:`~linkwise.gym.moment.Draws`: q, v and, if there is one, goal.
         choices: rows of actions to choose from (n, size); None for actions that are numbers.
         size: numbers of an action.
         dt: of a step, s.
@@ -120,14 +120,7 @@ class Rules:
         if self.method == "contact":
             found = model.contact_step(q, v, forces(q, v), impulses, h, **others)
             return found.q, found.v, found.impulses
-        if self.method == "rk4":
-            q, v = _runge_kutta(model, rate, q, v, h)
-        else:
-            v = v + h * rate(q, v)
-            q = model.integrate(q, h * v)
-        if model.closures:
-            q = model.constraints.project_configuration(q, **others)
-            v = model.constraints.project_velocity(q, v, **others)
+        q, v = one_step(model, rate, q, v, h, fourth_order=self.method == "rk4", **others)
         return q, v, impulses
 
     def compiled_step(self, mode: Autoreset) -> CompiledFunction:
@@ -195,21 +188,6 @@ class Rules:
 
     def _some(self, state: Mapping[str, Any]) -> dict[str, Any]:
         return {name: state[name] for name in self.kept if name in state}
-
-
-def _runge_kutta(model: Model, rate: Callable[[Any, Any], Any], q: Any, v: Any, h: float) -> tuple[Any, Any]:
-    """Classical Runge–Kutta step, in the tangent space of its beginning (exact to its order for angles and slides)."""
-    a1 = rate(q, v)
-    v2 = v + 0.5 * h * a1
-    a2 = rate(model.integrate(q, 0.5 * h * v), v2)
-    v3 = v + 0.5 * h * a2
-    a3 = rate(model.integrate(q, 0.5 * h * v2), v3)
-    v4 = v + h * a3
-    a4 = rate(model.integrate(q, h * v3), v4)
-    return (
-        model.integrate(q, (h / 6.0) * (v + 2.0 * v2 + 2.0 * v3 + v4)),
-        v + (h / 6.0) * (a1 + 2.0 * a2 + 2.0 * a3 + a4),
-    )
 
 
 def _flat(values: Any) -> Any:

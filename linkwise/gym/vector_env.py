@@ -1,4 +1,4 @@
-"""Environments for learning: many copies of one mechanism, stepped and reset by one compiled function."""
+"""Environments for learning: many copies of one mechanism, stepped and reset by one compiled function; or one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.gym.draws import Draws, seeds
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import Draws, Moment, seeds
 from linkwise.gym.step import Autoreset, Method, Rules
 from linkwise.model.model import Model
 
@@ -34,14 +33,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         model: the mechanism. One with contacts moves by ``model.contact_step``.
         observe: observation, an array, of a :class:`Moment`.
         reward: of the moment that a step leads to; its ``action`` is the one that led there.
-        done: whether the episode ends there (``terminated``).
+        done: whether the episode ends there (``terminated``); if None, it never does.
         dt: of a step, s.
         reset: of the model and :class:`Draws`: q and v at the beginning of an episode and, if there is a goal, its
             numbers. If None, ``model.start`` and zero velocity.
         act: joint forces (nv) of a moment with its action; if None, the action is these.
-        actions: bounds ``(low, high)`` of an action, arrays of one length; or, for a choice, rows of actions
-            ``[[-10.0], [10.0]]``, given as ``choices``. If neither is given, effort limits bound all joint forces.
-        choices: rows of actions (n, size); the action space is then ``Discrete(n)``.
+        actions: bounds ``(low, high)`` of an action, arrays of one length; a number n stands for n between -1 and 1.
+            If neither these nor choices are given, effort limits bound all joint forces.
+        choices: rows of actions (n, size), such as ``[[-10.0], [10.0]]``; the action space is then ``Discrete(n)``.
         num_envs: number of environments.
         max_episode_steps: after which an episode is truncated.
         substeps: steps of the motion in a step.
@@ -64,12 +63,12 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         model: Model,
         observe: Callable[[Moment], Any],
         reward: Callable[[Moment], Any],
-        done: Callable[[Moment], Any],
+        done: Callable[[Moment], Any] | None,
         dt: float,
         *,
         reset: Callable[[Model, Draws], Sequence[Any]] | None = None,
         act: Callable[[Moment], Any] | None = None,
-        actions: tuple[Any, Any] | None = None,
+        actions: tuple[Any, Any] | int | None = None,
         choices: Any = None,
         num_envs: int = 1,
         max_episode_steps: int | None = None,
@@ -93,7 +92,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             model,
             observe,
             reward,
-            done,
+            done or _never,
             act,
             reset or _at_start,
             table,
@@ -173,6 +172,10 @@ def _at_start(model: Model, draws: Draws) -> tuple[Any, Any]:
     return model.start, np.zeros(model.nv)
 
 
+def _never(now: Moment) -> bool:
+    return False
+
+
 def _whole(what: str, number: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise InputError(f"{what} is not a positive whole number", got=repr(number), allowed="1, 2, 3, …")
@@ -221,6 +224,8 @@ def _action_space(model: Model, actions: Any, choices: Any, all_joints: bool, dt
                 do="actions=(low, high), or act= for the joints that have motors",
             )
         actions = (-limit, limit)
+    elif isinstance(actions, int):
+        actions = (-np.ones(actions), np.ones(actions))
     low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(edge, dtype)) for edge in actions))
     return gymnasium.spaces.Box(low.copy(), high.copy(), dtype=np.dtype(dtype).type), None, len(low)
 
@@ -239,3 +244,37 @@ def _randomized(model: Model, randomize: Mapping[str, Any]) -> tuple[Model, Any]
         low, high = bounds
         drawn[known[name], 0], drawn[known[name], 1] = low, high
     return made, drawn
+
+
+class Env(gymnasium.Env[Any, Any]):
+    """One environment, of a vector of one that does not reset by itself.
+
+    Args:
+        vector: made with ``num_envs=1`` and ``autoreset_mode="disabled"``, on the processor.
+    """
+
+    def __init__(self, vector: VectorEnv) -> None:
+        if vector.num_envs != 1 or vector.mode != "disabled":
+            raise InputError(
+                "one environment needs a vector of one that does not reset by itself",
+                got=repr(vector),
+                do='num_envs=1, autoreset_mode="disabled"',
+            )
+        self.vector, self.metadata = vector, {"render_modes": []}
+        self.observation_space = vector.single_observation_space
+        self.action_space = vector.single_action_space
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode: its first observation."""
+        super().reset(seed=seed)
+        observations, info = self.vector.reset(seed=seed)
+        if seed is not None:
+            self.np_random = self.vector.np_random
+            self._np_random_seed = seed
+        return observations[0], info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One step: observation, reward, terminated, truncated, info."""
+        found = self.vector.step(np.asarray(action)[None])
+        observations, rewards, terminated, truncated, info = found
+        return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info

@@ -24,7 +24,7 @@ from linkwise.joints.directions import RelativePose, differences, nearest_coordi
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.scalar import Flat, Scalar, cos, sin
 from linkwise.spatial.transforms import Rotation, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec, coordinate_axis
 
@@ -151,26 +151,26 @@ class Joint(ABC):
         """The coordinates of the zero position."""
 
     @abstractmethod
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         """Joint frame to child frame."""
 
     @abstractmethod
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         """The columns of S, in the child's frame: V = S v."""
 
-    def subspace_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+    def subspace_rate(self, q: Flat, v: Flat) -> Motion:
         """Ṡ v, the rate of S's components in the child's frame."""
         return Motion.zero()
 
-    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def rate(self, q: Flat, v: Flat) -> tuple[Scalar, ...]:
         """q̇ from v."""
         return tuple(v)
 
-    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def integrate(self, q: Flat, dv: Flat) -> tuple[Scalar, ...]:
         """The coordinates reached from q by moving with the constant velocity dv for unit time."""
         return tuple(a + b for a, b in zip(q, dv, strict=True))
 
-    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def difference(self, q0: Flat, q1: Flat) -> tuple[Scalar, ...]:
         """The dv for which ``integrate(q0, dv)`` is q1."""
         return tuple(b - a for a, b in zip(q0, q1, strict=True))
 
@@ -186,33 +186,33 @@ class Joint(ABC):
         """Whether it is a turn about one axis, and nothing else: its coordinate is an angle."""
         return [(part.kind, part.ratio) for part in self.series() or ()] == [("turn", None)]
 
-    def carried(self, v: Sequence[Scalar], turn: Sequence[Scalar]) -> Sequence[Scalar]:
+    def carried(self, v: Flat, turn: Flat) -> Flat:
         """The same velocity v (nv) after a motion ``turn`` (nv), written in the axes that are reached with it.
 
         Other than v only where v is written in axes that turn with the child and are not those it turns about.
         """
         return v
 
-    def carry(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> Sequence[Scalar]:
+    def carry(self, q: Flat, dv: Flat) -> Flat:
         """The configuration (nq) reached in unit time from q with a velocity dv that is carried along, not constant."""
         return self.integrate(q, dv)
 
-    def carry_rate(self, v: Sequence[Scalar]) -> Sequence[Scalar]:
+    def carry_rate(self, v: Flat) -> Flat:
         """The rate of :meth:`carried` (nv) for a motion with this velocity."""
         return [0.0] * self.nv
 
-    def carry_way(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> Sequence[Scalar]:
+    def carry_way(self, q0: Flat, q1: Flat) -> Flat:
         """The u (nv) for which ``carry(q0, u)`` is q1."""
         return self.difference(q0, q1)
 
-    def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> Sequence[Scalar]:
+    def carry_way_rate(self, u: Flat, w: Flat) -> Flat:
         """How fast u changes (nv) so that ``carry(q, u)`` moves with the velocity ``carried(w, u)``.
 
         If not given, from the joint's own exponential and logarithm by dual numbers: right where nothing is carried.
         """
         start = self.integrate(self.neutral(), u)
 
-        def way(e: Sequence[Scalar]) -> Sequence[Scalar]:
+        def way(e: Flat) -> Flat:
             return self.difference(self.neutral(), self.integrate(start, [e[0] * x for x in w]))
 
         return derivative(way, [0.0], [1.0])[1]
@@ -247,7 +247,7 @@ class Joint(ABC):
             X = RelativePose(A.T.times(X.R).times(A), A.transpose_times(X.p))
         return differences(self, self.nearest(X), X)
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         """The coordinates whose transform comes nearest to X, both about z; exact where the joint can have the pose X.
 
         If not given, by Newton steps from the zero position: within half a turn of it.

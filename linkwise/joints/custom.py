@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from operator import index
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from linkwise.errors import InputError
 from linkwise.joints.base import Joint
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Rotation, Shift, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -40,7 +40,7 @@ class CustomJoint(Joint):
     fixed_axes: ClassVar[bool] = False
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"pose": ("q",)}
 
-    def __init__(self, transform: Callable[[Sequence[Scalar]], Any], n: int, name: str = "custom") -> None:
+    def __init__(self, transform: Callable[[Flat], Any], n: int, name: str = "custom") -> None:
         self.nq = self.nv = index(n) if hasattr(n, "__index__") else 0
         if self.nq < 1:
             raise InputError(
@@ -65,30 +65,30 @@ class CustomJoint(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,) * self.nq
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         R, p = self._pose(q)
         return Transform(Shift(p), Rotation(R))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return tuple(self._column(q, [1.0 if i == j else 0.0 for i in range(self.nq)]) for j in range(self.nq))
 
-    def subspace_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+    def subspace_rate(self, q: Flat, v: Flat) -> Motion:
         # d/dt (S v) with v held: differentiate S(q) v along q̇ = v.
         _, rate = derivative(lambda x: list(self._column(x, v)), q, v)
         return Motion.of(rate)
 
-    def _column(self, q: Sequence[Scalar], direction: Sequence[Scalar]) -> Motion:
+    def _column(self, q: Flat, direction: Flat) -> Motion:
         """S · direction: the velocity of the child's frame, in its own axes."""
         flat, rate = derivative(self._flat, q, direction)
         R, dR = Mat3([flat[0:3], flat[3:6], flat[6:9]]), Mat3([rate[0:3], rate[3:6], rate[6:9]])
         turning = R.T.times(dR).m
         return Motion(Vec(turning[2][1], turning[0][2], turning[1][0]), R.transpose_times(Vec.of(rate[9:12])))
 
-    def _flat(self, q: Sequence[Scalar]) -> list[Scalar]:
+    def _flat(self, q: Flat) -> list[Scalar]:
         R, p = self._pose(q)
         return [*R.m[0], *R.m[1], *R.m[2], *p]
 
-    def _pose(self, q: Sequence[Scalar]) -> tuple[Mat3, Vec]:
+    def _pose(self, q: Flat) -> tuple[Mat3, Vec]:
         try:
             rows = self.pose(list(q))
             R = Mat3([rows[i][:3] for i in range(3)])

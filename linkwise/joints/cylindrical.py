@@ -10,7 +10,7 @@ from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_
 from linkwise.joints.directions import RelativePose, directions, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -35,10 +35,10 @@ class Cylindrical(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(0.0, 0.0, q[1])), Turn.by(2, q[0]))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return (Motion.unit(2), Motion.unit(5))
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -54,7 +54,7 @@ class Cylindrical(Joint):
         line = directions(self.axis)
         return [*line.off(X.p), *line.tilt(X)]
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         return (turn_about_z(X.R), X.p.z)
 
     def mirrored(self, signs: Signs) -> MirrorImage:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, Value, atan2, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, atan2, is_zero, sqrt, where
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec, coordinate_axis
 
@@ -115,7 +115,7 @@ def axial(R: Mat3) -> list[Scalar]:
     return [(m[2][1] - m[1][2]) * 0.5, (m[0][2] - m[2][0]) * 0.5, (m[1][0] - m[0][1]) * 0.5]
 
 
-def half_angle(cosine: Scalar, sines: Sequence[Scalar]) -> list[Scalar]:
+def half_angle(cosine: Scalar, sines: Flat) -> list[Scalar]:
     """2 sin(θ/2) n from cos θ and sin θ n: the vector part of a quaternion, twice, with its sign chosen.
 
     It grows from 0 to 2 with θ from 0 to π, and vanishes for θ = 0 alone, where it is sin θ n up to terms of third
@@ -164,22 +164,22 @@ def coordinate_axes(axes: NDArray[Any]) -> NDArray[Any]:
     return which
 
 
-def nearest_coordinates(joint: Joint, X: RelativePose) -> Sequence[Scalar]:
+def nearest_coordinates(joint: Joint, X: RelativePose) -> Flat:
     """The coordinates at which a joint about z comes nearest to X, by Newton steps from its zero position."""
-    q: Sequence[Scalar] = joint.neutral()
+    q: Flat = joint.neutral()
     for _ in range(_SEARCH if joint.nv else 0):
         S, e = [list(column) for column in joint.subspace(q)], _apart(joint, q, X)
         q = joint.integrate(q, solution([[dot(a, b) for b in S] for a in S], [dot(a, e) for a in S]))
     return q
 
 
-def differences(joint: Joint, q: Sequence[Scalar], X: RelativePose) -> list[Scalar]:
+def differences(joint: Joint, q: Flat, X: RelativePose) -> list[Scalar]:
     """Turns and shifts from a joint's pose at q to X, along the twists that it does not have at its zero position."""
     e = _apart(joint, q, X)
     return [dot(across, e) for across in _across(joint)]
 
 
-def _apart(joint: Joint, q: Sequence[Scalar], X: RelativePose) -> list[Scalar]:
+def _apart(joint: Joint, q: Flat, X: RelativePose) -> list[Scalar]:
     """The turn and the shift from the joint's pose at q to X, in the child's axes."""
     Y = RelativePose(X.R, X.p).seen_from(RelativePose.from_transform(joint.transform(q)))
     return [*turn(Y), *Y.p]
@@ -206,12 +206,12 @@ def _less(x: list[float], basis: list[list[float]]) -> list[float]:
     return x
 
 
-def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+def dot(a: Flat, b: Flat) -> Scalar:
     """Σ a b."""
     return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
-def solution(A: list[list[Scalar]], b: list[Scalar]) -> list[Scalar]:
+def solution(A: Matrix, b: list[Scalar]) -> list[Scalar]:
     """x of A x = b for a positive definite A, by elimination."""
     n = len(b)
     A, b = [list(row) for row in A], list(b)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from linkwise.joints.base import Joint, SeriesJoint
 from linkwise.joints.directions import RelativePose, turn
 from linkwise.joints.mirrored import MirrorImage, Signs
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Motion
 
@@ -25,10 +25,10 @@ class Fixed(Joint):
     def neutral(self) -> tuple[float, ...]:
         return ()
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform()
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return ()
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:

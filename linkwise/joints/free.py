@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from linkwise.joints.base import Handle, Joint, SeriesJoint
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
-from linkwise.joints.spherical import Spherical, random_quaternion
+from linkwise.joints.spherical import random_quaternion
 from linkwise.spatial import quaternions
 from linkwise.spatial.scalar import Scalar, cos, sin, sqrt, where
 from linkwise.spatial.transforms import Rotation, Shift, Transform
@@ -80,7 +80,7 @@ class Free(Joint):
         return (*quaternions.between(q0[:4], q1[:4]), *chord)
 
     def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, ...]:
-        return (*_TURN.carry_way_rate(u[:3], w[:3]), *w[3:])
+        return (*quaternions.vector_rate(Vec.of(u[:3]), Vec.of(w[:3])), *w[3:])
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))
@@ -95,9 +95,6 @@ class Free(Joint):
     def handles(self) -> tuple[Handle, ...]:
         turns = [Handle(f" {axis} turn", "turn", part=k) for k, axis in enumerate("xyz")]
         return (*turns, *(Handle(f" {axis}", "coordinate", 4 + k, reach=None) for k, axis in enumerate("xyz")))
-
-
-_TURN = Spherical()
 
 
 def _screw_coefficients(turn: Vec) -> tuple[Scalar, Scalar]:

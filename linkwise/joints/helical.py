@@ -12,7 +12,7 @@ from linkwise.joints.directions import RelativePose, axial, directions, half_ang
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.joints.revolute import Revolute
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.scalar import Flat, Scalar, cos, sin
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -41,10 +41,10 @@ class Helical(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(0.0, 0.0, q[0] * self.pitch)), Turn.by(2, q[0]))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return (Motion(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, self.pitch)),)
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -74,7 +74,7 @@ class Helical(Joint):
             ahead = half_angle(cos(due) * c + sin(due) * s, ahead)
         return [*line.off(X.p), ahead[0] * self.pitch, *line.tilt(X)]
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         # The shift knows how many turns were made.
         return (X.p.z * (1.0 / self.pitch) if self.pitch else turn_about_z(X.R),)
 

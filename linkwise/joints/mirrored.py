@@ -14,7 +14,7 @@ from linkwise.errors import InputError
 from linkwise.joints.base import Handle, Joint
 from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.transforms import Rotation, Shift, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -71,36 +71,36 @@ class Mirrored(Joint):
     def neutral(self) -> tuple[float, ...]:
         return self.joint.neutral()
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         image = _reflected(RelativePose.from_transform(self.joint.transform(q)), self.signs)
         return Transform(Shift(image.p), Rotation(image.R))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         columns = map(self._seen, self.joint.subspace(q))
         return tuple(column * flip for column, flip in zip(columns, self.flips, strict=True))
 
-    def subspace_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+    def subspace_rate(self, q: Flat, v: Flat) -> Motion:
         return self._seen(self.joint.subspace_rate(q, self._flipped(v)))
 
-    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def rate(self, q: Flat, v: Flat) -> tuple[Scalar, ...]:
         return self.joint.rate(q, self._flipped(v))
 
-    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def integrate(self, q: Flat, dv: Flat) -> tuple[Scalar, ...]:
         return self.joint.integrate(q, self._flipped(dv))
 
-    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def difference(self, q0: Flat, q1: Flat) -> tuple[Scalar, ...]:
         return tuple(self._flipped(self.joint.difference(q0, q1)))
 
     def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return self.joint.random(rng, lower, upper)
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         return self.joint.nearest(_reflected(X, self.signs))
 
     def handles(self) -> tuple[Handle, ...]:
         return self.joint.handles()
 
-    def _flipped(self, v: Sequence[Scalar]) -> list[Scalar]:
+    def _flipped(self, v: Flat) -> list[Scalar]:
         return [x if flip > 0.0 else -x for x, flip in zip(v, self.flips, strict=True)]
 
     def _seen(self, V: Motion) -> Motion:

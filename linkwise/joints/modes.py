@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 from linkwise.joints.base import Joint
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Motion
-
-Flat = Sequence[Scalar]
 
 
 class Modal(Joint):

@@ -10,7 +10,7 @@ from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_
 from linkwise.joints.directions import RelativePose, directions, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, mirrored_tail
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar, atan2, cos, sin, where
+from linkwise.spatial.scalar import Flat, Scalar, atan2, cos, sin, where
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -35,24 +35,24 @@ class Planar(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(q[1], q[2], 0.0)), Turn(2, cos(q[0]), sin(q[0])))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return (Motion.unit(2), Motion.unit(3), Motion.unit(4))
 
-    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def rate(self, q: Flat, v: Flat) -> tuple[Scalar, ...]:
         c, s = cos(q[0]), sin(q[0])
         return (v[0], c * v[1] - s * v[2], s * v[1] + c * v[2])
 
-    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def integrate(self, q: Flat, dv: Flat) -> tuple[Scalar, ...]:
         # The exponential of SE(2): an arc, whose chord is V dv with V = [[a, -b], [b, a]].
         a, b = _arc(dv[0])
         c, s = cos(q[0]), sin(q[0])
         x, y = a * dv[1] - b * dv[2], b * dv[1] + a * dv[2]
         return (q[0] + dv[0], q[1] + c * x - s * y, q[2] + s * x + c * y)
 
-    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def difference(self, q0: Flat, q1: Flat) -> tuple[Scalar, ...]:
         turn = q1[0] - q0[0]
         turn = atan2(sin(turn), cos(turn))
         a, b = _arc(turn)
@@ -76,7 +76,7 @@ class Planar(Joint):
         plane = directions(self.axis)
         return [plane.along(X.p), *plane.tilt(X)]
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         return (turn_about_z(X.R), X.p.x, X.p.y)
 
     def mirrored(self, signs: Signs) -> MirrorImage:

@@ -10,7 +10,7 @@ from linkwise.joints.directions import RelativePose, directions, turn
 from linkwise.joints.mirrored import MirrorImage, Signs, pointing
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -39,10 +39,10 @@ class Prismatic(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(0.0, 0.0, q[0])))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return (Motion.unit(5),)
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -56,7 +56,7 @@ class Prismatic(Joint):
         """The axes of the frames are parallel, and the child's origin is on a line through the other."""
         return [*directions(self.axis).off(X.p), *turn(X)]
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         return (X.p.z,)
 
     def mirrored(self, signs: Signs) -> MirrorImage:

@@ -9,7 +9,7 @@ from linkwise.joints.base import Joint, SeriesJoint, lamina_and_symmetric, unit_
 from linkwise.joints.directions import RelativePose, directions, turn_about_z
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -38,10 +38,10 @@ class Revolute(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0,)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(Turn.by(2, q[0]))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return (Motion.unit(2),)
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
@@ -58,7 +58,7 @@ class Revolute(Joint):
         """The origins coincide, and so does the axis in both frames."""
         return [*X.p, *directions(self.axis).tilt(X)]
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         return (turn_about_z(X.R),)
 
     def mirrored(self, signs: Signs) -> MirrorImage:

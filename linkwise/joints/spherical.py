@@ -11,7 +11,7 @@ from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial import quaternions
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Rotation, Transform
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -32,20 +32,23 @@ class Spherical(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (1.0, 0.0, 0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(Rotation(quaternions.rotation_matrix(q)))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         return (Motion.unit(0), Motion.unit(1), Motion.unit(2))
 
-    def rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def rate(self, q: Flat, v: Flat) -> tuple[Scalar, ...]:
         return quaternions.rate(q, Vec.of(v))
 
-    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def integrate(self, q: Flat, dv: Flat) -> tuple[Scalar, ...]:
         return quaternions.moved(q, Vec.of(dv))
 
-    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    def difference(self, q0: Flat, q1: Flat) -> tuple[Scalar, ...]:
         return tuple(quaternions.between(q0, q1))
+
+    def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, ...]:
+        return tuple(quaternions.vector_rate(Vec.of(u), Vec.of(w)))
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())
@@ -60,7 +63,7 @@ class Spherical(Joint):
         """The origins coincide."""
         return list(X.p)
 
-    def nearest(self, X: RelativePose) -> Sequence[Scalar]:
+    def nearest(self, X: RelativePose) -> Flat:
         return quaternions.normalized(quaternions.from_matrix(X.R))
 
     def mirrored(self, signs: Signs) -> MirrorImage:

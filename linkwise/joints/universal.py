@@ -11,7 +11,7 @@ from linkwise.joints.directions import RelativePose
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Motion, Vec
 
@@ -45,14 +45,14 @@ class Universal(Joint):
     def neutral(self) -> tuple[float, ...]:
         return (0.0, 0.0)
 
-    def transform(self, q: Sequence[Scalar]) -> Transform:
+    def transform(self, q: Flat) -> Transform:
         return Transform(turn_about(self.axis1, q[0]), turn_about(self.axis2, q[1]))
 
-    def subspace(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def subspace(self, q: Flat) -> tuple[Motion, ...]:
         first = turn_about(self.axis2, q[1]).rotate_back(Vec.of(self.axis1))
         return (Motion(first, Vec.zero()), Motion(Vec.of(self.axis2), Vec.zero()))
 
-    def subspace_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+    def subspace_rate(self, q: Flat, v: Flat) -> Motion:
         # The first axis, seen from the child, turns backwards about the second.
         first = turn_about(self.axis2, q[1]).rotate_back(Vec.of(self.axis1))
         return Motion(first.cross(Vec.of(self.axis2)) * (v[0] * v[1]), Vec.zero())

@@ -18,16 +18,14 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms import energy, jacobian, kinematics
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.freedoms import Matrix
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial import quaternions
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar, atan2, quotient, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, atan2, quotient, sqrt, where
 from linkwise.spatial.vectors import Vec
 
-Flat = Sequence[Scalar]
 Kind = Literal["length", "angle"]
 
 

@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwise.algorithms.freedoms import Matrix
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Scalar, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Buffer, Call, Copy, Program, Statement, WhileAny
 from linkwise.trace.tracer import Tracer

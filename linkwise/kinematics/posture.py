@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.kinematics.goals import Flat
 from linkwise.kinematics.levenberg import chosen, flat, is_running, loop, rows, square, step, traced
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.trace.program import Buffer, Program
 
 RUNNING, SETTLED = 0.0, 1.0

@@ -10,12 +10,11 @@ import numpy as np
 from linkwise.algorithms import configuration
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_system import closure_error, constraint_jacobian, places_only
-from linkwise.algorithms.freedoms import Matrix
 from linkwise.array_types import Array
-from linkwise.kinematics.goals import Flat, Goal, GoalRows
+from linkwise.kinematics.goals import Goal, GoalRows
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Scalar, is_zero, within
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, within
 from linkwise.trace.tracer import Tracer
 
 LENGTH, ANGLE, CLOSURE = 0, 1, 2

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from linkwise.errors import InputError, UnknownNameError
 
-__all__ = ["Configurations"]
-
 
 class Configurations(Mapping[str, NDArray[np.float64]]):
     """Name → q (nq), read-only."""

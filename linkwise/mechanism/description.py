@@ -13,8 +13,6 @@ from typing import Literal
 from linkwise.errors import InputError
 from linkwise.mechanism.materials import Material
 
-__all__ = ["Geometry", "JointLimits", "Mimic", "Picture", "Source"]
-
 
 @dataclass(frozen=True, slots=True)
 class JointLimits:

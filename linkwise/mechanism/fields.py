@@ -15,8 +15,6 @@ from typing import Any
 from linkwise.errors import InputError
 from linkwise.spatial.scalar import Scalar, absolute, sqrt, where
 
-__all__ = ["Field", "FluidBox", "FluidEllipsoid", "GravityCompensation"]
-
 Vector = Sequence[Scalar]
 
 

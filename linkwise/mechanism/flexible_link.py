@@ -18,11 +18,9 @@ from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMo
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import AccelerationField, RigidMotion
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
-
-Flat = Sequence[Scalar]
 
 
 @dataclass(frozen=True, eq=False)

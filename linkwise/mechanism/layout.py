@@ -23,17 +23,16 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.frames import AlignedFrames, BodyFrames, snapped
-from linkwise.mechanism.link_inertias import Parts
 from linkwise.mechanism.many_bodies import paused
 from linkwise.mechanism.many_links import ManyLinks, rigid
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
-from linkwise.mechanism.regroup import regrouped, regrouped_rows
+from linkwise.mechanism.regroup import Parts, regrouped, regrouped_rows
 from linkwise.mechanism.terms import NOTHING, Terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
-from linkwise.spatial.scalar import Scalar, cos, sin
+from linkwise.spatial.scalar import Flat, cos, sin
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
@@ -44,9 +43,7 @@ MANY = 60
 """Links above which they are made from arrays when looked at, and not all beforehand."""
 
 
-def lay_out(
-    mechanism: Mechanism, p: Sequence[Scalar] | None = None, *, align: bool = True, regroup: bool = True
-) -> Tree:
+def lay_out(mechanism: Mechanism, p: Flat | None = None, *, align: bool = True, regroup: bool = True) -> Tree:
     """The tree of a mechanism; ``p`` holds the run-time parameters, if the mechanism has any."""
     if mechanism._is_flexible:  # whose links stand in the frames of their bodies' roots
         align = regroup = False
@@ -110,7 +107,7 @@ def _deforming(link: Link, body: Body, flexible: FlexibleBody, values: Values) -
     return flexible_link(link, flexible, [Lump(k, inertia) for k, inertia in lumps], values.elasticity(body))
 
 
-def placed_at(xyz: Sequence[Scalar], rpy: Sequence[Scalar]) -> Transform:
+def placed_at(xyz: Flat, rpy: Flat) -> Transform:
     """A frame at a position, turned by roll, pitch and yaw."""
     roll, pitch, yaw = rpy
     turns = (Turn(axis, cos(angle), sin(angle)) for axis, angle in ((2, yaw), (1, pitch), (0, roll)))

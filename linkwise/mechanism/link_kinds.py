@@ -17,7 +17,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.many_links import ManyLinks
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.flattening import flatten, taken_apart
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Factor, Rotation, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
@@ -39,10 +39,10 @@ class LinkKind:
 
     template: Link
     members: list[int]
-    rows: Array | list[list[Scalar]]
+    rows: Array | Matrix
     forms: Forms
 
-    def fields_with(self, values: Sequence[Scalar]) -> dict[str, Any]:
+    def fields_with(self, values: Flat) -> dict[str, Any]:
         """The fields of a link of this kind that has these constants."""
         template = self.template
         constants = flatten(_constants(template, self.forms))[1](values)

@@ -13,10 +13,10 @@ from linkwise.mechanism.changed_copies import ChangedCopies
 from linkwise.mechanism.closures.instances import (
     ClosureFreedoms,
     ClosureInstance,
+    Reference,
     RelationInstance,
     freedoms_of_closures,
 )
-from linkwise.mechanism.closures.reference import Reference
 from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Geometry

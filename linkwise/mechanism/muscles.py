@@ -7,14 +7,11 @@ along tendons.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.spatial.scalar import Scalar, exp, log, sinh, sqrt, where, within
-
-__all__ = ["HillMuscle", "Muscle"]
+from linkwise.spatial.scalar import Flat, Scalar, exp, log, sinh, sqrt, where, within
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +74,11 @@ class Muscle:
         """It has no states."""
         return ()
 
-    def rate(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Sequence[Scalar]) -> list[Scalar]:
+    def rate(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Flat) -> list[Scalar]:
         """It has no states."""
         return []
 
-    def pull(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Sequence[Scalar] = ()) -> Scalar:
+    def pull(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Flat = ()) -> Scalar:
         """The force along the transmission, N."""
         L = self.range[0] + (l - self.lengths[0]) * (1.0 / self.optimal_length)
         V = l_dot * (1.0 / (self.optimal_length * self.v_max))
@@ -180,7 +177,7 @@ class HillMuscle:
         """Its states at the start."""
         return () if self.tendon_stiffness is None else (self.start,)
 
-    def pull(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Sequence[Scalar] = ()) -> Scalar:
+    def pull(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Flat = ()) -> Scalar:
         """The force along the transmission, N: of the tendon where it stretches, else of the fibre."""
         if self.tendon_stiffness is not None:
             return -self.force * self._tendon(l, x[0])
@@ -189,7 +186,7 @@ class HillMuscle:
         law = a * active_at_length(fibre) * active_at_speed(rate) + self._passive(fibre) + self.damping * rate
         return -self.force * law * cosine
 
-    def rate(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Sequence[Scalar]) -> list[Scalar]:
+    def rate(self, a: Scalar, l: Scalar, l_dot: Scalar, x: Flat) -> list[Scalar]:
         """How the fibre's length changes, 1/s: so fast that fibre and tendon pull alike, but no faster than v_max."""
         if self.tendon_stiffness is None:
             return []

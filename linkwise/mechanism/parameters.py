@@ -41,7 +41,7 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.bodies_and_joints import Body, Part, Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 _OF_PART = ("mass", "com", "inertia")
 _OF_BODY = ("xyz", "rpy", "armature")
@@ -60,7 +60,7 @@ class Parameter:
 class Values:
     """Looks up constants of a mechanism: nominal, or replaced by scalars of a parameter array."""
 
-    def __init__(self, mechanism: Mechanism, p: Sequence[Scalar] | None = None) -> None:
+    def __init__(self, mechanism: Mechanism, p: Flat | None = None) -> None:
         self._given: dict[str, list[Scalar]] = {}
         if p is not None:
             for parameter in parameters(mechanism):
@@ -71,7 +71,7 @@ class Values:
         """Whether some constant is not nominal."""
         return bool(self._given)
 
-    def part(self, part: Part, what: str) -> Sequence[Scalar]:
+    def part(self, part: Part, what: str) -> Flat:
         """Mass, mass centre or inertia of a part."""
         return self._given.get(f"{part.name}.{what}", _nominal_of_part(part, what))
 
@@ -79,15 +79,15 @@ class Values:
         """Whether the joint's placement depends on parameters."""
         return f"{body.name}.xyz" in self._given or f"{body.name}.rpy" in self._given
 
-    def xyz(self, body: Body) -> Sequence[Scalar]:
+    def xyz(self, body: Body) -> Flat:
         """Position of a body's joint in its parent."""
         return self._given.get(f"{body.name}.xyz", _xyz(body.placement))
 
-    def rpy(self, body: Body) -> Sequence[Scalar]:
+    def rpy(self, body: Body) -> Flat:
         """Orientation of a body's joint in its parent."""
         return self._given.get(f"{body.name}.rpy", _rpy(body.placement))
 
-    def armature(self, body: Body, nominal: Sequence[float]) -> Sequence[Scalar]:
+    def armature(self, body: Body, nominal: Sequence[float]) -> Flat:
         """Rotor inertia of a body's joint."""
         return self._given.get(f"{body.name}.armature", nominal)
 
@@ -96,9 +96,7 @@ class Values:
         stiffness, loss = (self._given.get(f"{body.name}.{what}", (1.0,))[0] for what in _OF_FLEXIBLE)
         return stiffness, loss
 
-    def closure_placement(
-        self, closure: ClosureInstance, side: str
-    ) -> tuple[Sequence[Scalar], Sequence[Scalar]] | None:
+    def closure_placement(self, closure: ClosureInstance, side: str) -> tuple[Flat, Flat] | None:
         """Position and orientation (roll, pitch, yaw) of frame a or b of a closure; None where they are constant."""
         names = f"{closure.name}.xyz_{side}", f"{closure.name}.rpy_{side}"
         if not any(name in self._given for name in names):
@@ -112,7 +110,7 @@ class Values:
         given = {what: self._given[name] for what, name in names.items() if name in self._given}
         return closure.type.with_numbers(given) if given else closure.type
 
-    def gravity(self, nominal: Sequence[float]) -> Sequence[Scalar]:
+    def gravity(self, nominal: Sequence[float]) -> Flat:
         """The field of gravity."""
         return self._given.get("gravity", nominal)
 

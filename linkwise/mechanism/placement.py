@@ -10,9 +10,6 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.mechanism.checks import checked_vector, warn_of_degrees
 
-__all__ = ["ANGLE_SNAP", "axis_rotation", "cos_sin", "inverse_pose", "pose", "rotation_rpy", "transform"]
-
-
 ANGLE_SNAP = 1e-11
 """Radians. An angle this near to a multiple of π/2 is taken to be that multiple (see `cos_sin`)."""
 

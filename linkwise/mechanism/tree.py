@@ -16,7 +16,7 @@ from linkwise.mechanism.sweeper import Field, LinkByLink
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.moving import AccelerationField, RigidMotion
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -78,34 +78,34 @@ class Link:
         """The same link without elastic forces."""
         return self
 
-    def coordinates(self, q: Sequence[Scalar]) -> list[Scalar]:
+    def coordinates(self, q: Flat) -> list[Scalar]:
         """This joint's part of q; computed from the joint it follows, for a mimic."""
         own = [q[self.q_start + i] for i in range(self.joint.nq)]
         return [x * self.multiplier + self.offset for x in own] if self.is_mimic else own
 
-    def rates(self, v: Sequence[Scalar]) -> list[Scalar]:
+    def rates(self, v: Flat) -> list[Scalar]:
         """This joint's part of v (or of v̇)."""
         own = [v[self.v_start + i] for i in range(self.joint.nv)]
         return [x * self.multiplier for x in own] if self.is_mimic else own
 
-    def external(self, f_ext: Sequence[Scalar]) -> Force:
+    def external(self, f_ext: Flat) -> Force:
         """The external force on this link, from six numbers for each body in its own frame."""
         return self.to_body @ Force.of(self.own(f_ext, 6))
 
-    def own(self, numbers: Sequence[Scalar], size: int) -> Sequence[Scalar]:
+    def own(self, numbers: Flat, size: int) -> Flat:
         """This body's part of an array with so many numbers for each body."""
         return numbers[size * self.index : size * (self.index + 1)]
 
-    def phi(self, q: Sequence[Scalar]) -> Transform:
+    def phi(self, q: Flat) -> Transform:
         """φ(parent, link)."""
         beyond = self.placement.then(self.joint.transform(self.coordinates(q)).after_turn(2, self.lead)).then(self.tail)
         return beyond if self.seat is None else self.seat.at(q).then(beyond.merged()).merged()
 
-    def S(self, q: Sequence[Scalar]) -> tuple[Motion, ...]:
+    def S(self, q: Flat) -> tuple[Motion, ...]:
         """The columns of the joint's map, in the link's frame."""
         return tuple(self.tail.T @ column for column in self.joint.subspace(self.coordinates(q)))
 
-    def S_rate(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Motion:
+    def S_rate(self, q: Flat, v: Flat) -> Motion:
         """Ṡ v, in the link's frame."""
         return self.tail.T @ self.joint.subspace_rate(self.coordinates(q), self.rates(v))
 
@@ -114,19 +114,19 @@ class Link:
         """The inertia of what is rigid in the link's frame."""
         return self.inertia
 
-    def M(self, q: Sequence[Scalar]) -> Any:
+    def M(self, q: Flat) -> Any:
         """The link's own inertia."""
         return self.inertia
 
-    def M_slopes(self, q: Sequence[Scalar], X: Motion) -> list[Any]:
+    def M_slopes(self, q: Flat, X: Motion) -> list[Any]:
         """How M X changes with each modal coordinate, X held; nothing for a link that does not deform."""
         return []
 
-    def wrench(self, q: Sequence[Scalar], motion: Any) -> Force:
+    def wrench(self, q: Flat, motion: Any) -> Force:
         """The force Mα + b that a motion takes, with elastic forces where the link has some."""
         return self.inertia.wrench(motion)
 
-    def in_field(self, q: Sequence[Scalar], field: AccelerationField) -> Force:
+    def in_field(self, q: Flat, field: AccelerationField) -> Force:
         """The force that a field of acceleration exerts on the link's mass, with that on modes where it has some."""
         return self.inertia.wrench(field)
 
@@ -134,7 +134,7 @@ class Link:
         """How the link moves, from the motion of its frame and what its axes add to the parent's."""
         return root
 
-    def elastic_energy(self, q: Sequence[Scalar]) -> Scalar:
+    def elastic_energy(self, q: Flat) -> Scalar:
         """Energy stored in the link's deformation, J."""
         return 0.0
 
@@ -207,7 +207,7 @@ class Tree(LinkByLink):
         """One entry for each body, in order."""
         return field.values
 
-    def elementwise(self, function: Callable[..., Scalar], *vectors: Sequence[Scalar]) -> list[Scalar]:
+    def elementwise(self, function: Callable[..., Scalar], *vectors: Flat) -> list[Scalar]:
         """A vector over the freedoms from others, number by number."""
         return [function(*numbers) for numbers in zip(*vectors, strict=True)]
 

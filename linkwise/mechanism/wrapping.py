@@ -8,16 +8,13 @@ alone as if it were held where it touches.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.spatial.scalar import Scalar, absolute, asin, atan2, cos, is_constant, sin, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, dot, is_constant, sin, sqrt, where
 
-__all__ = ["Touch", "Wrap"]
-
-Point = Sequence[Scalar]
+Point = Flat
 
 _SMALL = 1e-15
 _GRAZING = 1e-9  # rad: an arc of less than nothing by no more than this is rounding, not nearly a full turn
@@ -65,12 +62,12 @@ class Wrap:
     def touch(self, a: Point, b: Point, side: Point | None = None) -> Touch:
         """Where the way from a to b touches; all points (3) in the axes of the shape."""
         ex, ey = _plane_through(a, b) if self.shape == "sphere" else ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
-        one, two = ((_dot(point, ex), _dot(point, ey)) for point in (a, b))
+        one, two = ((dot(point, ex), dot(point, ey)) for point in (a, b))
         if side is None:
             found = _around(one, two, None, self.radius)
         else:
-            towards = _unit([_dot(side, ex), _dot(side, ey)])
-            inside = _dot(side, side) < self.radius**2
+            towards = _unit([dot(side, ex), dot(side, ey)])
+            inside = dot(side, side) < self.radius**2
             around, within = _around(one, two, towards, self.radius), _within(one, two, self.radius)
             found = _chosen(inside, within, around)
         touches, arc, (ax, ay), (bx, by) = found
@@ -87,7 +84,7 @@ def _plane_through(a: Point, b: Point) -> tuple[Point, Point]:
     """Axes of the plane of a, b and the origin: the first towards a, the second on b's side."""
     ex = _unit(a)
     normal = _cross(a, b)
-    size = _dot(normal, normal)
+    size = dot(normal, normal)
     # All in one line: any plane will do. The guess has ones but at the largest number of a.
     x, y, z = (absolute(each) for each in ex)
     largest_y, largest_z = (y > x) & (y > z), (z > x) & (z > y)
@@ -107,11 +104,11 @@ def _around(a: Point, b: Point, side: Point | None, r: float) -> Touch:
     The way turns as the line from a to b does, seen from the centre, and touches where that line would cut the circle.
     Where the line passes behind the centre, seen from the side where the tendon must be, it goes the other way round.
     """
-    s_a, s_b = _dot(a, a), _dot(b, b)
+    s_a, s_b = dot(a, a), dot(b, b)
     way = [y - x for x, y in zip(a, b, strict=True)]
-    square = _dot(way, way)
+    square = dot(way, way)
     outside, apart = (s_a >= r * r) & (s_b >= r * r), square >= _SMALL
-    along = -_dot(way, a) / where(apart, square, 1.0)
+    along = -dot(way, a) / where(apart, square, 1.0)
     along = where(along < 0.0, 0.0, where(along > 1.0, 1.0, along))
     cuts = _square([x + along * w for x, w in zip(a, way, strict=True)]) <= r * r
     turn = where(_turned(a, b) < 0.0, -1.0, 1.0)  # 1 against the clock
@@ -120,7 +117,7 @@ def _around(a: Point, b: Point, side: Point | None, r: float) -> Touch:
         of_a, of_b = _turned(side, a), _turned(side, b)
         # Where the line meets that through the centre and the side: before or behind the centre.
         behind = (of_a * of_b < 0.0) & (
-            (of_a * _dot(side, b) - of_b * _dot(side, a)) * where(of_a > of_b, 1.0, -1.0) < 0.0
+            (of_a * dot(side, b) - of_b * dot(side, a)) * where(of_a > of_b, 1.0, -1.0) < 0.0
         )
         touches, turn = outside & apart & (cuts | behind), where(behind, -turn, turn)
     # The tangents from a point at distance s touch at r²/s along the way to it and r sqrt(s² - r²)/s across.
@@ -128,7 +125,7 @@ def _around(a: Point, b: Point, side: Point | None, r: float) -> Touch:
         _tangent(end, r * r / _positive(s), r * sense * sqrt(where(outside, s - r * r, 1.0)) / _positive(s))
         for end, s, sense in ((a, s_a, turn), (b, s_b, -turn))
     )
-    angle = atan2(_turned(first, last) * turn, _dot(first, last))
+    angle = atan2(_turned(first, last) * turn, dot(first, last))
     angle = where(angle < -_GRAZING, angle + 2.0 * math.pi, angle)
     return Touch(touches, angle * r, first, last)
 
@@ -140,15 +137,15 @@ def _within(a: Point, b: Point, r: float) -> Touch:
     the ends and γ the angle between them. The left is concave and falls, so Newton's method from φ = π/2 never passes
     the root.
     """
-    l_a, l_b = sqrt(_positive(_dot(a, a))), sqrt(_positive(_dot(b, b)))
+    l_a, l_b = sqrt(_positive(dot(a, a))), sqrt(_positive(dot(b, b)))
     way = [y - x for x, y in zip(a, b, strict=True)]
-    square = _dot(way, way)
+    square = dot(way, way)
     apart = square > _SMALL
-    along = -_dot(way, a) / where(apart, square, 1.0)
+    along = -dot(way, a) / where(apart, square, 1.0)
     nearest = [x + along * w for x, w in zip(a, way, strict=True)]
-    passes = apart & (along > 0.0) & (along < 1.0) & (_dot(nearest, nearest) <= r * r)
+    passes = apart & (along > 0.0) & (along < 1.0) & (dot(nearest, nearest) <= r * r)
     cross = _turned(a, b)
-    gamma = atan2(absolute(cross), _dot(a, b))
+    gamma = atan2(absolute(cross), dot(a, b))
     opposite = gamma > math.pi - 1e-7
     outside = (l_a > r) & (l_b > r)
     A, B = (where(outside, r / l, 0.5) for l in (l_a, l_b))
@@ -206,7 +203,7 @@ def _positive(x: Scalar) -> Scalar:
 
 def _unit(a: Point) -> Point:
     """Direction; the first axis where there is none."""
-    square = _dot(a, a)
+    square = dot(a, a)
     there = square > _SMALL**2
     size = sqrt(where(there, square, 1.0))
     return [where(there, x / size, 1.0 if k == 0 else 0.0) for k, x in enumerate(a)]
@@ -218,14 +215,7 @@ def _distance(a: Point, b: Point) -> Scalar:
 
 
 def _square(a: Point) -> Scalar:
-    return _dot(a, a)
-
-
-def _dot(a: Point, b: Point) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
+    return dot(a, a)
 
 
 def _cross(a: Point, b: Point) -> Point:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from linkwise.functions.function import CompiledFunction
     from linkwise.mechanism.parameters import Parameters
     from linkwise.model.closures import Constraints
-    from linkwise.model.energy import Centroidal
+    from linkwise.model.dynamics import Centroidal
     from linkwise.model.model import Model
     from linkwise.model.statics import Statics
 

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.linearization import Linearization
-from linkwise.model.null_space import RANK
+from linkwise.model.null_space import RANK, basis_of, independent_rows
 from linkwise.model.passive_forces import Passive
-from linkwise.model.rank import basis_of, independent_rows
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:

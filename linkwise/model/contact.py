@@ -120,7 +120,7 @@ class Touching(Methods):
     def _with_hulls(self) -> Self:
         """A copy in which the meshes of all that touches are their convex hulls, read from their files."""
         from linkwise.contact.geometry.hulls import with_hulls
-        from linkwise.files.mesh_points import points_of_mesh
+        from linkwise.files.resources import points_of_mesh
 
         scene = self._contact_scene
         return self if scene is None else with_hulls(self, points_of_mesh, wanted=scene.touches)

@@ -1,4 +1,4 @@
-"""Forces and accelerations of a model."""
+"""Forces, accelerations, energies and momenta of a model; its inertia felt at a place; and its regressor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.model.base import ByName, Methods
+from linkwise.model.base import ByName, Group, Methods
 from linkwise.targets import check_on_host
 
 
@@ -153,3 +153,87 @@ class Dynamics(Methods):
     # What the rest of the model gives.
     if TYPE_CHECKING:
         _actuated_forces: Any
+
+
+class Operational(Group):
+    """Inertia felt at a place: dynamics in operational space."""
+
+    attribute = "operational"
+
+    def inertia(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
+        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6): the inertia felt at the origin of a body or frame, in world axes.
+
+        Rows and columns: rotations, then translations, so kg m², kg m and kg. Not finite where some direction cannot be
+        moved (fewer than six freedoms, singular configurations): :meth:`admittance` always exists.
+
+        Args:
+            q: configuration (..., nq).
+            body: name of a body or frame.
+            node: of a flexible body, by name or number.
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self.model._run_at("operational_inertia", body, q, node=node, others=others)
+
+    def admittance(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
+        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`inertia`."""
+        return self.model._run_at("operational_admittance", body, q, node=node, others=others)
+
+
+class Identification(Methods):
+    """Dynamics as linear functions of the inertias."""
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("regressor", q, v, vdot, others=others)
+
+
+class Energies(Methods):
+    """Energy, momentum, mass centre."""
+
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """½ v*𝓜v (...), in J."""
+        return self._run("kinetic_energy", q, v, others=others)
+
+    def potential_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """Energy of the moving bodies in the field of gravity (...), in J; zero with all mass at the world's origin."""
+        return self._run("potential_energy", q, others=others)
+
+    def center_of_mass(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Mass centre of the moving bodies (..., 3) in the world, m; NaN where none has mass."""
+        return self._run("center_of_mass", q, others=others)
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
+        return self._run("momentum", q, v, others=others)
+
+
+class Centroidal(Group):
+    """Momentum and inertia of the whole about its mass centre, in world axes."""
+
+    attribute = "centroidal"
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Total momentum (..., 6) = [angular about the mass centre; linear], world axes; NaN where nothing has mass."""
+        return self.model._run("centroidal_momentum", q, v, others=others)
+
+    def momentum_matrix(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """A(q) (..., 6, nv): the centroidal momentum is A v; NaN where nothing has mass."""
+        return self.model._run("centroidal_momentum_matrix", q, others=others)
+
+    def inertia(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Inertia of the whole, frozen in this configuration (..., 6, 6), about the mass centre, world axes.
+
+        NaN where nothing has mass.
+        """
+        return self.model._run("centroidal_inertia", q, others=others)

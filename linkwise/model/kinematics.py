@@ -6,7 +6,7 @@ from typing import Unpack
 
 from numpy.typing import ArrayLike
 
-from linkwise.algorithms.references import Reference
+from linkwise.algorithms.kinematics import Reference
 from linkwise.array_types import Array
 from linkwise.model.base import ByName, Methods
 

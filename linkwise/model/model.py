@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.kinematics import configuration_rate
-from linkwise.algorithms.references import REFERENCES
+from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
 from linkwise.contact.catalogue import EVERY
@@ -20,23 +19,21 @@ from linkwise.errors import InputError
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder
-from linkwise.mechanism.closures.reach import share_of_work
+from linkwise.mechanism.closures.instances import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
 from linkwise.mechanism.parameters import Parameters, check_names, parameters
 from linkwise.memoized import cached_property, once
 from linkwise.model.base import ByName, by_name
 from linkwise.model.closures import Constraints
 from linkwise.model.contact import Contacts, Touching
-from linkwise.model.dynamics import Dynamics
+from linkwise.model.dynamics import Centroidal, Dynamics, Energies, Identification, Operational
 from linkwise.model.editing import Editing
-from linkwise.model.energy import Centroidal, Energies
 from linkwise.model.files import Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.inverse_kinematics import InverseKinematics
 from linkwise.model.kinematics import Kinematics
 from linkwise.model.making import install, install_at, list_methods, made
 from linkwise.model.memory import Memory
-from linkwise.model.operational import Identification, Operational
 from linkwise.model.sensitivity import Sensitivities
 from linkwise.model.statics import Statics
 
@@ -404,7 +401,7 @@ class Model(
 
     def _repr_html_(self) -> str | None:
         """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
-        html: str | None = import_module("linkwise.viz.inline").model_picture(self)
+        html: str | None = import_module("linkwise.viz.recording").model_picture(self)
         return html
 
     # Names that others use, which work and are not listed.

@@ -39,15 +39,13 @@ from linkwise.model.transmissions import (
     speed,
     wrenches,
 )
-from linkwise.spatial.scalar import Scalar, is_zero, tanh, where
+from linkwise.spatial.scalar import Flat, Scalar, is_zero, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.motion import JointRules
-
-Flat = Sequence[Scalar]
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
@@ -319,7 +317,7 @@ class Acting:
         n_parameters: int,
         *,
         by_clock: bool = False,
-        varied: tuple[Model, Callable[..., Sequence[Scalar]]] | None = None,
+        varied: tuple[Model, Callable[..., Flat]] | None = None,
     ) -> None:
         self.by_clock = by_clock
         self.model, self.x, self.nx = model, x, len(x)

@@ -12,11 +12,10 @@ from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.closed_dynamics import ClosedDynamics
+from linkwise.model.configuration_space import TangentSpace
 from linkwise.model.held_motion import HeldMotion
-from linkwise.model.null_space import RANK
+from linkwise.model.null_space import RANK, basis_of
 from linkwise.model.passive_forces import Acting
-from linkwise.model.rank import basis_of
-from linkwise.model.tangent_space import TangentSpace
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from linkwise.mechanism.actuation import FrameTransmission, JointTransmission, P
 from linkwise.mechanism.equipment import closing_joint
 from linkwise.mechanism.wrapping import Wrap
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Scalar, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
 
 if TYPE_CHECKING:
     from linkwise.mechanism.closures.instances import ClosureFreedoms
@@ -117,7 +117,7 @@ class MovingFrames:
         closing = closing_joint(self.model, name)
         if closing is not None:
             return list(self.closure_velocities[closing.v_slice])
-        joint, v = self.model.joints[name], cast("Sequence[Scalar]", self.v)
+        joint, v = self.model.joints[name], cast("Flat", self.v)
         return [x * joint.mimic.multiplier if joint.mimic else x for x in v[joint.v_slice]]
 
     def in_force(self, transmission: Transmission) -> Scalar:
@@ -242,12 +242,12 @@ def closure_forces(model: Model, transmission: Transmission, force: Scalar, foun
         add_forces(found, each.name, [force * g for g in gears[each.name]])
 
 
-def add_forces(found: dict[str, list[Scalar]], name: str, more: Sequence[Scalar]) -> None:
+def add_forces(found: dict[str, list[Scalar]], name: str, more: Flat) -> None:
     """Add forces along the freedoms of a closure to those that it feels."""
     found[name] = [a + b for a, b in zip(found[name], more, strict=True)] if name in found else list(more)
 
 
-def pushed_by_closures(places: MovingFrames, forces: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+def pushed_by_closures(places: MovingFrames, forces: Mapping[str, Flat]) -> list[Scalar]:
     """The joint forces (nv) of forces along the freedoms of closures in force, by the closures' names."""
     model, active = places.model, places.active
     along: list[Scalar] = [0.0] * sum(each.joint.nv for each in model._closure_freedoms)

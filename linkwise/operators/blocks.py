@@ -28,7 +28,7 @@ from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
 from linkwise.memoized import cached_property
 from linkwise.operators.links import RigidLinks
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat
 
 Block = Any
 """A matrix or a part of a vector, of one link or of all links of a level."""
@@ -132,7 +132,7 @@ class Blocks(ABC):
         """The joint velocities v."""
 
     @abstractmethod
-    def mapped(self, function: Callable[[RigidLinks, Sequence[Scalar]], Any], x: Field) -> Field:
+    def mapped(self, function: Callable[[RigidLinks, Flat], Any], x: Field) -> Field:
         """``function(link, numbers of x(k))`` for each link, or for all links of a kind at once."""
 
     def bias(self) -> Field | None:
@@ -180,7 +180,7 @@ class Blocks(ABC):
 
     # Matrices between spaces of few numbers, points and constraints, which are written out.
     @abstractmethod
-    def written(self, rows: Sequence[Sequence[Scalar]]) -> Array:
+    def written(self, rows: Sequence[Flat]) -> Array:
         """A matrix by its entries, for all states."""
 
     @abstractmethod

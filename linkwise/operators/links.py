@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms.rigid_motion import next_motion
+from linkwise.algorithms.kinematics import next_motion
 from linkwise.array_types import Array
 from linkwise.mechanism.link_kinds import link_kinds, whole
 from linkwise.mechanism.tree import Link, Tree
@@ -20,7 +20,7 @@ from linkwise.memoized import cached_property
 from linkwise.operators.lanes import Lanes
 from linkwise.spatial.flexible import FlexibleMotion, FlexibleMoving, flexible_motions
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -35,7 +35,7 @@ class RigidLinks:
         v: the rates that it lists, where velocity terms are asked for.
     """
 
-    def __init__(self, indices: Sequence[int], link: Link, q: Sequence[Scalar], v: Sequence[Scalar] | None) -> None:
+    def __init__(self, indices: Sequence[int], link: Link, q: Flat, v: Flat | None) -> None:
         self.indices = indices
         self.index = indices[0]
         self.parent = link.parent
@@ -86,7 +86,7 @@ class RigidLinks:
         """J_r, the rotor inertia of each axis."""
         return self.link.armature
 
-    def coriolis(self, V_parent: Sequence[Scalar]) -> Motion:
+    def coriolis(self, V_parent: Flat) -> Motion:
         """The acceleration a(k) that velocities cause, from the parent's V: [ω; v], and zeros (Jain 1991 eq. 14)."""
         seat = self.link.seat
         parent = _turning(V_parent, 0 if seat is None else seat.modes)
@@ -95,12 +95,12 @@ class RigidLinks:
             return Motion(moved.omega_dot, moved.a)
         return FlexibleMotion(moved.rate_dot, moved.root.omega_dot, moved.root.a)
 
-    def gyroscopic(self, V: Sequence[Scalar]) -> Force:
+    def gyroscopic(self, V: Flat) -> Force:
         """The force b(k) = [ω~Jω; ω~ω~h] (Jain 1991 eq. 16); of a link that deforms, with Kη + Dη̇ on its modes."""
         return self.link.wrench(self.q, _turning(V, self.link.modes))
 
 
-def _turning(V: Sequence[Scalar], modes: int) -> Any:
+def _turning(V: Flat, modes: int) -> Any:
     """A frame that turns by the ω of V, nothing accelerated; with the modes' rates where V has a tail."""
     root = RigidMotion(Vec.of(V[modes : modes + 3]), Vec.zero(), Vec.zero())
     return FlexibleMoving(root, tuple(V[:modes]), (0.0,) * modes) if modes else root

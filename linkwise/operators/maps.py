@@ -16,7 +16,7 @@ from typing import Any, final
 
 from linkwise.algorithms.articulated import Axis
 from linkwise.spatial.inertia import coordinate_axis
-from linkwise.spatial.scalar import Scalar, is_zero, sqrt
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt
 
 Vector = Any
 """A motion or a force of a link, or the :class:`Entries` of a joint."""
@@ -28,7 +28,7 @@ class Entries(tuple[Scalar, ...]):
     __slots__ = ()
 
     @classmethod
-    def of(cls, values: Sequence[Scalar]) -> Entries:
+    def of(cls, values: Flat) -> Entries:
         """From any sequence."""
         return cls(values)
 
@@ -103,7 +103,7 @@ def symmetric(apply: Callable[[Vector], Vector], shape: Shape) -> Map:
 class Written(Map):
     """A symmetric block by its entries."""
 
-    def __init__(self, entries: Sequence[Sequence[Scalar]], shape: Shape) -> None:
+    def __init__(self, entries: Sequence[Flat], shape: Shape) -> None:
         super().__init__(self._times, self._times, shape, shape)
         self.entries = entries
 
@@ -115,7 +115,7 @@ class Written(Map):
         return Written([[a + b for a, b in zip(*pair, strict=True)] for pair in pairs], self.rows)
 
 
-def triangular(rows: Sequence[Sequence[Scalar]]) -> Map:
+def triangular(rows: Sequence[Flat]) -> Map:
     """A lower triangular block between joints by its entries."""
     n = len(rows)
     return Map(
@@ -126,11 +126,11 @@ def triangular(rows: Sequence[Sequence[Scalar]]) -> Map:
     )
 
 
-def lower_root(X: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+def lower_root(X: Sequence[Flat]) -> Matrix:
     """F with F*F = X, lower triangular; of a positive matrix of few rows, the last of which is taken first."""
     n = len(X)
     left = [list(row) for row in X]
-    F: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+    F: Matrix = [[0.0] * n for _ in range(n)]
     for k in reversed(range(n)):
         root = sqrt(left[k][k])
         F[k] = [*(x / root for x in left[k][:k]), root, *F[k][k + 1 :]]
@@ -149,12 +149,12 @@ def joint_map(S: Sequence[Any], cols: Shape) -> Map:
     )
 
 
-def rotors(armature: Sequence[Scalar]) -> Map:
+def rotors(armature: Flat) -> Map:
     """J_r(k)."""
     return symmetric(lambda x: Entries(J * u for J, u in zip(armature, x, strict=True)), Shape(len(armature), Entries))
 
 
-def eliminated(P: Any, S: Sequence[Any], armature: Sequence[Scalar]) -> tuple[Any, list[Axis]]:
+def eliminated(P: Any, S: Sequence[Any], armature: Flat) -> tuple[Any, list[Axis]]:
     """P⁺, and the axes that were taken out of P one after another."""
     axes = []
     for s, rotor in zip(S, armature, strict=True):

@@ -23,13 +23,12 @@ from linkwise.memoized import cached_property
 from linkwise.operators.atoms import ClosureAdmittance, PickOff, WrittenOut
 from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar, dot
 
 if TYPE_CHECKING:
     from linkwise.operators.state import Operators
 
 Matrix = Sequence[Sequence[Scalar]]
-Flat = Sequence[Scalar]
 
 
 class Part:
@@ -130,9 +129,9 @@ def alternative_step_D(
     columns = [list(column) for column in zip(*J_c_S, strict=True)]
     solved = [inner.solve(column) for column in columns]
     n = range(len(columns))
-    whole = [[M_S[i][j] + _dot(columns[i], solved[j]) for j in n] for i in n]
+    whole = [[M_S[i][j] + dot(columns[i], solved[j]) for j in n] for i in n]
     eased = inner.solve(short)
-    beta = factorize(whole).solve([t - _dot(column, eased) for t, column in zip(T_S, columns, strict=True)])
+    beta = factorize(whole).solve([t - dot(column, eased) for t, column in zip(T_S, columns, strict=True)])
     return inner.solve([a + b for a, b in zip(short, _times(J_c_S, beta), strict=True)]), beta
 
 
@@ -140,16 +139,9 @@ def _seen(A: Matrix, Lambda: Matrix) -> list[list[Scalar]]:
     """AΛA*, symmetric: each entry computed once."""
     half = [_times(Lambda, row) for row in A]
     n = range(len(A))
-    upper = {(i, j): _dot(A[i], half[j]) for i in n for j in n if i <= j}
+    upper = {(i, j): dot(A[i], half[j]) for i in n for j in n if i <= j}
     return [[upper[min(i, j), max(i, j)] for j in n] for i in n]
 
 
 def _times(matrix: Matrix, x: Flat) -> list[Scalar]:
-    return [_dot(row, x) for row in matrix]
-
-
-def _dot(x: Flat, y: Flat) -> Scalar:
-    total: Scalar = 0.0
-    for a, b in zip(x, y, strict=True):
-        total = total + a * b
-    return total
+    return [dot(row, x) for row in matrix]

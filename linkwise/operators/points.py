@@ -12,11 +12,9 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.operators.blocks import Space
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Vec
-
-Flat = Sequence[Scalar]
 
 Point = str | tuple[str, Sequence[float]]
 """The name of a body or frame, alone or with a position in it."""

@@ -8,9 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from linkwise.algorithms import sweeps
-from linkwise.algorithms.kinematics import Place
+from linkwise.algorithms.kinematics import Place, at_rest, next_motion
 from linkwise.algorithms.multipliers import Multipliers
-from linkwise.algorithms.rigid_motion import at_rest, next_motion
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.array_types import Array
 from linkwise.mechanism.sweeper import LinkByLink
@@ -35,7 +34,7 @@ from linkwise.operators.maps import (
     times,
     triangular,
 )
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
 from linkwise.spatial.vectors import Motion, Vec
 
 
@@ -94,7 +93,7 @@ class ScalarBlocks(Blocks):
     def __init__(
         self,
         links: Sequence[RigidLinks],
-        rates: Sequence[Scalar] | None = None,
+        rates: Flat | None = None,
         gravity: Vec | None = None,
         bias: Callable[[], Sequence[Block]] | None = None,
     ) -> None:
@@ -110,7 +109,7 @@ class ScalarBlocks(Blocks):
         self._bias = bias
 
     @classmethod
-    def of(cls, tree: Tree, q: Sequence[Scalar], v: Sequence[Scalar] | None) -> ScalarBlocks:
+    def of(cls, tree: Tree, q: Flat, v: Flat | None) -> ScalarBlocks:
         """The blocks of a tree at q and v."""
 
         def bias() -> list[Block]:
@@ -193,7 +192,7 @@ class ScalarBlocks(Blocks):
     def rates(self) -> LinkField:
         return self.enter(self.joints, np.asarray(self._rates, object))
 
-    def mapped(self, function: Callable[[RigidLinks, Sequence[Scalar]], Any], x: LinkField) -> LinkField:
+    def mapped(self, function: Callable[[RigidLinks, Flat], Any], x: LinkField) -> LinkField:
         return LinkField(function(link, list(x[link])) for link in self.each)
 
     def bias(self) -> LinkField | None:
@@ -247,7 +246,7 @@ class ScalarBlocks(Blocks):
         return LinkField(total)
 
     # Matrices that are written out.
-    def written(self, rows: Sequence[Sequence[Scalar]]) -> Array:
+    def written(self, rows: Sequence[Flat]) -> Array:
         out = np.empty((len(rows), len(rows[0])), object)
         for i, row in enumerate(rows):
             for j, x in enumerate(row):
@@ -273,5 +272,5 @@ _OWN: dict[str, Callable[[ScalarBlocks, RigidLinks], Block]] = {
 }
 
 
-def _columns(X: Block, shape: Shape) -> list[list[Scalar]]:
+def _columns(X: Block, shape: Shape) -> Matrix:
     return [list(X @ unit) for unit in shape.units()]

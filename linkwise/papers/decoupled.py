@@ -81,7 +81,7 @@ def _cost_tables(page: ReportPage) -> None:
             if p.kind == kind:
                 formula = "\n".join(f"{p.M(n):.0f} / {p.A(n):.0f}" for n in sizes)
                 remark = f" ({p.remark})" if p.remark else ""
-                rows.append([p.name + remark, f"{p.M_text} ;\n{p.A_text}", _PRINTED[kind][p.name], formula])
+                rows.append([p.name + remark, f"{p.M} ;\n{p.A}", _PRINTED[kind][p.name], formula])
         first = len(rows)
         for label, name, frames in mine:
             rows.append([label, "counted", "", "\n".join(_counted(name, n, frames) for n in sizes)])

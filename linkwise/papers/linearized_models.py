@@ -9,14 +9,13 @@ import numpy as np
 from linkwise import samples
 from linkwise.algorithms.catalogue import Trees
 from linkwise.array_types import Array
-from linkwise.classics.linearized_registry import LINEARIZED
+from linkwise.classics.linearized import LINEARIZED
 from linkwise.functions.counting import linearized_counts
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import chain_model
 from linkwise.papers.animation import animation, skeleton
 from linkwise.papers.figures import line_figure
-from linkwise.papers.formulas import mathml
-from linkwise.papers.report_page import Checks, ReportPage, power
+from linkwise.papers.report_page import Checks, ReportPage, mathml, power
 from linkwise.papers.unified import identity_table
 from linkwise.sim.simulate import simulate
 
@@ -77,7 +76,7 @@ def linearization_section(page: ReportPage) -> None:
         own = "–" if row.own is None else f"{row.own[0]} / {row.own[1]}"
         rows.append(
             [
-                str(row.number), f"{row.what}, O({algorithm.order})", f"{algorithm.M_text} ;\n{algorithm.A_text}",
+                str(row.number), f"{row.what}, O({algorithm.order})", f"{algorithm.M} ;\n{algorithm.A}",
                 f"{row.printed[0]:.0f} / {row.printed[1]:.0f}", f"{row.counted[0]} / {row.counted[1]}", own,
                 power(errors[row.number]), errors[row.number] < 1e-6,
             ]

@@ -9,8 +9,7 @@ from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.operators import RULES
 from linkwise.papers.algorithms import algorithm_table, chain_model
-from linkwise.papers.formulas import mathml
-from linkwise.papers.report_page import Formulas, ReportPage, power
+from linkwise.papers.report_page import Formulas, ReportPage, mathml, power
 
 CITED = "A. Jain, <i>Unified formulation of dynamics for serial rigid multibody systems</i> (1991)"
 FINE = 1e-9

@@ -1,12 +1,14 @@
 """Fields of acceleration as elements give them, taken around each body: for forces on its mass and its modes.
 
-A field is asked for at the mass centre of every body, and its gradient there comes from dual numbers. Fields that are
-linear in the place are exact so; of others, what is dropped is the second derivative over a body's own size.
+Fields that are given as linear in the place are carried from link to link. Functions of the place are asked for at the
+mass centre of every body, and their gradient there comes from dual numbers: exact where they are linear; of others,
+what is dropped is the second derivative over a body's own size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,9 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 
-Flat = Sequence[Scalar]
-Given = Any  # what Element.acceleration gives: 3 numbers, or a function of a point
+Given = Any  # what Element.acceleration gives: 3 numbers, those and their gradient, or a function of a point
 
 
 class FieldsAroundBodies:
@@ -48,26 +49,30 @@ class FieldsAroundBodies:
             given: elements, for messages, and what they gave.
             p: the model's run-time parameters, or None.
         """
-        poses = self.model._run("poses", scalar_array(q), p=p)
-        uniform: list[Scalar] = [0.0, 0.0, 0.0]
+        linear: list[Scalar] = [0.0] * FIELD
         functions: list[Callable[[Flat], list[Scalar]]] = []
         for element, one in given:
             if callable(one):
-                functions.append(lambda point, one=one, of=element: _three(one(scalar_array(point)), of))  # type: ignore[misc]
+                functions.append(partial(_at, one, element))
             else:
-                uniform = [a + b for a, b in zip(uniform, _three(one, element), strict=True)]
+                linear = [a + b for a, b in zip(linear, _of_linear(one, element), strict=True)]
+        found: Any = 0.0
+        if functions:
+            found = self._of_functions(q, functions, p)
+        if not functions or not all(is_zero(x) for x in linear):
+            found = found + self.model._run("linear_field", scalar_array(q), scalar_array(linear), p=p)
+        return found
 
+    def _of_functions(self, q: Flat, functions: Sequence[Callable[[Flat], list[Scalar]]], p: Any) -> Any:
         def summed(point: Flat) -> list[Scalar]:
             parts = [function(point) for function in functions]
             return [sum(own[1:], own[0]) for own in zip(*parts, strict=True)]
 
         rows = []
-        for pose, centre in zip(poses, self.centres, strict=True):
+        for pose, centre in zip(self.model._run("poses", scalar_array(q), p=p), self.centres, strict=True):
             R, arm = pose[:3, :3], pose[:3, :3] @ np.array(centre, object)
-            a, E = np.array(uniform, object), np.zeros((3, 3), object) + 0.0
-            if functions:
-                value, E = _with_gradient(summed, list(pose[:3, 3] + arm))
-                a = a + np.array(value, object) - E @ arm
+            value, E = _with_gradient(summed, list(pose[:3, 3] + arm))
+            a = np.array(value, object) - E @ arm
             rows.append([*(R.T @ a), *(R.T @ E @ R).reshape(-1)])
         return np.array(rows, object).reshape(len(rows), FIELD)
 
@@ -107,12 +112,24 @@ def _summed(given: Sequence[Callable[[Any], Scalar]], point: Flat) -> Scalar:
     return sum(parts[1:], parts[0])
 
 
-def _three(value: Any, element: Any) -> list[Scalar]:
+def _at(field: Callable[[Any], Any], element: Any, point: Flat) -> list[Scalar]:
+    """A field of an element at a point (3)."""
+    return _numbers(field(scalar_array(point)), element)
+
+
+def _of_linear(given: Any, element: Any) -> list[Scalar]:
+    """Value at the world's origin (3), and gradient (9), of a field that is the same everywhere or linear."""
+    if isinstance(given, tuple) and len(given) == 2:
+        return [*_numbers(given[0], element), *_numbers(given[1], element, 9)]
+    return [*_numbers(given, element), *([0.0] * 9)]
+
+
+def _numbers(value: Any, element: Any, count: int = 3) -> list[Scalar]:
     numbers = list(np.asarray(value, dtype=object).reshape(-1))
-    if len(numbers) != 3:
+    if len(numbers) != count:
         raise InputError(
-            f"the acceleration of {element!r} is no vector",
+            f"the acceleration of {element!r} is no {'vector' if count == 3 else 'vector and gradient'}",
             got=f"{len(numbers)} numbers",
-            allowed="3 numbers in world axes, m/s², or a function of a point (3) that gives them",
+            allowed="3 numbers in world axes, m/s²; these and their gradient (3, 3); or a function of a point (3)",
         )
     return [float(x) if isinstance(x, (int, np.floating, np.integer)) else x for x in numbers]

@@ -11,9 +11,9 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import Acting, ActingForces
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Flat, JointRules, Motion
+from linkwise.sim.motion import Instant, JointRules, Motion
 from linkwise.sim.states import initial_states
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting:
@@ -32,12 +32,12 @@ def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any)
     motion = Motion(model, elements, replace(rules or JointRules(), limits="ignore"), count)
 
     def text(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> ActingForces:
-        p = motion.in_force(t, q, v, x, p)
-        causes = motion.forces_by_cause(t, q, v, x, p).values()
-        return ActingForces([sum(own) for own in zip(*causes, strict=True)], motion.element_rates(t, q, v, x, p))
+        at = motion.in_force(Instant(t, q, v, x, p))
+        causes = motion.forces_by_cause(at).values()
+        return ActingForces([sum(own) for own in zip(*causes, strict=True)], motion.element_rates(at))
 
     def parameters(q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> Flat:
-        return list(motion.model_parameters(motion.in_force(t, q, v, x, p)))
+        return list(motion.model_parameters(motion.in_force(Instant(t, q, v, x, p)).p))
 
     varied = (motion.model, parameters) if motion.varying.elements else None
     x = np.array(initial_states(elements), float)

@@ -6,7 +6,7 @@ a batch can follow as many targets as it has states by reading them from ``p``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,29 +17,12 @@ from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, per_joint
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
 from linkwise.sim.targets import Target, at, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import within
-
-
-def _direction(value: Any, what: str) -> Any:
-    """A vector (3) of length one."""
-    vector = checked_numbers(value, 3, what)
-    length = float(np.linalg.norm(vector))
-    if not length > 0.0:
-        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
-    return vector / length
-
-
-def _strength(value: Any, what: str) -> Any:
-    """A function (t, q, v, p) as it is, or a finite number."""
-    if not callable(value):
-        check_finite(what, value)
-    return value
 
 
 class Torque(Element):
@@ -316,122 +299,3 @@ class SeriesElastic(Element):
         for w in x[self.n : self.nx]:
             total = total + (0.5 * self.inertia) * (w * w)
         return total
-
-
-class ReactionWheel(Element):
-    """A wheel on a body, driven by a motor: its reaction turns the body, its spin adds gyroscopic moments.
-
-    The state is the wheel's momentum about its own axis n, h = J (Ω + n·ω) with Ω its speed against the body; the body
-    feels -ḣ n - ω × (n h), and ḣ is the motor torque. This is exact for a wheel that is balanced and symmetric about
-    its axis when the body's inertia includes the wheel's mass and its inertia across the axis, but *not* the inertia J
-    along it. The body's own share of the spin, J n·ω, is in h: a wheel at rest against a turning body starts with
-    ``start=J * n·ω``. If the model's inertia does include J, the body reacts by J / (its inertia along n) too slowly.
-    Total momentum, the body's plus n h, is kept in both cases.
-
-    Args:
-        model: the mechanism.
-        body: name of the body that carries the wheel.
-        axis: spin axis in the body's frame.
-        torque: motor torque in N m, a number or a function ``(t, q, v, p)``.
-        limit: largest motor torque, N m.
-        start: spin momentum at the start, N m s.
-        inertia: J in kg m²; if given, the wheel's energy h²/(2 J) counts in ``Trajectory.energy``.
-    """
-
-    nx = 1
-
-    def __init__(
-        self,
-        model: Model,
-        body: str,
-        axis: Sequence[float],
-        torque: float | Callable[..., Any],
-        *,
-        limit: float = np.inf,
-        start: float = 0.0,
-        inertia: float | None = None,
-    ) -> None:
-        if inertia is not None:
-            check_positive("a wheel's inertia", inertia)
-        check_not_negative("limit", limit, or_infinite=True)
-        check_finite("start", start)
-        self.inertia = inertia
-        self.model, self.body = model, model.bodies[body].name
-        self.axis = _direction(axis, "the axis").tolist()
-        self.torque, self.limit, self.start = _strength(torque, "the torque"), float(limit), float(start)
-
-    def initial(self) -> Sequence[float]:
-        """The spin given."""
-        return [self.start]
-
-    def _torque(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
-        torque = law(self.torque, t, q, v, p) if callable(self.torque) else float(self.torque)
-        return within(torque, -self.limit, self.limit)
-
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
-        """Reaction and gyroscopic moment on the body."""
-        R = self.model.pose(objects(list(q)), self.body)[:3, :3]
-        omega = R.T @ self.model.velocity(objects(list(q)), objects(list(v)), self.body)[:3]
-        n, h = self.axis, x[0]
-        spin = [h * a for a in n]
-        gyro = [
-            omega[1] * spin[2] - omega[2] * spin[1],
-            omega[2] * spin[0] - omega[0] * spin[2],
-            omega[0] * spin[1] - omega[1] * spin[0],
-        ]
-        push = self._torque(t, q, v, p)
-        return {self.body: [*(-(push * a) - g for a, g in zip(n, gyro, strict=True)), 0.0, 0.0, 0.0]}
-
-    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """The motor's torque."""
-        return [self._torque(t, q, v, p)]
-
-    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
-        """h²/(2 J), if J is known."""
-        return 0.0 if self.inertia is None else x[0] * x[0] * (0.5 / float(self.inertia))
-
-
-class Thruster(Element):
-    """A force on a body, fixed in the body.
-
-    Args:
-        model: the mechanism.
-        body: name of the body or frame.
-        direction: of the force, in the body's frame, or in that of the node.
-        thrust: N, a number or a function ``(t, q, v, p)``.
-        point: where it acts, in the same frame, m.
-        limits: smallest and largest thrust, N; nozzles push only by default.
-        node: of a flexible body, the node that it sits on, by name or number; the root if not given.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        body: str,
-        direction: Sequence[float],
-        thrust: float | Callable[..., Any],
-        *,
-        point: Sequence[float] = (0.0, 0.0, 0.0),
-        limits: tuple[float, float] = (0.0, np.inf),
-        node: str | int | None = None,
-    ) -> None:
-        model.frame(body, node)  # says what is wrong with a name
-        self.place = body if node is None else (body, node)
-        d = _direction(direction, "the direction")
-        self.unit = [*np.cross(checked_numbers(point, 3, "the point"), d).tolist(), *d.tolist()]
-        low, high = (float(x) for x in limits)
-        if not low <= high:
-            raise InputError(
-                "the limits of the thrust are swapped, or are not numbers", got=repr(limits), allowed="(low, high), N"
-            )
-        self.thrust, self.limits = _strength(thrust, "the thrust"), (low, high)
-
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
-        """The force and its moment about the body's origin."""
-        from linkwise.spatial.scalar import where
-
-        size = law(self.thrust, t, q, v, p) if callable(self.thrust) else float(self.thrust)
-        low, high = self.limits
-        size = where(size < low, low, size) if np.isfinite(low) else size
-        size = where(size > high, high, size) if np.isfinite(high) else size
-        return {self.place: [size * a for a in self.unit]}

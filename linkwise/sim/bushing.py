@@ -85,14 +85,14 @@ class Bushing(Element):
         V_a, V_b = J_a @ v, J_b @ v
         arm = X_b[:3, 3] - X_a[:3, 3]
         omega = R_a.T @ (V_b[:3] - V_a[:3])
-        d_dot = R_a.T @ (V_b[3:] - V_a[3:] - _cross(V_a[:3], arm))
+        d_dot = R_a.T @ (V_b[3:] - V_a[3:] - np.cross(V_a[:3], arm))
         half = 0.5 * theta
-        theta_dot = omega - _cross(half, omega) + half * (half @ omega)
+        theta_dot = omega - np.cross(half, omega) + half * (half @ omega)
         pull = R_a @ (-(self.k * d) - self.c * d_dot)
         along = -(self.k_turning * theta) - self.c_turning * theta_dot
-        couple = R_a @ (along + _cross(half, along) + half * (half @ along))
+        couple = R_a @ (along + np.cross(half, along) + half * (half @ along))
         total: Vector = J_b.T @ np.concatenate([couple, pull])
-        return total - J_a.T @ np.concatenate([couple + _cross(arm, pull), pull])
+        return total - J_a.T @ np.concatenate([couple + np.cross(arm, pull), pull])
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """½d*K d + ½θ*K_r θ."""
@@ -126,7 +126,3 @@ class Bushing(Element):
         R, d = R_a.T @ X_b[:3, :3], R_a.T @ (X_b[:3, 3] - X_a[:3, 3])
         skew = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
         return R_a, d, skew * (2.0 / (1.0 + (R[0, 0] + R[1, 1] + R[2, 2])))
-
-
-def _cross(a: Any, b: Any) -> Any:
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])

@@ -21,7 +21,7 @@ from linkwise.mechanism.closures import CapturedClosure, ClosureInstance, Relati
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector
 from linkwise.sim.events import Event
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import Instant, Motion
 
 OPEN = 1e-6  # residuals, m or pure numbers, above which a closure is open: not by rounding, nor by a file's few digits
 _CLOSED = 1e-14
@@ -38,7 +38,9 @@ class ClosedStates:
         self.given: dict[str, Any] = {}
         if motion.model.parameters.names:
             rows = zip(np.asarray(t, float), self.q, self.v, x, np.asarray(p, float), strict=True)
-            self.given["p"] = np.array([motion.model_parameters(motion.in_force(*row)) for row in rows], float)
+            self.given["p"] = np.array(
+                [motion.model_parameters(motion.in_force(Instant(*row)).p) for row in rows], float
+            )
         if motion.is_timed:
             self.given["t"] = np.array(t, float)
         if motion.switches:

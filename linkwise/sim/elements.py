@@ -187,8 +187,8 @@ class Element(metaclass=_Finished):
         bodies, the forces on modes follow from the bodies' mass integrals. Exact for fields that are linear in the
         place; of others, what is dropped is of the order (size of a body / size of the field)².
 
-        A field that takes long to evaluate is better evaluated once, here, at a point of the mechanism, with its
-        gradient G: ``return lambda point: g + G @ (point - where)``.
+        Or two things, 3 numbers g and a matrix G (3, 3): the field g + G r at r, linear everywhere. A field that takes
+        long is better given so, evaluated once, at a point c of the mechanism: ``return f - G @ c, G``.
         """
         return None
 

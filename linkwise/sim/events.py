@@ -16,8 +16,9 @@ from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import identity, law
 from linkwise.sim.limits import Limit
-from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.motion import Motion, objects
 from linkwise.sim.work import Traceable, program
+from linkwise.spatial.scalar import Flat
 
 _CANDIDATES = 16  # places inside a step that are tried side by side
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwise.sim.motion import Flat, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work, program
-from linkwise.spatial.scalar import Scalar, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
 from linkwise.trace.program import Statement
 
 

@@ -29,12 +29,12 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.sim.implicit import Matrix, add_elasticity, factorized, solved
-from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.implicit import add_elasticity, factorized, solved
+from linkwise.sim.motion import Instant, Motion, objects
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, is_zero, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, where
 from linkwise.trace.program import Copy, IfAny, Seek, Statement, WhileAny, columns
 from linkwise.trace.tiles import TiledSystem
 
@@ -82,13 +82,10 @@ class _Texts:
         s = [b + h * ((1.0 - c.gamma) * o + c.gamma * x) for b, o, x in zip(start, a, a_new, strict=True)]
         return u, s, a_new
 
-    def forces(self, q: Flat, v: Flat, x: Flat, t: Scalar, p: Flat) -> tuple[list[Scalar], Any, list[Scalar]]:
+    def forces(self, at: Instant) -> tuple[list[Scalar], Any, list[Scalar]]:
         """On the joints, on the bodies, and ẋ."""
-        m = self.m
-        p = m.in_force(t, q, v, x, p)
-        active, passive = m.joint_forces(t, q, v, x, p)
-        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(q, v, x, p), strict=True)]
-        return tau, m.body_forces(t, q, v, x, p), m.element_rates(t, q, v, x, p)
+        at = self.m.in_force(at)
+        return self.m.all_forces(at)[0], self.m.body_forces(at), self.m.element_rates(at)
 
     def missing(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> list[Scalar]:
         """Residual that w₊ must bring to zero: forces, of trees; rates, of models with closures."""
@@ -96,12 +93,12 @@ class _Texts:
         u, s, _ = self.ends(y, memory, w, h)
         if not self.by_forces:
             return [a - b for a, b in zip(w, m.rates(y, [*u, *s], t, p)[nv:], strict=True)]
-        q, v, x = m.parts(m.from_chart(y, [*u, *s]))
-        p = m.in_force(t, q, v, x, p)
-        tau, outside, xdot = self.forces(q, v, x, t, p)
-        turned = zip(m.in_axes_after(w[:nv], u), m.axes_rate(v), strict=True)
+        at = m.in_force(m.at(t, m.from_chart(y, [*u, *s]), p))
+        tau, outside, xdot = self.forces(at)
+        turned = zip(m.in_axes_after(w[:nv], u), m.axes_rate(at.v), strict=True)
+        accelerations = objects([a + b for a, b in turned])
         needed = m.model.inverse_dynamics(
-            objects(q), objects(v), objects([a + b for a, b in turned]), f_ext=outside, p=m.model_parameters(p)
+            objects(at.q), objects(at.v), accelerations, f_ext=outside, p=m.model_parameters(at.p)
         )
         lacking = m.in_axes_after([a - b for a, b in zip(needed, tau, strict=True)], [-a for a in u])
         return [*lacking, *(a - b for a, b in zip(w[nv:], xdot, strict=True))]
@@ -110,9 +107,9 @@ class _Texts:
         """𝓜 + hγ'D + h²β'K of what is stiff."""
         m, nv, n = self.m, self.m.nv, self.n
         u, s, _ = self.ends(y, memory, w, h)
-        q, v, x = m.parts(m.from_chart(y, [*u, *s]))
-        end = [*v, *s[nv:]]
-        own = m.model_parameters(m.in_force(t, q, v, x, p))
+        at = m.at(t, m.from_chart(y, [*u, *s]), p)
+        q, end = at.q, [*at.v, *s[nv:]]
+        own = m.model_parameters(m.in_force(at).p)
         of_places, of_rates = self.slopes(memory, h)
         by_place, by_rate = (h * h) * of_places, h * of_rates
         mass = m.model.mass_matrix(objects(q), p=own)
@@ -121,7 +118,7 @@ class _Texts:
         def acting(e: Flat) -> list[Scalar]:
             moved = m.moved(q, [by_place * x for x in e[:nv]])
             changed = [a + by_rate * x for a, x in zip(end, e, strict=True)]
-            tau, outside, xdot = self.forces(moved, changed[:nv], [*changed[nv:], *m.kept(y)], t, p)
+            tau, outside, xdot = self.forces(Instant(t, moved, changed[:nv], [*changed[nv:], *m.kept(y)], p))
             if outside is not None:
                 pushed = m.model.external_force(objects(moved), outside, p=own)
                 tau = [a + b for a, b in zip(tau, pushed, strict=True)]

@@ -145,9 +145,8 @@ class Happenings:
                 place = m.places(k)[1]
                 there = np.zeros(6)
                 if event.where == "here":
-                    q, v, x = m.parts(y.tolist())
-                    p = m.in_force(t, q, v, x, self.states.p[state].tolist())
-                    there = offset_between(m.model, name, q, list(m.model_parameters(p)))
+                    at = m.in_force(m.at(t, y.tolist(), self.states.p[state].tolist()))
+                    there = offset_between(m.model, name, at.q, list(m.model_parameters(at.p)))
                 start = m.nq + m.nv
                 y[start + place.start : start + place.stop] = [*there, t]
 

@@ -15,33 +15,29 @@ from typing import Any
 import numpy as np
 
 from linkwise.mechanism.parameters import Values
-from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.motion import Instant, Motion, objects
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work, program
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, is_zero, sqrt
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt
 from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
-
-Matrix = list[list[Scalar]]
 
 
 def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scalar]]:
     """∂ż/∂z (nz × nz) at the chart's centre, and ∂ż/∂t (nz)."""
     nv, nz = m.nv, m.nz
-    q, v, x = m.parts(y)
+    now = m.at(t, y, p)
     at = [*m.chart_origin(y), t]
     directions = [[1.0 if i == j else 0.0 for i in range(nz + 1)] for j in range(nz + 1)]
-    outside = m.body_forces(t, q, v, x, m.in_force(t, q, v, x, p))
+    outside = m.body_forces(m.in_force(now))
     # Forces on bodies, and constants that vary, change with the state in ways only the whole text knows.
     if outside is not None or m.varying.elements:
         columns = [derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, direction)[1] for direction in directions]
     else:
-        active, passive = m.joint_forces(t, q, v, x, p)
-        losses = m.joint_losses(q, v, x, p)
-        tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
-        lin = m.model.linearize_forward(objects(q), objects(v), objects(tau), p=m.model_parameters(p))
+        tau, _ = m.all_forces(now)
+        lin = m.model.linearize_forward(objects(now.q), objects(now.v), objects(tau), p=m.model_parameters(p))
 
         def speeds(s: Flat) -> list[Scalar]:
             return m.in_axes_after(s[nv : 2 * nv], s[:nv])
@@ -52,13 +48,8 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
             return m.in_axes_after([a - b for a, b in zip(lin.vdot, turning, strict=True)], [-x for x in s[:nv]])
 
         def forces(s: Flat) -> list[Scalar]:
-            turned, rate, own = m.moved(q, s[:nv]), speeds(s), [*s[2 * nv : nz], *m.kept(y)]
-            a, b = m.joint_forces(s[nz], turned, rate, own, p)
-            c = m.joint_losses(turned, rate, own, p)
-            return [
-                *(e + f + g for e, f, g in zip(a, b, c, strict=True)),
-                *m.element_rates(s[nz], turned, rate, own, p),
-            ]
+            there = Instant(s[nz], m.moved(now.q, s[:nv]), speeds(s), [*s[2 * nv : nz], *m.kept(y)], p)
+            return [*m.all_forces(there)[0], *m.element_rates(there)]
 
         columns = []
         for j, direction in enumerate(directions):

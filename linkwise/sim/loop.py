@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from linkwise.sim.motion import Flat, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
 from linkwise.sim.work import (
@@ -28,7 +28,7 @@ from linkwise.sim.work import (
     program,
     watching,
 )
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
 

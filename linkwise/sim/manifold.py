@@ -30,10 +30,10 @@ from dataclasses import replace
 from typing import Any
 
 from linkwise.sim.explicit import runge_kutta
-from linkwise.sim.motion import Flat, objects
+from linkwise.sim.motion import objects
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag, program
-from linkwise.spatial.scalar import Scalar, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding

@@ -20,9 +20,7 @@ from linkwise.sim.checks import check_count, check_not_negative, check_positive
 from linkwise.sim.elements import law
 from linkwise.sim.sensors import Encoder
 from linkwise.sim.tables import Table
-from linkwise.spatial.scalar import Scalar, cos, log, sin, sqrt, where
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar, cos, log, sin, sqrt, where
 
 _GENERATORS = ((40014.0, 2147483563.0), (40692.0, 2147483399.0))
 """Multipliers and moduli."""

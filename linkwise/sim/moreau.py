@@ -19,9 +19,9 @@ from linkwise.errors import InputError
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
-from linkwise.sim.motion import CAUSES, ContactNumbers, Flat, JointRules, Motion, objects
+from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, JointRules, Motion, objects
 from linkwise.sim.work import Step, Work, program
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 
 
 def touching(model: Model) -> Model:
@@ -103,11 +103,11 @@ def moreau(work: Work) -> Step:
         before = numbers.parts(x[start : start + m.touching])
         middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
         if m.varying.elements:
-            rates = m.element_rates(t[0], q, v, x, m.in_force(t[0], q, v, x, p), accounted=False)
+            rates = m.element_rates(m.in_force(m.at(t[0], y, p)), accounted=False)
             own = [a + 0.5 * h[0] * b for a, b in zip(x[m.works : m.flowing], rates, strict=True)]
-            p = m.in_force(time, middle, v, [*x[: m.works], *own, *x[m.flowing :]], p)
-        active, passive = m.joint_forces(time, middle, v, x, p)
-        tau = [a + b + c for a, b, c in zip(active, passive, m.joint_losses(middle, v, x, p), strict=True)]
+            p = m.in_force(Instant(time, middle, v, [*x[: m.works], *own, *x[m.flowing :]], p)).p
+        at = Instant(time, middle, v, x, p)
+        tau, active = m.all_forces(at)
         given = m.closure_inputs(t[0], x, p)
         implicit = _implicit(m, active, h[0])
         done: Any = model._run(
@@ -117,14 +117,14 @@ def moreau(work: Work) -> Step:
             objects(tau),
             objects(before["contact_impulses"]),
             objects(h).reshape(()),
-            f_ext=m.body_forces(time, middle, v, x, p),
+            f_ext=m.body_forces(at),
             implicit=objects(implicit.both),
             **given,
         )
-        flowing = m.element_rates(time, middle, v, x, p, accounted=False)
+        flowing = m.element_rates(at, accounted=False)
         x_new = [a + h[0] * b for a, b in zip(x[m.works : m.flowing], flowing, strict=True)]
         if m.works:
-            done_work = _works(m, done, implicit, middle, v, x, p, time, h[0])
+            done_work = _works(m, done, implicit, at, h[0])
             x_new = [*(a + b for a, b in zip(x[: m.works], done_work, strict=True)), *x_new]
         after = [*done.impulses, *done.gaps, *done.residuals, done.overflow, h[0]]
         return {"y_new": [*done.q, *done.v, *x_new, *x[m.flowing : start], *after, *x[start + m.touching :]]}
@@ -145,24 +145,22 @@ class Implicit(NamedTuple):
         return [a + b for a, b in zip(self.joints, self.actuators, strict=True)]
 
 
-def _works(
-    m: Motion, done: Any, implicit: Implicit, q: Flat, v: Flat, x: Flat, p: Flat, t: Scalar, h: Scalar
-) -> list[Scalar]:
+def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> list[Scalar]:
     """The works of all causes in a step, J: an impulse does its mean velocity's worth on a mechanism.
 
     So kinetic energy in the middle of the step is explained to rounding. What acts implicitly is less by its share of
     the change of velocity. Where surfaces meet within a step it goes farther than its mean velocity, and what that
     costs against gravity is work of contact.
     """
-    forces = m.forces_by_cause(t, q, v, x, p)
+    forces = m.forces_by_cause(at)
     for cause, share in (("damping", implicit.joints), ("control", implicit.actuators)):
         less = (s * dv / h for s, dv in zip(share, done.change, strict=True))
         forces[cause] = [a - b for a, b in zip(forces[cause], less, strict=True)]
-    total = dict(zip(CAUSES, (h * power for power in m.powers(q, done.mean, p, forces)), strict=True))
+    total = dict(zip(CAUSES, (h * power for power in m.powers(at.q, done.mean, at.p, forces)), strict=True))
     for cause, work in zip(("contact", "limits", "friction"), done.work, strict=True):
         total[cause] = total[cause] + work
-    own, none = m.model_parameters(p), objects([0.0] * m.nv)
-    held = m.model._run("inverse_dynamics", objects(q), none, none, p=own)
+    own, none = m.model_parameters(at.p), objects([0.0] * m.nv)
+    held = m.model._run("inverse_dynamics", objects(at.q), none, none, p=own)
     for g, dx in zip(held, done.shift, strict=True):
         total["contact"] = total["contact"] + g * dx
     return [total[cause] for cause in CAUSES]

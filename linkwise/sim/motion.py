@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from linkwise.algorithms.tangent import structure_constants
+from linkwise.algorithms.configuration import structure_constants
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import JointTransmission
@@ -50,10 +50,8 @@ from linkwise.sim.limits import (
 )
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
-from linkwise.spatial.scalar import Scalar, beyond, is_zero, sqrt, where, within
+from linkwise.spatial.scalar import Flat, Scalar, beyond, is_zero, sqrt, where, within
 from linkwise.trace.calls import stored
-
-Flat = Sequence[Scalar]
 
 CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
 """Causes of the forces on a mechanism."""
@@ -113,6 +111,16 @@ class ContactNumbers:
         ends = (0, self.rows, self.rows + self.points, self.size - 2, self.size - 1, self.size)
         names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow", "contact_step")
         return {name: numbers[a:b] for name, (a, b) in zip(names, pairwise(ends), strict=True)}
+
+
+class Instant(NamedTuple):
+    """A state of a motion at a time, and the parameters."""
+
+    t: Scalar
+    q: Flat
+    v: Flat
+    x: Flat
+    p: Flat
 
 
 class Works(Element):
@@ -225,6 +233,10 @@ class Motion:
         a, b = self.nq, self.nq + self.nv
         return list(y[:a]), list(y[a:b]), list(y[b:])
 
+    def at(self, t: Scalar, y: Flat, p: Flat) -> Instant:
+        """The state y at a time."""
+        return Instant(t, *self.parts(y), p)
+
     def chart_parts(self, z: Flat) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """u, v and the flowing part of x of a chart's state z."""
         return list(z[: self.nv]), list(z[self.nv : 2 * self.nv]), list(z[2 * self.nv :])
@@ -313,8 +325,11 @@ class Motion:
         values = [] if t is None else [value for curve in self._curves[k] for value in curve.value(t, p)]
         return objects([*x[flowing], *x[held], *values])
 
-    def _element_states(self, x: Flat, t: Scalar = None, p: Flat = ()) -> list[Any]:
-        return [self.own_states(k, x, t, p) for k in range(len(self.elements))]
+    def _asked(self, at: Instant) -> list[tuple[Element, tuple[Any, ...]]]:
+        """Each element, with the arguments that its functions take: t, q, v, its own states, p."""
+        states = [self.own_states(k, at.x, at.t, at.p) for k in range(len(self.elements))]
+        q, v, p = objects(at.q), objects(at.v), self.given(at.p, at.x)
+        return [(element, (at.t, q, v, own, p)) for element, own in zip(self.elements, states, strict=True)]
 
     def sampled(self, t: Scalar, y: Flat, p: Flat, slack: Scalar, *, in_python: bool) -> list[Scalar]:
         """The state after the samples that are due; those of one kind, traced or by Python functions on numbers."""
@@ -342,67 +357,59 @@ class Motion:
         """States of all elements in the order of ``Trajectory.x``, from those of a run."""
         return objects(x[self.works : self.nx - self.switches - self.touching])
 
-    def joint_forces(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
-    ) -> tuple[list[Scalar], list[Scalar]]:
+    def joint_forces(self, at: Instant, hosted: Flat | None = None) -> tuple[list[Scalar], list[Scalar]]:
         """Forces of actuators, within their limits, and of passive elements; nv numbers each.
 
         ``hosted`` are joint forces found elsewhere, by functions that could not be traced; they count as actuators'.
         """
-        active, passive = self._unlimited_forces(t, q, v, x, p, hosted)
+        active, passive = self._unlimited_forces(at, hosted)
         if self.rules.effort:
             limits = (float(limit) for limit in self.model.limits.effort)
             active = [within(force, -limit, limit) for force, limit in zip(active, limits, strict=True)]
         for total, acts in ((active, True), (passive, False)):
-            along = self._along_closures(t, q, v, x, p, [e.is_actuator is acts for e in self.elements])
-            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
+            along = self._along_closures(at, [e.is_actuator is acts for e in self.elements])
+            for i, value in enumerate(pushed_by_closures(self.moving(at), along) if along else ()):
                 total[i] = total[i] + value
         return active, passive
 
-    def clipped(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None) -> dict[str, Scalar]:
+    def clipped(self, at: Instant, hosted: Flat | None = None) -> dict[str, Scalar]:
         """By the names of joints and actuators that a limit may hold back: 1 where it does, else 0."""
         found: dict[str, Scalar] = {}
         if self.rules.effort and (self.elements or hosted is not None):
-            active = self._unlimited_forces(t, q, v, x, p, hosted)[0]
+            active = self._unlimited_forces(at, hosted)[0]
             for i, (force, limit) in enumerate(zip(active, self.model.limits.effort.tolist(), strict=True)):
                 flag = beyond(force, -limit, limit)
                 if not is_zero(flag):
                     found[f"{self.model.freedom_names[i]!r} (at {limit:.4g})"] = flag
-        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            for name, flag in (element.clipped(t, objects(q), objects(v), own, self.given(p, x)) or {}).items():
+        for element, given in self._asked(at):
+            for name, flag in (element.clipped(*given) or {}).items():
                 if not is_zero(flag):
                     found[repr(name)] = flag
         return found
 
-    def _unlimited_forces(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None
-    ) -> tuple[list[Scalar], list[Scalar]]:
+    def _unlimited_forces(self, at: Instant, hosted: Flat | None) -> tuple[list[Scalar], list[Scalar]]:
         """The same as :meth:`joint_forces` before the limits of joints."""
-        given = objects(q), objects(v)
         active: list[Scalar] = [0.0] * self.nv if hosted is None else list(hosted)
         passive: list[Scalar] = [0.0] * self.nv
-        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            force = element.force(t, *given, own, self.given(p, x))
+        for element, given in self._asked(at):
+            force = element.force(*given)
             if force is None:
                 continue
             total = active if element.is_actuator else passive
             for i, value in enumerate(self.checked_force(force, element)):
                 total[i] = total[i] + value
-        for body, _, on_modes in self._wrenches(t, q, v, x, p):
+        for body, _, on_modes in self._wrenches(at):
             for i, value in enumerate(on_modes, body.v_slice.start):
                 passive[i] = passive[i] + value
         return active, passive
 
-    def _along_closures(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, chosen: Sequence[bool]
-    ) -> dict[str, list[Scalar]]:
+    def _along_closures(self, at: Instant, chosen: Sequence[bool]) -> dict[str, list[Scalar]]:
         """Forces of some elements along the freedoms of closures, by name; of actuators, within limits."""
         found: dict[str, list[Scalar]] = {}
         if not self.model._closure_freedoms:
             return found
-        for element, own, taken in zip(self.elements, self._element_states(x, t, p), chosen, strict=True):
-            given = element.closure_force(t, objects(q), objects(v), own, self.given(p, x)) if taken else None
-            for name, forces in (given or {}).items():
+        for (element, given), taken in zip(self._asked(at), chosen, strict=True):
+            for name, forces in ((element.closure_force(*given) if taken else None) or {}).items():
                 add_forces(found, name, forces)
         if self.rules.effort and any(e.is_actuator and taken for e, taken in zip(self.elements, chosen, strict=True)):
             for name, forces in found.items():
@@ -423,18 +430,21 @@ class Motion:
             )
         return [float(value) if isinstance(value, (int, np.floating, np.integer)) else value for value in values]
 
-    def joint_losses(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+    def joint_losses(self, at: Instant) -> list[Scalar]:
         """Damping, dry friction, springs, compliant contacts and the springs of limits; nv numbers."""
-        out = self.passive.summed(self.passive.at_joints(q, v, self.model_parameters(p), self.closure_flags(x)))
-        return [a + b for a, b in zip(out, self.limit_forces(q, v, x, p), strict=True)]
+        out = self.passive.summed(self._at_joints(at))
+        return [a + b for a, b in zip(out, self.limit_forces(at), strict=True)]
 
-    def limit_forces(self, q: Flat, v: Flat, x: Flat, p: Flat) -> list[Scalar]:
+    def _at_joints(self, at: Instant) -> dict[str, list[Scalar]]:
+        return self.passive.at_joints(at.q, at.v, self.model_parameters(at.p), self.closure_flags(at.x))
+
+    def limit_forces(self, at: Instant) -> list[Scalar]:
         """Joint forces of the springs of the limits of joints, of closures and of tendons over these; nv numbers."""
         out: list[Scalar] = [0.0] * self.nv
-        places = self.moving(q, v, x, p)
+        places = self.moving(at)
         if self.rules.limits == "spring":
             for limit in self.limits:
-                for i, force in limit.force(q, v, self.rules.limit_loss).items():
+                for i, force in limit.force(at.q, at.v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
         along = self.closure_limits.forces(places, self.rules.limit_loss) if self.closure_limits else {}
         for tendon in self.tendon_limits:
@@ -455,10 +465,10 @@ class Motion:
                 total[joint.v_slice.start + k] += float(d) * m * m
         return total
 
-    def limit_wrenches(self, q: Flat, v: Flat, p: Flat) -> dict[str, list[Scalar]]:
+    def limit_wrenches(self, at: Instant) -> dict[str, list[Scalar]]:
         """Wrenches on bodies by the limits of tendons through space: for each, by name, [moment, force] (6)."""
         found: dict[str, list[Scalar]] = {}
-        places = MovingFrames(self.model, q, v, self.model_parameters(p))
+        places = MovingFrames(self.model, at.q, at.v, self.model_parameters(at.p))
         for limit in self.tendon_limits:
             if not isinstance(limit.way, JointTransmission):
                 add_pulled(found, wrenches(places, limit.way), limit.push(places, self.rules.limit_loss))
@@ -485,54 +495,48 @@ class Motion:
         """The same, to look at numbers."""
         return AllLimits(self.limits, self.nq)
 
-    def body_forces(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Any:
+    def body_forces(self, at: Instant) -> Any:
         """External forces (n_bodies, 6) in body frames, or None."""
         total: Any = None
-        for body, wrench, _ in self._wrenches(t, q, v, x, p):
+        for body, wrench, _ in self._wrenches(at):
             if total is None:
                 total = np.zeros((len(self.model.bodies), 6), object) + 0.0
             total[body.index] += np.asarray(wrench, dtype=object)
         return total
 
-    def _wrenches(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat
-    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+    def _wrenches(self, at: Instant) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
         """Wrenches of elements on bodies: the body, six numbers at its origin, and the forces on its modes besides."""
-        given = objects(q), objects(v)
-        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
-            yield from self._on_bodies(q, element, element.wrench(t, *given, own, self.given(p, x)))
-        yield from self._in_fields(t, q, v, x, p, self.elements)
-        passive = self.passive.on_bodies(q, v, self.model_parameters(p)).values()
-        for felt in (*passive, self.limit_wrenches(q, v, p)):
+        for element, given in self._asked(at):
+            yield from self._on_bodies(at.q, element, element.wrench(*given))
+        yield from self._in_fields(at, self.elements)
+        passive = self.passive.on_bodies(at.q, at.v, self.model_parameters(at.p)).values()
+        for felt in (*passive, self.limit_wrenches(at)):
             yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
 
-    def acceleration_field(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, elements: Sequence[Element] | None = None
-    ) -> Any:
+    def acceleration_field(self, at: Instant, elements: Sequence[Element] | None = None) -> Any:
         """Fields of acceleration by elements, all if not given: (n_bodies, 12) around bodies' origins; None for none.
 
         In each row the acceleration (3) at the origin, then its gradient (9), in the body's axes.
         """
-        states = self._element_states(x, t, p)
-        given = [
+        fields = [
             (element, field)
-            for element, own in zip(self.elements, states, strict=True)
+            for element, given in self._asked(at)
             if elements is None or element in elements
-            if (field := element.acceleration(t, objects(q), objects(v), own, self.given(p, x))) is not None
+            if (field := element.acceleration(*given)) is not None
         ]
-        return self._around_bodies.field(q, given, self.model_parameters(p)) if given else None
+        return self._around_bodies.field(at.q, fields, self.model_parameters(at.p)) if fields else None
 
-    def _in_fields(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, elements: Sequence[Element]
-    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+    def _in_fields(self, at: Instant, elements: Sequence[Element]) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
         """Wrenches of fields of acceleration on bodies, as :meth:`_wrenches`."""
-        field = self.acceleration_field(t, q, v, x, p, elements)
+        field = self.acceleration_field(at, elements)
         if field is None:
             return
-        forces: Any = self.model._run("field_forces", objects(q), field, p=self.model_parameters(p))
-        for body, wrench in zip(self.model.bodies, forces.on_bodies, strict=True):
-            on_modes = list(forces.on_modes[body.v_slice]) if body.flexible is not None else []
-            yield body, list(wrench), on_modes
+        own = self.model_parameters(at.p)
+        wrenches = self.model._run("field_wrenches", objects(at.q), field, p=own)
+        flexible = any(body.flexible is not None for body in self.model.bodies)
+        modal = self.model._run("field_on_modes", objects(at.q), field, p=own) if flexible else np.zeros(self.nv)
+        for body, wrench in zip(self.model.bodies, wrenches, strict=True):
+            yield body, list(wrench), list(modal[body.v_slice]) if body.flexible is not None else []
 
     @cached_property
     def _around_bodies(self) -> FieldsAroundBodies:
@@ -549,80 +553,82 @@ class Motion:
             body = self.model.bodies[frame.body]
             yield (body, *force_on_body(body, frame, q, list(wrench)))
 
-    def forces_by_cause(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None
-    ) -> dict[str, list[Scalar]]:
+    def forces_by_cause(self, at: Instant, hosted: Flat | None = None) -> dict[str, list[Scalar]]:
         """Joint forces (nv) that all that acts amounts to, by their cause; those of closures are not among them.
 
         Forces on bodies count as the joint forces J*f. Springs that are elements exert what they do at rest, and their
         dampers the rest.
         """
-        own = self.model_parameters(p)
-        active, _ = self.joint_forces(t, q, v, x, p, hosted)
-        found: dict[str, list[Scalar]] = {
-            "control": list(active),
-            **self.passive.at_joints(q, v, own, self.closure_flags(x)),
-        }
-        found["limits"] = self.limit_forces(q, v, x, p)
+        own = self.model_parameters(at.p)
+        active, _ = self.joint_forces(at, hosted)
+        found: dict[str, list[Scalar]] = {"control": list(active), **self._at_joints(at)}
+        found["limits"] = self.limit_forces(at)
         found["external"] = [0.0] * self.nv
         felt: dict[str, list[tuple[str, Flat]]] = {
-            cause: list(on.items()) for cause, on in self.passive.on_bodies(q, v, own).items()
+            cause: list(on.items()) for cause, on in self.passive.on_bodies(at.q, at.v, own).items()
         }
-        if at_limits := self.limit_wrenches(q, v, p):
+        if at_limits := self.limit_wrenches(at):
             felt["limits"] = list(at_limits.items())
 
-        def add(element: Element, cause: str, factor: float, rates: Flat, states: Any) -> None:
-            given = t, objects(q), objects(rates), states, self.given(p, x)
+        def add(element: Element, cause: str, factor: float, given: tuple[Any, ...]) -> None:
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
             for i, value in enumerate([] if force is None else self.checked_force(force, element)):
                 found[cause][i] = found[cause][i] + value * factor
             along = None if cause == "control" else element.closure_force(*given)
-            for i, value in enumerate(pushed_by_closures(self.moving(q, v, x, p), along) if along else ()):
+            for i, value in enumerate(pushed_by_closures(self.moving(at), along) if along else ()):
                 found[cause][i] = found[cause][i] + value * factor
-            of_wrenches = self._on_bodies(q, element, element.wrench(*given))
-            for body, wrench, on_modes in (*of_wrenches, *self._in_fields(t, q, rates, x, p, [element])):
+            of_wrenches = self._on_bodies(at.q, element, element.wrench(*given))
+            in_fields = self._in_fields(at._replace(v=given[2]), [element])
+            for body, wrench, on_modes in (*of_wrenches, *in_fields):
                 felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
                 for i, value in enumerate(on_modes, body.v_slice.start):
                     found[cause][i] = found[cause][i] + value * factor
 
-        for element, states in zip(self.elements, self._element_states(x, t, p), strict=True):
+        still = objects([0.0] * self.nv)
+        for element, given in self._asked(at):
             if element.cause == "springs":
-                still: list[Scalar] = [0.0] * self.nv
-                for cause, factor, rates in (("springs", 1.0, still), ("damping", 1.0, v), ("damping", -1.0, still)):
-                    add(element, cause, factor, rates, states)
+                at_rest = (*given[:2], still, *given[3:])
+                for cause, factor, state in (
+                    ("springs", 1.0, at_rest),
+                    ("damping", 1.0, given),
+                    ("damping", -1.0, at_rest),
+                ):
+                    add(element, cause, factor, state)
             else:
-                add(element, element.cause, 1.0, v, states)
+                add(element, element.cause, 1.0, given)
         for cause, on in felt.items():
-            pushed = as_joint_forces(self.model, q, on, own)
+            pushed = as_joint_forces(self.model, at.q, on, own)
             assert pushed is not None
             found[cause] = [a + b for a, b in zip(found[cause], pushed, strict=True)]
         return found
 
     # Motion.
-    def acceleration(
-        self,
-        t: Scalar,
-        q: Flat,
-        v: Flat,
-        x: Flat,
-        p: Flat,
-        hosted: Flat | None = None,
-        felt: Mapping[str, Flat] | None = None,
+    def all_forces(
+        self, at: Instant, hosted: Flat | None = None, felt: Mapping[str, Flat] | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """v̇ and the actuators' joint forces; ``felt`` are those of :meth:`felt_in_steps`."""
-        active, passive = self.joint_forces(t, q, v, x, p, hosted)
-        losses = self.joint_losses(q, v, x, p)
+        """Joint forces of all that acts but closures and forces on bodies, and those of actuators among them; nv each.
+
+        ``felt`` are those of :meth:`felt_in_steps`.
+        """
+        active, passive = self.joint_forces(at, hosted)
+        losses = self.joint_losses(at)
         for more in (felt or {}).values():
             losses = [a + b for a, b in zip(losses, more, strict=True)]
-        tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
-        given = self.closure_inputs(t, x, p)
+        return [a + b + c for a, b, c in zip(active, passive, losses, strict=True)], active
+
+    def acceleration(
+        self, at: Instant, hosted: Flat | None = None, felt: Mapping[str, Flat] | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """v̇ and the actuators' joint forces; ``felt`` are those of :meth:`felt_in_steps`."""
+        tau, active = self.all_forces(at, hosted, felt)
+        given = self.closure_inputs(at.t, at.x, at.p)
         if self.closing and self.closing.rate:
             given["closing_rate"] = self.closing.rate
-        outside = self.body_forces(t, q, v, x, p)
-        slow, turning = list(v), self.axes_rate(v)
+        outside = self.body_forces(at)
+        slow, turning = list(at.v), self.axes_rate(at.v)
         for i in self._drifts:
             slow[i] = 0.0
-        vdot = self.model._run("forward_dynamics", objects(q), objects(slow), objects(tau), f_ext=outside, **given)
+        vdot = self.model._run("forward_dynamics", objects(at.q), objects(slow), objects(tau), f_ext=outside, **given)
         return [a + turning[i] if i in self._drifts else a for i, a in enumerate(vdot)], list(active)
 
     @cached_property
@@ -652,9 +658,9 @@ class Motion:
         """Whether closures depend on the time."""
         return any(closure.type.time_dependent for closure in self.model.closures)
 
-    def moving(self, q: Flat, v: Flat | None, x: Flat, p: Flat) -> MovingFrames:
+    def moving(self, at: Instant) -> MovingFrames:
         """Where frames and joints are in a state, and which closures are in force."""
-        return MovingFrames(self.model, q, v, self.model_parameters(p), self.closure_flags(x))
+        return MovingFrames(self.model, at.q, at.v, self.model_parameters(at.p), self.closure_flags(at.x))
 
     def closure_flags(self, x: Flat) -> Flat | None:
         """1 for each closure in force and 0 for those released; None where none is switched."""
@@ -671,15 +677,15 @@ class Motion:
 
     def closer(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
         """One step of Newton's method from y towards where all closures in force are closed."""
-        q, v, x = self.parts(y)
-        p = self.in_force(t, q, v, x, p)
-        return [*self.model._run("project_configuration", objects(q), **self.closure_inputs(t, x, p)), *v, *x]
+        at = self.in_force(self.at(t, y, p))
+        closer = self.model._run("project_configuration", objects(at.q), **self.closure_inputs(t, at.x, at.p))
+        return [*closer, *at.v, *at.x]
 
     def obeying(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
         """The state with the nearest velocity that obeys all closures in force."""
-        q, v, x = self.parts(y)
-        given = self.closure_inputs(t, x, self.in_force(t, q, v, x, p))
-        return [*q, *self.model._run("project_velocity", objects(q), objects(v), **given), *x]
+        at = self.in_force(self.at(t, y, p))
+        given = self.closure_inputs(t, at.x, at.p)
+        return [*at.q, *self.model._run("project_velocity", objects(at.q), objects(at.v), **given), *at.x]
 
     def model_parameters(self, p: Flat) -> Any:
         """The part of p that is the model's, or None; of what varies, the nominal values where no state is known."""
@@ -687,16 +693,16 @@ class Motion:
             return None
         return objects(p.own if isinstance(p, InForce) else self.varying.nominal(p))
 
-    def in_force(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat) -> Flat:
-        """The same p, with the parameters of the model as elements make them in this state."""
-        if not self.varying.elements or isinstance(p, InForce):
-            return p
-        found: list[tuple[Element, Any]] = []
-        for k in self.varying.elements:
-            own = self.own_states(k, x, t, p)
-            given = self.elements[k].parameters(t, objects(q), objects(v), own, self.given(p, x))
-            found.append((self.elements[k], given))
-        return InForce(p, self.varying.values(p, found))
+    def in_force(self, at: Instant) -> Instant:
+        """The same, with the parameters of the model as elements make them in this state."""
+        if not self.varying.elements or isinstance(at.p, InForce):
+            return at
+        q, v, given = objects(at.q), objects(at.v), self.given(at.p, at.x)
+        found = [
+            (self.elements[k], self.elements[k].parameters(at.t, q, v, self.own_states(k, at.x, at.t, at.p), given))
+            for k in self.varying.elements
+        ]
+        return at._replace(p=InForce(at.p, self.varying.values(at.p, found)))
 
     def rotor_inertias(self, p: Flat) -> list[Scalar]:
         """Rotor inertia at each freedom, that of the joints which follow it included; nv numbers."""
@@ -709,42 +715,34 @@ class Motion:
                 total[i] = total[i] + J * square
         return total
 
-    def felt_in_steps(self, model: Model, q: Flat, x: Flat, p: Flat) -> dict[str, list[Scalar]]:
+    def felt_in_steps(self, model: Model, at: Instant) -> dict[str, list[Scalar]]:
         """Mean joint forces (nv) of the last step, by cause, that the impulses of a model in steps amount to at q."""
         if self.contacts is None:
             return {}
         end = self.nx - self.switches
-        numbers = self.contacts.parts(x[end - self.touching : end])
+        numbers = self.contacts.parts(at.x[end - self.touching : end])
         impulses, h = numbers["contact_impulses"], numbers["contact_step"][0]
-        push: Any = model._run("contact_push", objects(q), objects(impulses), p=self.model_parameters(p))
+        push: Any = model._run("contact_push", objects(at.q), objects(impulses), p=self.model_parameters(at.p))
         rate = where(h > 0.0, 1.0 / where(h > 0.0, h, 1.0), 0.0)
         return {cause: [rate * x for x in own] for cause, own in push._asdict().items()}
 
     def explained_forces(
-        self,
-        t: Scalar,
-        q: Flat,
-        v: Flat,
-        x: Flat,
-        p: Flat,
-        vdot: Flat,
-        hosted: Flat | None = None,
-        felt: Mapping[str, Flat] | None = None,
+        self, at: Instant, vdot: Flat, hosted: Flat | None = None, felt: Mapping[str, Flat] | None = None
     ) -> dict[str, list[Scalar]]:
         """Those of :meth:`forces_by_cause`, those felt in steps and, of closures, what else the accelerations need."""
-        found = self.forces_by_cause(t, q, v, x, p, hosted)
+        found = self.forces_by_cause(at, hosted)
         for cause, more in (felt or {}).items():
             found[cause] = [a + b for a, b in zip(found[cause], more, strict=True)]
         if self.model.closures:
-            own = self.model_parameters(p)
-            needed = self.model._run("inverse_dynamics", objects(q), objects(v), objects(vdot), p=own)
+            own = self.model_parameters(at.p)
+            needed = self.model._run("inverse_dynamics", objects(at.q), objects(at.v), objects(vdot), p=own)
             found["closures"] = [a - sum(parts) for a, *parts in zip(needed, *found.values(), strict=True)]
         return found
 
-    def _powers(self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None) -> list[Scalar]:
+    def _powers(self, at: Instant, hosted: Flat | None) -> list[Scalar]:
         """Of each cause; damping with that inside flexible bodies."""
-        vdot = self.acceleration(t, q, v, x, p, hosted)[0]
-        return self.powers(q, v, p, self.explained_forces(t, q, v, x, p, vdot, hosted))
+        vdot = self.acceleration(at, hosted)[0]
+        return self.powers(at.q, at.v, at.p, self.explained_forces(at, vdot, hosted))
 
     def powers(self, q: Flat, v: Flat, p: Flat, forces: Mapping[str, Flat]) -> list[Scalar]:
         """Of joint forces by cause at velocities v, in the order of CAUSES; damping with that in flexible bodies."""
@@ -759,14 +757,12 @@ class Motion:
                     powers["damping"] = powers["damping"] + f * rate
         return [powers.get(cause, 0.0 * v[0]) for cause in CAUSES]
 
-    def element_rates(
-        self, t: Scalar, q: Flat, v: Flat, x: Flat, p: Flat, hosted: Flat | None = None, *, accounted: bool = True
-    ) -> list[Scalar]:
+    def element_rates(self, at: Instant, hosted: Flat | None = None, *, accounted: bool = True) -> list[Scalar]:
         """Ẋ of the states that flow; of works, which come first, only where they are accounted for by rates."""
-        out: list[Scalar] = self._powers(t, q, v, x, p, hosted) if self.works and accounted else []
-        for element, own in zip(self.elements, self._element_states(x, t, p), strict=True):
+        out: list[Scalar] = self._powers(at, hosted) if self.works and accounted else []
+        for element, given in self._asked(at):
             if element.nx and not isinstance(element, Works):
-                out.extend(element.rate(t, objects(q), objects(v), own, self.given(p, x)))
+                out.extend(element.rate(*given))
         return out
 
     def closure_push(self, t: Scalar, q: Flat, x: Flat, p: Flat, multipliers: Flat) -> list[Scalar]:
@@ -792,24 +788,24 @@ class Motion:
         """
         if not self.projects:
             return list(error)
-        q, v, x = self.parts(y)
-        given = self.closure_inputs(t, x, self.in_force(t, q, v, x, p))
+        at = self.in_force(self.at(t, y, p))
+        given = self.closure_inputs(t, at.x, at.p)
         u, v, own = self.chart_parts(error)
         little, lasting = sqrt(rtol), []
         for part in (u, v):
-            along = self.model._run("tangent_part", objects(q), objects(part), **given)
+            along = self.model._run("tangent_part", objects(at.q), objects(part), **given)
             lasting += [a + little * (x - a) for a, x in zip(along, part, strict=True)]
         return [*lasting, *own]
 
     def rates(self, y: Flat, z: Flat, t: Scalar, p: Flat, hosted: Flat | None = None) -> list[Scalar]:
         """Ż in the chart around y."""
         u, w, _ = self.chart_parts(z)
-        at = self.from_chart(y, z)
+        here = self.from_chart(y, z)
         if self.projects:
-            at = self.allowed(t, at, p)
-            w = self.in_axes_after(self.parts(at)[1], [-x for x in u])
-        vdot, xdot = self.own_rates(t, at, p, hosted)
-        still = [a - b for a, b in zip(vdot, self.axes_rate(self.parts(at)[1]), strict=True)]
+            here = self.allowed(t, here, p)
+            w = self.in_axes_after(self.parts(here)[1], [-x for x in u])
+        vdot, xdot = self.own_rates(t, here, p, hosted)
+        still = [a - b for a, b in zip(vdot, self.axes_rate(self.parts(here)[1]), strict=True)]
         return [*self.chart_rate(u, w), *self.in_axes_after(still, [-x for x in u]), *xdot]
 
     def allowed(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:
@@ -818,30 +814,31 @@ class Motion:
 
     def own_rates(self, t: Scalar, y: Flat, p: Flat, hosted: Flat | None = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ and ẋ of a state."""
-        q, v, x = self.parts(y)
-        p = self.in_force(t, q, v, x, p)
-        return self.acceleration(t, q, v, x, p, hosted)[0], self.element_rates(t, q, v, x, p, hosted)
+        at = self.in_force(self.at(t, y, p))
+        return self.acceleration(at, hosted)[0], self.element_rates(at, hosted)
 
-    def energy(self, q: Flat, v: Flat, x: Flat, p: Flat) -> Scalar:
+    def energy(self, at: Instant) -> Scalar:
         """Kinetic and potential energy and what springs hold, in J."""
-        model, own = self.model, self.model_parameters(p)
-        kinetic = model.kinetic_energy(objects(q), objects(v), p=own)
-        return kinetic + model.potential_energy(objects(q), p=own) + self.stored_energy(q, x, p)
+        model, q, own = self.model, objects(at.q), self.model_parameters(at.p)
+        kinetic = model.kinetic_energy(q, objects(at.v), p=own)
+        return kinetic + model.potential_energy(q, p=own) + self.stored_energy(at)
 
-    def stored_energy(self, q: Flat, x: Flat, p: Flat) -> Scalar:
+    def stored_energy(self, at: Instant) -> Scalar:
         """Energy in elements, the springs of joints and those of limits, in J."""
         total: Scalar = 0.0
-        for element, states in zip(self.elements, self._element_states(x), strict=True):
-            total = total + element.energy(objects(q), states, self.given(p, x))
-            potential = element.potential(objects(q), states, self.given(p, x))
+        q, p, own = objects(at.q), self.given(at.p, at.x), self.model_parameters(at.p)
+        for k, element in enumerate(self.elements):
+            states = self.own_states(k, at.x)
+            total = total + element.energy(q, states, p)
+            potential = element.potential(q, states, p)
             if potential is not None:
-                around = self._around_bodies.potential(q, [potential], self.model_parameters(p))
-                total = total + self.model._run("field_energy", objects(q), around, p=self.model_parameters(p))
-        total = total + self.passive.energy(q, self.model_parameters(p), self.closure_flags(x))
+                around = self._around_bodies.potential(at.q, [potential], own)
+                total = total + self.model._run("field_energy", q, around, p=own)
+        total = total + self.passive.energy(at.q, own, self.closure_flags(at.x))
         if self.rules.limits == "spring":
             for limit in self.limits:
-                total = total + limit.energy(q)
-        places = self.moving(q, None, x, p)
+                total = total + limit.energy(at.q)
+        places = MovingFrames(self.model, at.q, None, own, self.closure_flags(at.x))
         if self.closure_limits:
             total = total + self.closure_limits.energy(places)
         for tendon in self.tendon_limits:

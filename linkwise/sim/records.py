@@ -13,10 +13,10 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.sim.motion import Flat, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.work import Clock, Span, Work, flag
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import Flat, where
 from linkwise.trace.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Flat, JointRules, Motion
+from linkwise.sim.motion import JointRules, Motion
 from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 def _quintic(s: Scalar, h: Scalar, d: Scalar, v0: Scalar, v1: Scalar, a0: Scalar, a1: Scalar) -> Scalar:

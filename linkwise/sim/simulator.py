@@ -15,10 +15,10 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
-from linkwise.sim.motion import Flat, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan
 from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work, program
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
 from linkwise.trace.program import Buffer, Copy, Program, Statement
 

@@ -19,10 +19,9 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import message
-from linkwise.sim.motion import Flat
 from linkwise.sim.tolerance import first_step, next_sizes, smallest
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, Clock, Span, flag
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import Flat, where
 from linkwise.trace.program import Statement
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Flat, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.work import Clock, Span, Step, Work, program
-from linkwise.spatial.scalar import Scalar, exp, log, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, exp, log, sqrt, where
 from linkwise.trace.program import Copy, IfAny, Statement
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0

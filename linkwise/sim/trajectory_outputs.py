@@ -159,7 +159,7 @@ class Outputs:
         Returns:
             An object whose ``html`` is an ``<iframe>`` element, about 1 MB.
         """
-        return import_module("linkwise.viz.inline").embedded_motion(
+        return import_module("linkwise.viz.recording").embedded_motion(
             self.on_host(), height, fps=fps, most_faces=most_faces, follow=follow
         )
 
@@ -197,7 +197,7 @@ class Outputs:
 
     def _repr_html_(self) -> str | None:
         """In a notebook: a picture of the motion and its facts; None where it cannot be drawn."""
-        html: str | None = import_module("linkwise.viz.inline").motion_picture(self.on_host())
+        html: str | None = import_module("linkwise.viz.recording").motion_picture(self.on_host())
         return html
 
 

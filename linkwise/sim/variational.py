@@ -40,10 +40,10 @@ from linkwise.joints import Joint
 from linkwise.sim.implicit import add_elasticity, factorized
 from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import Flat, Motion, objects
+from linkwise.sim.motion import Instant, Motion, objects
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.trace.program import Copy, Statement, WhileAny
 
 _MOST = 40  # iterations
@@ -61,12 +61,11 @@ def variational(work: Work) -> Step:
         """Parameters of the whole step, where some vary: those in its middle, as far as its start tells."""
         if not m.varying.elements:
             return p
-        q, v, x = m.parts(y)
-        now = m.in_force(t[0], q, v, x, p)
-        rates = m.element_rates(t[0], q, v, x, now)
-        there = [a + 0.5 * h[0] * b for a, b in zip(x[:nx], rates, strict=True)]
-        middle = m.moved(q, [0.5 * h[0] * a for a in v])
-        return m.in_force(t[0] + 0.5 * h[0], middle, v, [*there, *m.kept(y)], p)
+        now = m.at(t[0], y, p)
+        rates = m.element_rates(m.in_force(now))
+        there = [a + 0.5 * h[0] * b for a, b in zip(now.x[:nx], rates, strict=True)]
+        middle = m.moved(now.q, [0.5 * h[0] * a for a in now.v])
+        return m.in_force(Instant(t[0] + 0.5 * h[0], middle, now.v, [*there, *m.kept(y)], p)).p
 
     def begin(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
         p = frozen(y, t, h, p)
@@ -85,14 +84,11 @@ def variational(work: Work) -> Step:
     def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
         q, _, _ = m.parts(y)
-        rate, x_m = list(w[:nv]), [*w[nv:], *m.kept(y)]
+        rate = list(w[:nv])
         q_m = m.moved(q, [0.5 * h[0] * a for a in rate])
-        time = t[0] + 0.5 * h[0]
-        active, passive = m.joint_forces(time, q_m, rate, x_m, p)
-        losses = m.joint_losses(q_m, rate, x_m, p)
-        tau = [a + b + c for a, b, c in zip(active, passive, losses, strict=True)]
-        outside = m.body_forces(time, q_m, rate, x_m, p)
-        start, end = _ends(m, q, q_m, rate, h[0], tau, outside, p)
+        middle = Instant(t[0] + 0.5 * h[0], q_m, rate, [*w[nv:], *m.kept(y)], p)
+        tau, _ = m.all_forces(middle)
+        start, end = _ends(m, q, q_m, rate, h[0], tau, m.body_forces(middle), p)
         return q_m, start, end
 
     def solved(q: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
@@ -108,7 +104,7 @@ def variational(work: Work) -> Step:
         return solution(factorized(A), momentum)
 
     def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        return m.element_rates(t[0] + 0.5 * h[0], q_m, list(w[:nv]), [*w[nv:], *m.kept(y)], p)
+        return m.element_rates(Instant(t[0] + 0.5 * h[0], q_m, list(w[:nv]), [*w[nv:], *m.kept(y)], p))
 
     def closing(
         y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat

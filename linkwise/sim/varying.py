@@ -11,9 +11,7 @@ from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction, freeze
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element
-from linkwise.spatial.scalar import Scalar
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 class InForce(list[Scalar]):
@@ -92,10 +90,7 @@ class Varying:
         return own
 
 
-Vector = Sequence[Scalar]
-
-
-def flow_wrench(omega: Vector, flow: Scalar, outlet: Vector, h_rate: Vector, J_rate: Any) -> list[Scalar]:
+def flow_wrench(omega: Flat, flow: Scalar, outlet: Flat, h_rate: Flat, J_rate: Any) -> list[Scalar]:
     """Wrench [moment, force] (6) on a body, at its origin and in its axes, of mass that flows to an outlet, N m and N.
 
     For a body whose mass, mass centre and inertia change by ``Element.parameters``. These alone let mass vanish where
@@ -120,10 +115,6 @@ def flow_wrench(omega: Vector, flow: Scalar, outlet: Vector, h_rate: Vector, J_r
     w, r = np.array(list(omega), object), np.array(list(outlet), object)
     moving = np.array(list(h_rate), object) + r * flow
     J = np.array(J_rate, object)
-    moment = -_cross(r, _cross(w, r)) * flow - J @ w
-    force = _cross(w, moving) * -2.0
+    moment = -np.cross(r, np.cross(w, r)) * flow - J @ w
+    force = np.cross(w, moving) * -2.0
     return [x + 0.0 for x in (*moment, *force)]
-
-
-def _cross(a: Any, b: Any) -> Any:
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], object)

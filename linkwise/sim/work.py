@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwise.memoized import cached_property
-from linkwise.sim.motion import Flat, Motion
-from linkwise.spatial.scalar import Scalar, where
+from linkwise.sim.motion import Motion
+from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of

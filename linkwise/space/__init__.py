@@ -32,7 +32,7 @@ from linkwise.space.sky import Sky, StillSky
 from linkwise.space.surfaces import Drag, Facet, Sunlight
 from linkwise.space.tanks import Tank, add_particle, add_pendulum
 from linkwise.space.torquers import Torquer
-from linkwise.space.wheels import ControlMomentGyro, Wheel, add_gyro, add_wheel
+from linkwise.space.wheels import BalancedWheel, ControlMomentGyro, Motor, Wheel, add_gyro, add_wheel
 
 __all__ = [
     "EARTH",
@@ -41,6 +41,7 @@ __all__ = [
     "MOON",
     "SUN",
     "Approach",
+    "BalancedWheel",
     "BodyMoment",
     "ControlMomentGyro",
     "Dock",
@@ -54,6 +55,7 @@ __all__ = [
     "MRPFeedback",
     "MagneticField",
     "Magnetometer",
+    "Motor",
     "Orbit",
     "Placed",
     "Planet",

@@ -11,10 +11,9 @@ from linkwise.sim.elements import Scalar, Vector
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
 from linkwise.space.placed import Placed
 from linkwise.space.planets import EARTH, MOON, SUN, Planet
-from linkwise.space.relative import difference_of_pull
+from linkwise.space.relative import difference_of_pull, inverse_cube, tensor_of_pull
 from linkwise.space.sky import AnySky
-from linkwise.spatial.dual import derivative
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import sqrt
 from linkwise.spatial.vectors import Vec
 
@@ -91,66 +90,45 @@ class Gravity(Placed):
         """Whether the field turns with the planet."""
         return self.field is not None and any(m for _, m in self.field.coefficients)
 
-    def _beside(self, t: Scalar, r: Vec, numbers: Sequence[Scalar], field: Harmonics | None) -> Vec:
-        """Acceleration at a place from the planet's centre, the central pull left out."""
-        total = Vec.zero()
-        if field is not None:
-            if self._turns:
-                R = self.sky.to_fixed(t, numbers)
-                total = R.transpose_times(field.gradient(R @ r))
-            else:
-                total = field.gradient(r)
-            more = field.mu - self.planet.mu  # fields have a constant of their own
+    def _beside(self, t: Scalar, r: Vec, numbers: Sequence[Scalar]) -> tuple[Vec, Sym3]:
+        """Acceleration at a place from the planet's centre, the central pull left out, and its gradient."""
+        total, tensor = Vec.zero(), Sym3.zero()
+        if self.field is not None:
+            square = r.dot(r)
+            R = self.sky.to_fixed(t, numbers) if self._turns else Mat3.identity()
+            total = R.transpose_times(self.field.gradient(R @ r, square))
+            if self.tidal is not None:
+                tensor = tensor.plus(_turned(self.tidal.tensor(R @ r, square), R))
+            more = self.field.mu - self.planet.mu  # fields have a constant of their own
             if more:
-                square = r.dot(r)
-                total = total - r * (more / (square * sqrt(square)))
+                total = total - r * (inverse_cube(r) * more)
         for name in self.others:
             place = self.sky.sun(t, numbers) if name == "sun" else self.sky.moon(t, numbers)
             total = total + difference_of_pull(-place, r, _OTHERS[name])
-        return total
+            tensor = tensor.plus(tensor_of_pull(r - place, _OTHERS[name]))
+        return total, tensor
 
-    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Callable[[Any], list[Scalar]]:
-        """Field at a point in the world's axes, m/s²."""
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+        """Field at a point in the world's axes, m/s², or the values at the world's origin of one that is linear."""
         origin, beside = self.origin(t, x)[0], self.field is not None or bool(self.others)
         if self.each_link and not beside:
             return lambda point: list(self._central(origin, Vec.of(list(point))))
-        here, numbers = self.pose(q, p, self.about)[1], self.sky_numbers(x)
-        base = self._beside(t, origin + here, numbers, self.field)
-        tensor = self._tensor(t, origin + here, numbers)
+        here = self.pose(q, p, self.about)[1]
+        base, tensor = self._beside(t, origin + here, self.sky_numbers(x))
         if not self.each_link:
-            base, tensor = base + self._central(origin, here), tensor + self._central_tensor(origin + here)
-
-        def field(point: Any) -> list[Scalar]:
-            place = Vec.of(list(point))
-            pull = base + tensor @ (place - here)
-            return list(pull + self._central(origin, place) if self.each_link else pull)
-
-        return field
+            base = base + self._central(origin, here)
+            tensor = tensor.plus(tensor_of_pull(origin + here, self.planet.mu))
+            return list(base - tensor @ here), tensor.m
+        return lambda point: list(
+            base + tensor @ (Vec.of(list(point)) - here) + self._central(origin, Vec.of(list(point)))
+        )
 
     def _central(self, origin: Vec, place: Vec) -> Vec:
         """Central pull at a place in the world's axes; where the world falls, less that at its origin."""
         if self.orbit is not None:
             return difference_of_pull(origin, place, self.planet.mu)
-        square = place.dot(place)
-        pull: Vec = place * (-self.planet.mu / (square * sqrt(square)))
+        pull: Vec = place * (inverse_cube(place) * -self.planet.mu)
         return pull
-
-    def _central_tensor(self, r: Vec) -> Mat3:
-        """Gradient of the central pull: μ/r³ (3 r r* / r² - 1)."""
-        square = r.dot(r)
-        scale, along = self.planet.mu / (square * sqrt(square)), list(r * (1.0 / sqrt(square)))
-        return Mat3.build(lambda i, j: (along[i] * along[j] * 3.0 - (1.0 if i == j else 0.0)) * scale)
-
-    def _tensor(self, t: Scalar, r: Vec, numbers: Sequence[Scalar]) -> Mat3:
-        """Gradient of what :meth:`_beside` gives; symmetric and without trace."""
-        if self.tidal is None and not self.others:
-            return Mat3.zero()
-
-        def at(place: Sequence[Scalar]) -> list[Scalar]:
-            return list(self._beside(t, Vec.of(place), numbers, self.tidal))
-
-        (xx, xy, xz), (_, yy, yz) = (derivative(at, list(r), [float(i == k) for i in range(3)])[1] for k in range(2))
-        return Mat3(((xx, xy, xz), (xy, yy, yz), (xz, yz, -(xx + yy))))
 
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """Potential at a point, J/kg, where it does not depend on the time."""
@@ -165,3 +143,9 @@ class Gravity(Placed):
             return energy if field is None else energy - field.potential(place)
 
         return at
+
+
+def _turned(tensor: Sym3, R: Mat3) -> Sym3:
+    """R* T R."""
+    half = tensor.times(R)
+    return Sym3.build_symmetric(lambda i, j: R.column(i).dot(half.column(j)))

@@ -1,19 +1,21 @@
 """Spherical harmonics in Cartesian coordinates, over any scalar: fields of gravity and magnetism.
 
-The solid harmonics V_nm + i W_nm = (R/r)ⁿ⁺¹ P_nm(sin φ) exp(i m λ), fully normalised, are made by two recursions from
-1/r, without angles and so without poles; the gradient of degree n is a sum of those of degree n + 1. All factors are
-constants of the text, so a field costs a handful of multiplications a term.
+The solid harmonics V_nm + i W_nm = (R/r)ⁿ⁺¹ P_nm(sin φ) exp(i m λ), fully normalised, are powers of x + i y times
+polynomials in z, made by a recursion without angles and so without poles. The slope of one is a sum of others of the
+next degree, so potential, gradient and tidal tensor are expansions alike, summed over one basis. All factors are
+constants of the text: a term costs one product for each number that is asked for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 from linkwise.errors import InputError
 from linkwise.space.alike import Alike
+from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Vec
 
@@ -62,58 +64,82 @@ class Harmonics(Alike):
         kept = {key: pair for key, pair in self.coefficients.items() if lowest <= key[0] <= degree}
         return Harmonics(self.mu, self.radius, kept, self.name)
 
-    def _solid(self, r: Vec, degree: int) -> dict[tuple[int, int], tuple[Scalar, Scalar]]:
-        """V̄ and W̄ up to a degree."""
-        square = r.dot(r)
-        x, y, z = r * (self.radius / square)
-        ratio = (self.radius * self.radius) / square
-        made: dict[tuple[int, int], tuple[Scalar, Scalar]] = {(0, 0): (self.radius / sqrt(square), 0.0)}
+    def _sums(self, r: Vec, square: Scalar, expansions: Sequence[Coefficients]) -> list[Scalar]:
+        """Values at r of Σ A V̄ + B W̄ by pairs (A, B) for (n, m); ``square`` is r·r, in whatever axes it is known."""
+        inverse = 1.0 / square * self.radius
+        x, y, z = r * inverse
+        w = inverse * self.radius
+        degree = max(n for expansion in expansions for n, _ in expansion)
+        totals: list[Scalar] = [0.0] * len(expansions)
+        power: tuple[Scalar, Scalar] = (1.0, 0.0)  # of x + i y
         for m in range(degree + 1):
             if m:
-                factor = (2 * m - 1) * _norm(m, m) / _norm(m - 1, m - 1)
-                V, W = made[m - 1, m - 1]
-                made[m, m] = ((x * V - y * W) * factor, (x * W + y * V) * factor)
-            for n in range(m + 1, degree + 1):
-                one = (2 * n - 1) / (n - m) * _norm(n, m) / _norm(n - 1, m)
-                V, W = (z * each * one for each in made[n - 1, m])
-                if n - 2 >= m:
-                    two = (n + m - 1) / (n - m) * _norm(n, m) / _norm(n - 2, m)
-                    V, W = (a - ratio * b * two for a, b in zip((V, W), made[n - 2, m], strict=True))
-                made[n, m] = (V, W)
-        return made
+                power = (power[0] * x - power[1] * y, power[1] * x + power[0] * y)
+            sums: list[list[Scalar]] = [[0.0, 0.0] for _ in expansions]
+            polynomial: Scalar = 1.0  # in z and w, its leading coefficient one
+            before: Scalar = 0.0
+            for n in range(m, degree + 1):
+                if n > m:
+                    less = ((n - 1) ** 2 - m * m) / (4 * (n - 1) ** 2 - 1) if n > 1 else 0.0
+                    polynomial, before = z * polynomial - w * less * before, polynomial
+                for pair, expansion in zip(sums, expansions, strict=True):
+                    for k, coefficient in enumerate(expansion.get((n, m), ())):
+                        pair[k] = pair[k] + polynomial * (coefficient * _leading(n, m))
+            totals = [a + (A * power[0] + B * power[1]) for a, (A, B) in zip(totals, sums, strict=True)]
+        return [total * sqrt(w) for total in totals]
 
     def potential(self, r: Vec) -> Scalar:
         """Sum of all terms at r (m), in m²/s², positive where it attracts; the central one left out."""
-        solid = self._solid(r, self.degree)
-        total: Scalar = 0.0
-        for (n, m), (C, S) in self.coefficients.items():
-            V, W = solid[n, m]
-            total = total + V * C + W * S
-        return total * (self.mu / self.radius)
+        return self._sums(r, r.dot(r), [self.coefficients])[0] * (self.mu / self.radius)
 
-    def gradient(self, r: Vec) -> Vec:
-        """Sum of the accelerations of all terms at r (m), in m/s²; the central one left out."""
+    def gradient(self, r: Vec, square: Scalar | None = None) -> Vec:
+        """Sum of the accelerations of all terms at r (m), in m/s²; the central one left out.
+
+        ``square`` is r·r, where it is known already.
+        """
         if not self.coefficients:
             return Vec.zero()
-        solid = self._solid(r, self.degree + 1)
-        ax: Scalar = 0.0
-        ay: Scalar = 0.0
-        az: Scalar = 0.0
-        for (n, m), (C, S) in self.coefficients.items():
-            own = _norm(n, m)
-            V, W = solid[n + 1, m + 1]
-            outer = own / _norm(n + 1, m + 1) * (1.0 if m == 0 else 0.5)
-            ax = ax - (V * (C * outer) + W * (S * outer))
-            ay = ay - (W * (C * outer) - V * (S * outer))
-            if m:
-                V, W = solid[n + 1, m - 1]
-                inner = 0.5 * (n - m + 2) * (n - m + 1) * own / _norm(n + 1, m - 1)
-                ax = ax + V * (C * inner) + W * (S * inner)
-                ay = ay + V * (S * inner) - W * (C * inner)
-            V, W = solid[n + 1, m]
-            along = (n - m + 1) * own / _norm(n + 1, m)
-            az = az - (V * (C * along) + W * (S * along))
-        return Vec(ax, ay, az) * (self.mu / self.radius**2)
+        found = self._sums(r, r.dot(r) if square is None else square, slopes(self.coefficients))
+        return Vec(*found) * (self.mu / self.radius**2)
+
+    def tensor(self, r: Vec, square: Scalar | None = None) -> Sym3:
+        """Gradient of :meth:`gradient`, 1/s²: symmetric and without trace."""
+        if not self.coefficients:
+            return Sym3.zero()
+        along_x, along_y, _ = slopes(self.coefficients)
+        wanted = [*slopes(along_x), *slopes(along_y)[1:]]
+        found = self._sums(r, r.dot(r) if square is None else square, wanted)
+        xx, xy, xz, yy, yz = (each * (self.mu / self.radius**3) for each in found)
+        return Sym3.of(xx, yy, -(xx + yy), xy, xz, yz)
+
+
+def slopes(expansion: Coefficients) -> tuple[Coefficients, Coefficients, Coefficients]:
+    """Expansions of R times the slopes of one along x, y and z: the slope of degree n is one of degree n + 1."""
+    made: tuple[dict[tuple[int, int], tuple[float, float]], ...] = ({}, {}, {})
+
+    def add(axis: int, n: int, m: int, A: float, B: float) -> None:
+        before = made[axis].get((n, m), (0.0, 0.0))
+        made[axis][n, m] = (before[0] + A, before[1] + (B if m else 0.0))
+
+    for (n, m), (C, S) in expansion.items():
+        own = _norm(n, m)
+        outer = own / _norm(n + 1, m + 1) * (1.0 if m == 0 else 0.5)
+        add(0, n + 1, m + 1, -C * outer, -S * outer)
+        add(1, n + 1, m + 1, S * outer, -C * outer)
+        if m:
+            inner = 0.5 * (n - m + 2) * (n - m + 1) * own / _norm(n + 1, m - 1)
+            add(0, n + 1, m - 1, C * inner, S * inner)
+            add(1, n + 1, m - 1, S * inner, -C * inner)
+        along = (n - m + 1) * own / _norm(n + 1, m)
+        add(2, n + 1, m, -C * along, -S * along)
+    return made[0], made[1], made[2]
+
+
+@cache
+def _leading(n: int, m: int) -> float:
+    """Leading coefficient of P̄_nm(u) / (1 - u²)^(m/2)."""
+    ratio: float = math.factorial(2 * n) / (2**n * math.factorial(n) * math.factorial(n - m))
+    return _norm(n, m) * ratio
 
 
 @cache

@@ -13,7 +13,8 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.scalar import Scalar, cos, cosh, hold, repeated, sin, sinh, sqrt, where
 from linkwise.spatial.vectors import Vec
 
-_LOWEST, _HIGHEST = -4.0 * math.pi**2, 4.0 * math.pi**2
+_TURN = 4.0 * math.pi**2  # the square of the eccentric angle of one turn
+_LOWEST = -_TURN
 _HALVINGS = 60
 _SERIES = 0.05  # below this size Stumpff's functions lose digits to subtraction
 
@@ -34,8 +35,14 @@ def _stumpff(z: Scalar) -> tuple[Scalar, Scalar]:
     return where(small, c_series, c), where(small, s_series, s)
 
 
-def solve(first: Vec, last: Vec, duration: Scalar, mu: Scalar, way: Scalar) -> tuple[Vec, Vec]:
-    """Velocities at both ends, over any scalar; ``way`` is 1 for an angle below half a turn, else -1."""
+def solve(
+    first: Vec, last: Vec, duration: Scalar, mu: Scalar, way: Scalar, turns: int = 0, wide: bool = False
+) -> tuple[Vec, Vec]:
+    """Velocities at both ends, over any scalar; NaN where no orbit does it in the time.
+
+    ``way`` is 1 for an angle below half a turn, else -1; ``turns`` whole turns come on top, by the wider or the
+    narrower of two orbits.
+    """
     r1, r2 = sqrt(first.dot(first)), sqrt(last.dot(last))
     A = way * sqrt(r1 * r2 + first.dot(last))
     root_mu = sqrt(mu)
@@ -54,21 +61,47 @@ def solve(first: Vec, last: Vec, duration: Scalar, mu: Scalar, way: Scalar) -> t
     def halved(bounds: list[Scalar]) -> list[Scalar]:
         low, high = bounds
         middle = 0.5 * (low + high)
-        short = time(middle) < duration
+        short = (time(middle) < duration) if not wide else (time(middle) > duration)
         return [where(short, middle, low), where(short, high, middle)]
 
-    low, high = repeated(_HALVINGS, halved, [_LOWEST + 0.0 * r1, _HIGHEST * (1.0 - 1e-12) + 0.0 * r1])
+    def narrowed(bounds: list[Scalar]) -> list[Scalar]:
+        """Around the shortest time: of thirds, the outer one with the longer time is cut off."""
+        low, high = bounds
+        one, two = low + (high - low) * (1.0 / 3.0), high - (high - low) * (1.0 / 3.0)
+        rising = time(one) < time(two)
+        return [where(rising, low, one), where(rising, two, high)]
+
+    # With whole turns the time is infinite at both ends, and shortest between them: an orbit on either side of that.
+    bounds = [(_LOWEST if turns == 0 else turns**2 * _TURN * (1.0 + 1e-12)) + 0.0 * r1]
+    bounds.append((turns + 1) ** 2 * _TURN * (1.0 - 1e-12) + 0.0 * r1)
+    exists: Scalar = True
+    if turns:
+        low, high = repeated(_HALVINGS, narrowed, bounds)
+        shortest = 0.5 * (low + high)
+        exists = time(shortest) <= duration
+        bounds = [bounds[0], shortest] if wide else [shortest, bounds[1]]
+    low, high = repeated(_HALVINGS, halved, bounds)
     z = hold(0.5 * (low + high))
     step = 1e-4
     slope = hold(time(z + step) - time(z - step)) / (2.0 * step)
     z = z - (time(z) - duration) / slope
     y = height(z)
     f, g, g_dot = 1.0 - y / r1, A * sqrt(y) / root_mu, 1.0 - y / r2
-    return (last - first * f) * (1.0 / g), (last * g_dot - first) * (1.0 / g)
+    inverse = 1.0 / g if exists is True else where(exists, 1.0 / g, math.nan)
+    return (last - first * f) * inverse, (last * g_dot - first) * inverse
 
 
-def lambert(first: ArrayLike, last: ArrayLike, duration: Any, mu: float, *, long_way: bool = False) -> tuple[Any, Any]:
-    """Velocities at both ends of the orbit from one place to another, in less than one turn.
+def lambert(
+    first: ArrayLike,
+    last: ArrayLike,
+    duration: Any,
+    mu: float,
+    *,
+    long_way: bool = False,
+    turns: int = 0,
+    wide: bool = False,
+) -> tuple[Any, Any]:
+    """Velocities at both ends of the orbit from one place to another.
 
     Args:
         first: place at the start (..., 3), m.
@@ -76,6 +109,8 @@ def lambert(first: ArrayLike, last: ArrayLike, duration: Any, mu: float, *, long
         duration: of the flight (...), s.
         mu: gravitational parameter of the body in the middle, m³/s².
         long_way: whether the angle between the places is travelled the other way, by more than half a turn.
+        turns: whole turns on top of that angle; each needs some time at least.
+        wide: whether to take the larger of the two orbits with so many turns.
 
     Returns:
         velocities (..., 3) at the start and at the end, m/s.
@@ -100,7 +135,17 @@ def lambert(first: ArrayLike, last: ArrayLike, duration: Any, mu: float, *, long
             )
         if not (np.asarray(duration) > 0.0).all():
             raise InputError("a flight takes time", got=repr(duration), allowed="seconds > 0")
-    vectors = solve(Vec(*a), Vec(*b), duration, mu, -1.0 if long_way else 1.0)
+    if turns < 0 or turns != int(turns):
+        raise InputError("whole turns are counted", got=repr(turns), allowed="0, 1, 2, …")
+    if wide and not turns:
+        raise InputError("without whole turns there is one orbit", got="wide=True", do="leave it out, or give turns")
+    vectors = solve(Vec(*a), Vec(*b), duration, mu, -1.0 if long_way else 1.0, turns, wide)
+    if numeric and np.isnan(vectors[0].x).any():
+        raise InputError(
+            f"no orbit makes {turns} turns on the way in so short a time",
+            got=f"{np.asarray(duration).tolist()!r:.60} s",
+            do="give more time, or fewer turns",
+        )
     if numeric:
         start, end = (np.stack(np.broadcast_arrays(*vector), axis=-1) for vector in vectors)
         return start, end

@@ -25,13 +25,13 @@ NAMES = ("a", "e", "i", "node", "perigee", "anomaly")
 
 
 class Orbit:
-    """Closed orbit around a planet: an ellipse in inertial axes, with the planet's centre as origin.
+    """Orbit around a planet: an ellipse or a hyperbola in inertial axes, with the planet's centre as origin.
 
-    Elements may have batch axes (...), one orbit for each member of a batch.
+    Elements may have batch axes (...), one orbit for each member of a batch: all closed, or all open.
 
     Args:
-        a: semi-major axis, m.
-        e: eccentricity, 0 <= e < 1.
+        a: semi-major axis, m; negative for an open orbit.
+        e: eccentricity, 0 <= e < 1; above 1 for an open orbit. A parabola, e = 1, lies between them and has no a.
         i: inclination, rad.
         node: longitude of the ascending node, rad.
         perigee: angle from the node to the perigee, rad.
@@ -74,12 +74,20 @@ class Orbit:
             shapes = ", ".join(f"{name} {value.shape}" for name, value in zip(NAMES, numbers, strict=True))
             raise InputError("the batches of an orbit's elements do not fit together", got=shapes) from None
         size, shape = elements[..., 0], elements[..., 1]
-        if (shape < 0.0).any() or (shape >= 1.0).any():
+        if ((shape < 0.0) | (shape == 1.0)).any():
             raise InputError(
-                "an orbit that closes has 0 <= e < 1", got=f"e = {_first(shape, (shape < 0) | (shape >= 1))}"
+                "an orbit that closes has 0 <= e < 1, an open one e > 1",
+                got=f"e = {_first(shape, (shape < 0) | (shape == 1))}",
+                do="a parabola is the limit of both: take e = 1.00000001",
             )
-        if (size <= 0.0).any():
-            raise InputError("the semi-major axis is positive", got=f"a = {_first(size, size <= 0)} m")
+        is_open = shape > 1.0
+        if is_open.any() and not is_open.all():
+            raise InputError("a batch of orbits has closed and open ones", got=f"e from {shape.min()} to {shape.max()}")
+        if ((size <= 0.0) != is_open).any() or (size == 0.0).any():
+            raise InputError(
+                "the semi-major axis is positive; of an open orbit (e > 1), negative",
+                got=f"a = {_first(size, ((size <= 0) != is_open) | (size == 0))} m",
+            )
         low = size * (1.0 - shape)
         if not through_ground and (low < planet.radius).any():
             bad = _first(low, low < planet.radius)
@@ -130,11 +138,16 @@ class Orbit:
         if place.shape[:1] != (3,) or speed.shape[:1] != (3,):
             raise InputError("a state is two vectors", got=f"{np.shape(r)} and {np.shape(v)}", allowed="(..., 3) each")
         far = np.sqrt((place**2).sum(axis=0))
-        if ((speed**2).sum(axis=0) * far >= 2.0 * planet.mu).any():
-            raise InputError("this speed leaves the planet for ever", got="an open orbit", allowed="e < 1")
-        found = [np.asarray(x) for x in elements_of(Vec(*place), Vec(*speed), planet.mu)]
-        found[5] = found[5] - np.sqrt(planet.mu / found[0] ** 3) * t
-        found[3:] = [np.mod(angle, 2.0 * math.pi) for angle in found[3:]]
+        leaves = (speed**2).sum(axis=0) * far >= 2.0 * planet.mu
+        if leaves.any() and not leaves.all():
+            raise InputError(
+                "some of these states are on closed orbits and some on open ones", got=f"{leaves.tolist()}"
+            )
+        found = [np.asarray(x) for x in elements_of(Vec(*place), Vec(*speed), planet.mu, bool(leaves.any()))]
+        found[5] = found[5] - np.sqrt(planet.mu / np.abs(found[0]) ** 3) * t
+        found[3:5] = [np.mod(angle, 2.0 * math.pi) for angle in found[3:5]]
+        if not leaves.any():
+            found[5] = np.mod(found[5], 2.0 * math.pi)
         return cls(*found, planet=planet, through_ground=through_ground)
 
     @property
@@ -143,14 +156,19 @@ class Orbit:
         return tuple(self.elements.shape[:-1])
 
     @property
+    def is_open(self) -> bool:
+        """Whether it leads away for ever."""
+        return bool((self.elements[..., 1] > 1.0).any())
+
+    @property
     def mean_motion(self) -> Any:
-        """Turns in rad/s, (...)."""
-        return _number(np.sqrt(self.planet.mu / self.elements[..., 0] ** 3))
+        """Rate of the mean anomaly in rad/s, (...)."""
+        return _number(np.sqrt(self.planet.mu / np.abs(self.elements[..., 0]) ** 3))
 
     @property
     def period(self) -> Any:
-        """Time of one turn (...), s."""
-        return _number(2.0 * math.pi / np.asarray(self.mean_motion))
+        """Time of one turn (...), s; infinite for an open orbit."""
+        return _number(2.0 * math.pi / np.asarray(self.mean_motion) * (np.inf if self.is_open else 1.0))
 
     @property
     def perigee_altitude(self) -> Any:
@@ -162,11 +180,11 @@ class Orbit:
         """The numbers (..., 10) of a :class:`~linkwise.space.kepler.Conic`: a, e, n, anomaly, two unit vectors."""
         a, e, i, node, perigee, anomaly = (self.elements[..., k] for k in range(6))
         towards, across = perifocal_axes(i, node, perigee)
-        parts = [a, e, np.sqrt(self.planet.mu / a**3), anomaly, *towards, *across]
+        parts = [a, e, np.asarray(self.mean_motion), anomaly, *towards, *across]
         return np.stack(np.broadcast_arrays(*parts), axis=-1)
 
     def conic(self, numbers: Sequence[Scalar] | None = None) -> Conic:
-        """Its ellipse; from the numbers (10) of one member of a batch, or its own."""
+        """Its ellipse or hyperbola; from the numbers (10) of one member of a batch, or its own."""
         if numbers is None:
             numbers = self.numbers.tolist() if not self.batch_shape else list(np.moveaxis(self.numbers, -1, 0))
         a, e, n, anomaly = numbers[:4]
@@ -212,6 +230,8 @@ class Orbit:
         >>> f"{node:.6e}, {perigee:.6e}"
         '-9.029532e-07, 6.753259e-07'
         """
+        if self.is_open:
+            raise InputError("an open orbit does not come round, so nothing drifts", got=repr(self))
         a, e, i = (self.elements[..., k] for k in range(3))
         n = np.sqrt(self.planet.mu / a**3)
         flat = 1.0 - e * e

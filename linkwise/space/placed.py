@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from linkwise.algorithms.kinematics import Reference
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector
@@ -87,11 +88,12 @@ class Placed(Element):
         X = self.model.pose(objects(list(q)), body, node=node, p=own_parameters(self.model, p))
         return Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
 
-    def velocity(self, q: Vector, v: Vector, p: Vector, body: str, node: Any = None) -> tuple[Vec, Vec]:
-        """Angular velocity of a body, frame or node, and velocity of its origin, in the world's axes."""
-        six = self.model.velocity(
-            objects(list(q)), objects(list(v)), body, node=node, p=own_parameters(self.model, p)
-        ).tolist()
+    def velocity(
+        self, q: Vector, v: Vector, p: Vector, body: str, node: Any = None, reference: Reference = "mixed"
+    ) -> tuple[Vec, Vec]:
+        """Angular velocity of a body, frame or node, and velocity of its origin; in the world's axes by default."""
+        own, states = own_parameters(self.model, p), (objects(list(q)), objects(list(v)))
+        six = self.model.velocity(*states, body, node=node, reference=reference, p=own).tolist()
         return Vec.of(six[:3]), Vec.of(six[3:])
 
 

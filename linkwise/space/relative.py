@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Vec
 
@@ -22,13 +23,24 @@ def difference_of_pull(origin: Vec, offset: Vec, mu: Scalar) -> Vec:
     Battin's way: with q = (ρ·ρ + 2 R·ρ)/R² the quotient of the cubes of both distances differs from one by F(q), which
     is written without a subtraction.
     """
-    square = origin.dot(origin)
-    distance = sqrt(square)
-    q = offset.dot(offset + origin * 2.0) / square
+    q = offset.dot(offset + origin * 2.0) * (1.0 / origin.dot(origin))
     cube = (1.0 + q) * sqrt(1.0 + q)
     F = q * (3.0 + q * (3.0 + q)) / (cube * (1.0 + cube))
-    difference: Vec = (offset - (origin + offset) * F) * (-mu / (square * distance))
+    difference: Vec = (offset - (origin + offset) * F) * (inverse_cube(origin) * -mu)
     return difference
+
+
+def inverse_cube(r: Vec) -> Scalar:
+    """1/|r|³."""
+    inverse = 1.0 / r.dot(r)
+    return inverse * sqrt(inverse)
+
+
+def tensor_of_pull(r: Vec, mu: Scalar) -> Sym3:
+    """Gradient of a point's gravity at r from it: μ/r³ (3 r r* / r² - 1), 1/s²."""
+    scale = inverse_cube(r) * mu
+    along = r * (3.0 * (1.0 / r.dot(r)) * scale)
+    return Sym3.build_symmetric(lambda i, j: along[i] * r[j] - (scale if i == j else 0.0))
 
 
 def local_axes(r: Vec, v: Vec) -> tuple[Vec, Vec, Vec]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -102,24 +102,32 @@ class Air(Protocol):
 class OnFacets(Placed):
     """Pressure on facets: the base of drag and sunlight."""
 
-    facets: tuple[Facet, ...]
+    by_place: tuple[tuple[Any, tuple[Facet, ...]], ...]
+    """Facets by the body, or body and node, that they are on."""
 
-    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[Facet, ...]:
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """All facets."""
+        return tuple(facet for _, own in self.by_place for facet in own)
+
+    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[tuple[Any, tuple[Facet, ...]], ...]:
         given = (facets,) if isinstance(facets, Facet) else tuple(facets)
         if not given or not all(isinstance(facet, Facet) for facet in given):
             raise InputError("nothing to push on", got=repr(facets)[:80], allowed="lw.space.Facet(...), one or several")
+        found: dict[Any, tuple[Facet, ...]] = {}
         for facet in given:
             self.model.frame(facet.body, facet.node)  # says what is wrong with a name
-        return given
-
-    def _summed(self, forces: Sequence[tuple[Facet, Vec]]) -> dict[Any, Vector]:
-        """Wrenches at origins, of forces on facets in their bodies' axes."""
-        total: dict[Any, tuple[Vec, Vec]] = {}
-        for facet, force in forces:
             key = facet.body if facet.node is None else (facet.body, facet.node)
-            moment, sum_of = total.get(key, (Vec.zero(), Vec.zero()))
-            total[key] = (moment + Vec.of(facet.place).cross(force), sum_of + force)
-        return {key: [*moment, *force] for key, (moment, force) in total.items()}
+            found[key] = (*found.get(key, ()), facet)
+        return tuple(found.items())
+
+    def pushed(self, force: Callable[[Facet], Vec], facets: Sequence[Facet]) -> Vector:
+        """Wrench (6) at the origin of the frame that facets are on, of a force on each of them in its axes."""
+        moment, total = Vec.zero(), Vec.zero()
+        for facet in facets:
+            push = force(facet)
+            moment, total = moment + Vec.of(facet.place).cross(push), total + push
+        return [*moment, *total]
 
 
 class Drag(OnFacets):
@@ -149,7 +157,7 @@ class Drag(OnFacets):
         super().__init__(model, about=about, sky=sky, planet=planet)
         if not hasattr(air, "density"):
             raise InputError("this is no air", got=repr(air), allowed="lw.space.Exponential(...), lw.space.Layers(...)")
-        self.air, self.turning, self.facets = air, bool(turning), self._take(facets)
+        self.air, self.turning, self.by_place = air, bool(turning), self._take(facets)
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """At the bodies' origins."""
@@ -157,22 +165,29 @@ class Drag(OnFacets):
         here = origin + self.pose(q, p, self.about)[1]
         altitude = sqrt(here.dot(here)) - self.planet.radius
         if self.planet.flattening:
-            altitude = altitude + (self.planet.radius * self.planet.flattening) * (here.z * here.z / here.dot(here))
+            altitude = altitude + (self.planet.radius * self.planet.flattening) * (
+                here.z * here.z * (1.0 / here.dot(here))
+            )
         half = self.air.density(altitude) * 0.5
         spin = Vec(0.0, 0.0, self.planet.turning if self.turning else 0.0)
-        forces = []
-        for facet in self.facets:
-            R, place = self.pose(q, p, facet.body, facet.node)
-            omega, rate = self.velocity(q, v, p, facet.body, facet.node)
-            arm = R @ Vec.of(facet.place)
-            against = speed + rate + omega.cross(arm) - spin.cross(origin + place + arm)
-            flow = R.transpose_times(against)
-            size = sqrt(flow.dot(flow))
-            seen = size if facet.normal is None else Vec.of(facet.normal).dot(flow)
-            if facet.normal is not None:
-                seen = where(seen > 0.0, seen, 0.0)  # the area that it shows, times |v|
-            forces.append((facet, flow * (half * seen * (-facet.drag * facet.area))))
-        return self._summed(forces)
+        found: dict[Any, Vector] = {}
+        for key, facets in self.by_place:
+            name, node = key if isinstance(key, tuple) else (key, None)
+            R, place = self.pose(q, p, name, node)
+            omega, rate = self.velocity(q, v, p, name, node, reference="local")
+            against = rate + R.transpose_times(speed - spin.cross(origin + place))  # the air, at the frame's origin
+            turning = omega - R.transpose_times(spin)
+
+            def push(facet: Facet, against: Vec = against, turning: Vec = turning) -> Vec:
+                flow = against + turning.cross(Vec.of(facet.place))
+                seen = sqrt(flow.dot(flow)) if facet.normal is None else Vec.of(facet.normal).dot(flow)
+                if facet.normal is not None:
+                    seen = where(seen > 0.0, seen, 0.0)  # the area that it shows, times |v|
+                pressed: Vec = flow * (half * (-facet.drag * facet.area) * seen)
+                return pressed
+
+            found[key] = self.pushed(push, facets)
+        return found
 
 
 class Sunlight(OnFacets):
@@ -201,32 +216,42 @@ class Sunlight(OnFacets):
     ) -> None:
         super().__init__(model, about=about, sky=sky, planet=planet)
         check_positive("flux", flux)
-        self.flux, self.shadow, self.facets = float(flux), bool(shadow), self._take(facets)
+        self.flux, self.shadow, self.by_place = float(flux), bool(shadow), self._take(facets)
 
     def light(self, t: Scalar, q: Vector, x: Vector, p: Vector) -> tuple[Scalar, Vec]:
         """Pressure of the light in N/m², 0 in the umbra, and the unit vector to the Sun in the world's axes."""
         here = self.origin(t, x)[0] + self.pose(q, p, self.about)[1]
         sun = self.sky.sun(t, self.sky_numbers(x))
         away = sun - here
-        square = away.dot(away)
-        pressure = (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) / square
+        far = sqrt(away.dot(away))
         if self.shadow:
-            pressure = pressure * sunlit(here, sun, self.planet.radius)
-        return pressure, away * (1.0 / sqrt(square))
+            near = sqrt(here.dot(here))
+            inverse, seen = near * (1.0 / (near * far)), sunlit(here, sun, self.planet.radius)  # one division for both
+        else:
+            inverse, seen = 1.0 / far, 1.0
+        pressure = (inverse * inverse) * (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) * seen
+        return pressure, away * inverse
 
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """At the bodies' origins."""
         pressure, to_sun = self.light(t, q, x, p)
-        forces = []
-        for facet in self.facets:
-            s = self.pose(q, p, facet.body, facet.node)[0].transpose_times(to_sun)
-            if facet.normal is None:  # a ball: mirrored light pushes as absorbed light does, scattered light more
-                push = s * (-(1.0 + facet.diffuse * (4.0 / 9.0)) * facet.area)
-            else:
-                n = Vec.of(facet.normal)
-                c = n.dot(s)
-                c = where(c > 0.0, c, 0.0)
-                along = (c * (2.0 * facet.specular) + facet.diffuse * (2.0 / 3.0)) * c
-                push = (s * (c * (1.0 - facet.specular)) + n * along) * (-facet.area)
-            forces.append((facet, push * pressure))
-        return self._summed(forces)
+        found: dict[Any, Vector] = {}
+        for key, facets in self.by_place:
+            name, node = key if isinstance(key, tuple) else (key, None)
+            s = self.pose(q, p, name, node)[0].transpose_times(to_sun)
+
+            def push(facet: Facet, s: Vec = s) -> Vec:
+                whole = pressure * -facet.area
+                if facet.normal is None:  # a ball: mirrored light pushes as absorbed light does, scattered light more
+                    pressed: Vec = s * (whole * (1.0 + facet.diffuse * (4.0 / 9.0)))
+                else:
+                    n = Vec.of(facet.normal)
+                    c = n.dot(s)
+                    c = where(c > 0.0, c, 0.0)
+                    seen = whole * c
+                    along = seen * (c * (2.0 * facet.specular) + facet.diffuse * (2.0 / 3.0))
+                    pressed = s * (seen * (1.0 - facet.specular)) + n * along
+                return pressed
+
+            found[key] = self.pushed(push, facets)
+        return found

@@ -14,7 +14,7 @@ from linkwise.space.placed import Placed
 from linkwise.space.planets import Planet
 from linkwise.space.sky import AnySky
 from linkwise.space.wheels import Command, asked, checked_command
-from linkwise.spatial.scalar import clip
+from linkwise.spatial.scalar import within
 from linkwise.spatial.vectors import Vec
 
 
@@ -60,6 +60,5 @@ class Torquer(Placed):
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
         """The moment on the body."""
         m = asked(self.dipole, t, q, v, p, 3, "the dipole")
-        if np.isfinite(self.limit):
-            m = [clip(each, -self.limit, self.limit) for each in m]
+        m = [within(each, -self.limit, self.limit) for each in m]
         return {self.about: [*Vec.of(m).cross(self.field_at(t, q, x, p)), 0.0, 0.0, 0.0]}

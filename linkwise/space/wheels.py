@@ -1,12 +1,14 @@
-"""Wheels that store momentum: reaction wheels and control moment gyros, as bodies of the model with motors.
+"""Wheels that store momentum: reaction wheels and control moment gyros, with their motors.
 
 A wheel is a body on a joint, so its gyroscopic moments, its imbalance and its coupling with everything else are those
-of the mechanism, with nothing left out. The elements here are the motors.
+of the mechanism, with nothing left out, and the elements here are the motors. One that is balanced needs no body:
+:class:`BalancedWheel` has its momentum as a state, exact as well, and less work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,10 @@ from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
-from linkwise.sim.targets import vector
-from linkwise.spatial.scalar import clip, exp, tanh, where
+from linkwise.sim.motion import objects
+from linkwise.sim.targets import own_parameters, vector
+from linkwise.spatial.scalar import clip, exp, tanh, where, within
+from linkwise.spatial.vectors import Vec
 
 Command = Any  # a number, numbers, or a function (t, q, v, p) of them
 
@@ -87,17 +91,15 @@ def add_wheel(
     builder.add_body(name, parent, Revolute(tuple(n.tolist())), transform(xyz=tuple(place)), mass, com, J)
 
 
-class Wheel(Element):
-    """Motor of one or several wheels, each on a revolute joint of the model, with friction and saturation.
+@dataclass(frozen=True)
+class Motor:
+    """Motor of a wheel, with the friction of its bearing.
 
     Friction is viscous and dry, the latter with a peak near rest (Stribeck): -c Ω - [f + (f_s - f) exp(-(Ω/β)²)]
     tanh(Ω/ω_s). Near its top speed a motor fades, and can only brake.
 
     Args:
-        model: the mechanism, with wheels that :func:`add_wheel` made, or any revolute joints.
-        joints: name of the wheel's body or joint, or several of them.
-        torque: N m, one for all, one for each, or a function ``(t, q, v, p)`` of them.
-        limit: largest torque of a motor, N m.
+        limit: largest torque, N m.
         top_speed: rad/s.
         viscous: c, N m s/rad.
         dry: f, N m.
@@ -106,72 +108,173 @@ class Wheel(Element):
         smooth_speed: ω_s, rad/s, below which dry friction is made smooth.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        joints: str | Sequence[str],
-        torque: Command,
-        *,
-        limit: float = np.inf,
-        top_speed: float = np.inf,
-        viscous: float = 0.0,
-        dry: float = 0.0,
-        static: float | None = None,
-        static_speed: float = 0.15,
-        smooth_speed: float = 1e-3,
-    ) -> None:
-        self.model, self.places, self.names = model, *places_of(model, joints)
-        for what, value in (("limit", limit), ("top_speed", top_speed)):
-            check_not_negative(what, value, or_infinite=True)
-        for what, value in (("viscous", viscous), ("dry", dry)):
-            check_not_negative(what, value)
-        for what, value in (("static_speed", static_speed), ("smooth_speed", smooth_speed)):
-            check_positive(what, value)
-        self.limit, self.top_speed, self.viscous, self.dry = float(limit), float(top_speed), float(viscous), float(dry)
-        self.static = float(dry if static is None else static)
-        if self.static < self.dry:
-            raise InputError("static friction is less than dry friction", got=f"{static} < {dry} N m")
-        self.static_speed, self.smooth_speed = float(static_speed), float(smooth_speed)
-        self.torque = checked_command(torque, len(self.places), "the torque")
+    limit: float = np.inf
+    top_speed: float = np.inf
+    viscous: float = 0.0
+    dry: float = 0.0
+    static: float | None = None
+    static_speed: float = 0.15
+    smooth_speed: float = 1e-3
 
-    def motor(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
-        """Torques of the motors, N m, within what they can."""
-        out = []
-        for place, wanted in zip(
-            self.places, asked(self.torque, t, q, v, p, len(self.places), "the torque"), strict=True
-        ):
-            given = clip(wanted, -self.limit, self.limit) if np.isfinite(self.limit) else wanted
-            if np.isfinite(self.top_speed):
-                left = (self.top_speed - abs(v[place])) * (1.0 / (_NEAR_TOP * self.top_speed))
-                given = given * where(given * v[place] > 0.0, clip(left, 0.0, 1.0), 1.0)
-            out.append(given)
-        return out
+    def __post_init__(self) -> None:
+        for what in ("limit", "top_speed"):
+            check_not_negative(what, getattr(self, what), or_infinite=True)
+        for what in ("viscous", "dry"):
+            check_not_negative(what, getattr(self, what))
+        for what in ("static_speed", "smooth_speed"):
+            check_positive(what, getattr(self, what))
+        if self.static is not None and self.static < self.dry:
+            raise InputError("static friction is less than dry friction", got=f"{self.static} < {self.dry} N m")
+
+    @property
+    def needs_speed(self) -> bool:
+        """Whether what it does depends on its speed."""
+        return bool(np.isfinite(self.top_speed) or self.viscous or self.dry or self.static)
+
+    def torque(self, wanted: Scalar, speed: Scalar) -> Scalar:
+        """Torque in N m, within what it can at a speed in rad/s."""
+        given = within(wanted, -self.limit, self.limit)
+        if np.isfinite(self.top_speed):
+            left = (self.top_speed - abs(speed)) * (1.0 / (_NEAR_TOP * self.top_speed))
+            given = given * where(given * speed > 0.0, clip(left, 0.0, 1.0), 1.0)
+        return given
 
     def friction(self, speed: Scalar) -> Scalar:
         """Torque of friction at a speed in rad/s, N m."""
         out = speed * -self.viscous
-        if self.static:
-            peak = exp(-(speed * speed) * (1.0 / self.static_speed**2)) * (self.static - self.dry)
+        static = self.dry if self.static is None else self.static
+        if static:
+            peak = exp(-(speed * speed) * (1.0 / self.static_speed**2)) * (static - self.dry)
             out = out - (peak + self.dry) * tanh(speed * (1.0 / self.smooth_speed))
         return out
+
+
+class Wheel(Element):
+    """Motors of one or several wheels that are bodies, each on a revolute joint of the model.
+
+    Args:
+        model: the mechanism, with wheels that :func:`add_wheel` made, or any revolute joints.
+        joints: name of the wheel's body or joint, or several of them.
+        torque: N m, one for all, one for each, or a function ``(t, q, v, p)`` of them.
+        motor: numbers of their :class:`Motor`, one for all: ``limit=0.2, top_speed=600.0, viscous=1e-4``.
+    """
+
+    def __init__(self, model: Model, joints: str | Sequence[str], torque: Command, **motor: float) -> None:
+        self.model, self.places, self.names = model, *places_of(model, joints)
+        self.motor = Motor(**motor)
+        self.torque = checked_command(torque, len(self.places), "the torque")
+
+    def _torques(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[tuple[str, int, Scalar, Scalar]]:
+        """Of each wheel: its name, its place in v, the torque that is wanted, and that of the motor."""
+        wanted = asked(self.torque, t, q, v, p, len(self.places), "the torque")
+        return [
+            (name, place, torque, self.motor.torque(torque, v[place]))
+            for name, place, torque in zip(self.names, self.places, wanted, strict=True)
+        ]
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Motor and friction at the wheels' joints."""
         tau: list[Scalar] = [0.0] * self.model.nv
-        for place, torque in zip(self.places, self.motor(t, q, v, p), strict=True):
-            tau[place] = torque + self.friction(v[place])
+        for _, place, _, torque in self._torques(t, q, v, p):
+            tau[place] = torque + self.motor.friction(v[place])
         return tau
 
     def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
         """Which motors give less than they are asked for."""
-        if not np.isfinite(min(self.limit, self.top_speed)):
+        if not np.isfinite(min(self.motor.limit, self.motor.top_speed)):
             return None
-        wanted = asked(self.torque, t, q, v, p, len(self.places), "the torque")
-        given = self.motor(t, q, v, p)
-        return {
-            name: where(abs(a - b) > 1e-9 * abs(a), 1.0, 0.0)
-            for name, a, b in zip(self.names, wanted, given, strict=True)
-        }
+        return {name: _less(wanted, given) for name, _, wanted, given in self._torques(t, q, v, p)}
+
+
+def _less(wanted: Scalar, given: Scalar) -> Scalar:
+    return where(abs(wanted - given) > 1e-9 * abs(wanted), 1.0, 0.0)
+
+
+class BalancedWheel(Element):
+    """Wheel on a body that is no body of the model: balanced, and symmetric about its axis.
+
+    The state is the wheel's momentum about its own axis n, h = J (Ω + n·ω) with Ω its speed against the body; the body
+    feels -ḣ n - ω × (n h), and ḣ is the torque of motor and friction. This is exact when the body's inertia includes
+    the wheel's mass and its inertia across the axis, but *not* the inertia J along it. The body's own share of the
+    spin, J n·ω, is in h: a wheel at rest against a turning body starts with ``start=J * n·ω``. If the model's inertia
+    does include J, the body reacts by J / (its inertia along n) too slowly. Total momentum, the body's plus n h, is
+    kept in both cases.
+
+    Args:
+        model: the mechanism.
+        body: name of the body that carries the wheel.
+        axis: spin axis in the body's frame.
+        torque: motor torque in N m, a number or a function ``(t, q, v, p)``.
+        start: spin momentum at the start, N m s.
+        inertia: J in kg m²; if given, the wheel's energy h²/(2 J) counts in ``Trajectory.energy``. Friction and a top
+            speed need it.
+        motor: numbers of its :class:`Motor`.
+    """
+
+    nx = 1
+
+    def __init__(
+        self,
+        model: Model,
+        body: str,
+        axis: Sequence[float],
+        torque: Command,
+        *,
+        start: float = 0.0,
+        inertia: float | None = None,
+        **motor: float,
+    ) -> None:
+        self.motor = Motor(**motor)
+        if inertia is not None:
+            check_positive("a wheel's inertia", inertia)
+        elif self.motor.needs_speed:
+            raise InputError(
+                "the speed of a wheel follows from its momentum by its inertia", got="inertia=None", do="give inertia"
+            )
+        check_finite("start", start)
+        self.model, self.body, self.inertia = model, model.bodies[body].name, inertia
+        self.axis = tuple(unit(axis, "the axis").tolist())
+        self.torque, self.start = checked_command(torque, 1, "the torque"), float(start)
+
+    def initial(self) -> Sequence[float]:
+        """The spin given."""
+        return [self.start]
+
+    def _turning(self, q: Vector, v: Vector, p: Vector) -> Vec:
+        """Angular velocity of the body in its axes."""
+        own = own_parameters(self.model, p)
+        six = self.model.velocity(objects(list(q)), objects(list(v)), self.body, reference="local", p=own)
+        return Vec.of(six[:3].tolist())
+
+    def _torques(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[Scalar, Scalar, Scalar]:
+        """Torque that is wanted of the motor, what it gives, and what friction does."""
+        (wanted,) = asked(self.torque, t, q, v, p, 1, "the torque")
+        speed: Scalar = 0.0
+        if self.motor.needs_speed and self.inertia is not None:
+            speed = x[0] * (1.0 / self.inertia) - Vec.of(self.axis).dot(self._turning(q, v, p))
+        return wanted, self.motor.torque(wanted, speed), self.motor.friction(speed)
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+        """Reaction and gyroscopic moment on the body."""
+        n, (_, push, friction) = Vec.of(self.axis), self._torques(t, q, v, x, p)
+        moment = n * -(push + friction) - self._turning(q, v, p).cross(n * x[0])
+        return {self.body: [*moment, 0.0, 0.0, 0.0]}
+
+    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Torque of motor and friction."""
+        _, push, friction = self._torques(t, q, v, x, p)
+        return [push + friction]
+
+    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
+        """Whether the motor gives less than it is asked for."""
+        if not np.isfinite(min(self.motor.limit, self.motor.top_speed)):
+            return None
+        wanted, given, _ = self._torques(t, q, v, x, p)
+        return {f"{self.body} wheel": _less(wanted, given)}
+
+    def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
+        """h²/(2 J), if J is known."""
+        return 0.0 if self.inertia is None else x[0] * x[0] * (0.5 / float(self.inertia))
 
 
 def places_of(model: Model, joints: str | Sequence[str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
@@ -269,7 +372,7 @@ class ControlMomentGyro(Element):
         """Torques of both motors."""
         tau: list[Scalar] = [0.0] * self.model.nv
         servo = (asked(self.rate_asked, t, q, v, p, 1, "the rate")[0] - v[self.gimbal]) * self.gain
-        tau[self.gimbal] = clip(servo, -self.limit, self.limit) if np.isfinite(self.limit) else servo
+        tau[self.gimbal] = within(servo, -self.limit, self.limit)
         if self.spin is not None:
             tau[self.rotor] = (float(self.spin) - v[self.rotor]) * self.spin_gain
         elif self.spin_torque is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import is_zero
+from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.spatial.transforms import Factor
 from linkwise.spatial.vectors import Vec
 
@@ -88,7 +88,14 @@ class AccelerationField:
         """The same field in the child side's axes: R*a and R*E R."""
         rows = Mat3([list(factor.rotate_back(Vec(*row))) for row in self.E.m])
         turned = [factor.rotate_back(rows.column(j)) for j in range(3)]
-        return AccelerationField(Mat3.build(lambda i, j: turned[j][i]), factor.rotate_back(self.a))
+        a, E = factor.rotate_back(self.a), self.E.m
+        if all(E[i][j] is E[j][i] for i, j in ((0, 1), (0, 2), (1, 2))):
+            return AccelerationField(Sym3.build_symmetric(lambda i, j: turned[j][i]), a)
+        return AccelerationField(Mat3.build(lambda i, j: turned[j][i]), a)
+
+    def numbers(self) -> list[Scalar]:
+        """a (3), then the rows of E (9)."""
+        return [*self.a, *(x for row in self.E.m for x in row)]
 
     def on_node(self, node: NodeFactor) -> AccelerationField:
         """The same field around a node of a link that deforms, in root axes."""

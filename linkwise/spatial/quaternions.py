@@ -85,9 +85,8 @@ def _balanced(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
     if any(map(is_exact, a)):
         return tuple(a)
     size = abs(a[0]) + abs(a[1]) + abs(a[2]) + abs(a[3])
-    down = where(size > 2.0**500, 2.0**-750, where(size > 2.0**40, 2.0**-80, 1.0))
-    up = where(size < 2.0**-500, 2.0**-750, where(size < 2.0**-40, 2.0**-80, 1.0))
-    factor = down / up
+    up = where(size < 2.0**-500, 2.0**750, where(size < 2.0**-40, 2.0**80, 1.0))
+    factor = where(size > 2.0**500, 2.0**-750, where(size > 2.0**40, 2.0**-80, up))
     return tuple(x * factor for x in a)
 
 
@@ -103,13 +102,32 @@ def between(first: Sequence[Scalar], second: Sequence[Scalar]) -> Vec:
 
 def exponential(rotation: Vec) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     """The quaternion of a rotation vector (axis times angle); a series near zero, where sin(θ)/θ loses its digits."""
-    square = rotation.dot(rotation) * 0.25  # (θ/2)²
+    w, sinc, _, _ = _half_turn(rotation)
+    v = rotation * (sinc * 0.5)
+    return (w, v.x, v.y, v.z)
+
+
+def _half_turn(rotation: Vec) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """Of θ/2: cosine, sine over itself, square, and whether it is small."""
+    square = rotation.dot(rotation) * 0.25
     small = square < 1e-4
     half = sqrt(where(small, 1.0, square))
     sinc = where(small, 1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0))), sin(half) / half)
     w = where(small, 1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0))), cos(half))
-    v = rotation * (sinc * 0.5)
-    return (w, v.x, v.y, v.z)
+    return w, sinc, square, small
+
+
+def vector_rate(rotation: Vec, omega: Vec) -> Vec:
+    """How fast a rotation vector u changes whose exponential turns with an angular velocity in the turned axes.
+
+    u̇ = ω + ½ u×ω + c u×(u×ω), c = (1 - (θ/2) cot(θ/2)) / θ².
+    """
+    w, sinc, square, small = _half_turn(rotation)
+    near = 1.0 / 12.0 + square * (1.0 / 180.0 + square * (1.0 / 1890.0))
+    c = where(small, near, (sinc - w) / (sinc * where(small, 1.0, square) * 4.0))
+    across = rotation.cross(omega)
+    rate: Vec = omega + across * 0.5 + rotation.cross(across) * c
+    return rate
 
 
 def logarithm(quat_wxyz: Sequence[Scalar]) -> Vec:

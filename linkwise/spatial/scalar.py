@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Self
 
 from linkwise.scalar_protocol import HANDLERS, NumPyScalar, is_several
 
 Scalar = Any  # float, traced scalar, dual, casadi.SX, sympy expression, JAX tracer, mpmath.mpf, ...
+
+Flat = Sequence[Scalar]
+"""Numbers in a row: coordinates, velocities, joint forces."""
+
+Matrix = list[list[Scalar]]
+"""Rows of numbers, to be filled."""
 
 _ARCS = {"arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
 
@@ -353,3 +359,11 @@ def _named_slots(kind: type) -> tuple[str, ...]:
 
 
 _slots: Callable[[type], tuple[str, ...]] = cache(_named_slots)
+
+
+def dot(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
+    """Σ x y in one chain: every sum has a product to be fused with."""
+    total: Scalar = 0.0
+    for a, b in zip(x, y, strict=True):
+        total = total + a * b
+    return total

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from linkwise.spatial.scalar import Scalar, Value
 
@@ -179,3 +180,13 @@ class Force(SpatialVector):
 
 NO_FORCE = Force(Vec.zero(), Vec.zero())
 """The force that is zero: many links have it, and what comes of it is known without arithmetic."""
+
+
+T = TypeVar("T", Vec, Motion, Force)
+
+
+def weighted_sum(columns: Iterable[T], weights: Iterable[Scalar], zero: T) -> T:
+    """Σ columns weights, of vectors of one kind, which is that of ``zero``."""
+    for column, weight in zip(columns, weights, strict=True):
+        zero = zero + column * weight
+    return zero

@@ -1,7 +1,7 @@
 """Workers that run members: this process, a pool of processes, a Dask cluster. All take tasks and give blocks back.
 
 A place that loses a process while it was at work says so; whoever drives it decides what to do (see
-:mod:`linkwise.studies.driving`).
+:mod:`linkwise.studies.running`).
 """
 
 from __future__ import annotations

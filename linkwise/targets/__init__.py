@@ -109,6 +109,21 @@ class Target(ABC):
         raise InputError(f"the target {self.name!r} has no code for loops over time", allowed=able)
 
 
+class ProgramListing(Target):
+    """The program itself, for people to read: ``source("program")``."""
+
+    name = "program"
+    suffix = ".txt"
+    summary = "the operations themselves"
+    loops = True
+
+    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
+        """One line for each operation and each statement; the same in every precision."""
+        from linkwise.trace.printer import to_text
+
+        return to_text(program)
+
+
 def target(name: object) -> Target:
     """The target of a name; an error that lists them all if there is none."""
     found = targets().get(name) if isinstance(name, str) else None
@@ -167,4 +182,4 @@ def _known() -> dict[str, Target]:
 
     names = (f"{home.__name__}.{module.name}.target" for module in pkgutil.iter_modules(home.__path__) if module.ispkg)
     modules = [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
-    return {module.TARGET.name: module.TARGET for module in modules}
+    return {each.name: each for each in (ProgramListing(), *(module.TARGET for module in modules))}

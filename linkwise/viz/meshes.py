@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
-from linkwise.files.opening import read_bytes
+from linkwise.files.resources import read_bytes
 from linkwise.viz import textures
 from linkwise.viz.collada import read_collada
 from linkwise.viz.solids import Colour, Solid, Texture, joined

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure, furnish
-from linkwise.viz.ghosts import Ghosts
+from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import looks_of
 from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment

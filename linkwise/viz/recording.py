@@ -1,23 +1,25 @@
-"""A motion in one file that plays in any browser, without a server and without a network.
+"""A motion in one file that plays in any browser, without a server and without a network; pictures in notebooks.
 
 ``viser`` records the messages that it would send to a page; the file has them and the page.
 """
 
 from __future__ import annotations
 
+import base64
 import html
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError, ModelWarning, UnknownNameError
+from linkwise.array_types import Array
+from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure, furnish
-from linkwise.viz.ghosts import Ghosts
+from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import Looks, looks_of
 from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment, Overlay
@@ -184,4 +186,60 @@ def _say_fewer(count: int, most: int) -> None:
             do="fewer fps, or traj[some]",
         ),
         stacklevel=4,
+    )
+
+
+@dataclass(frozen=True)
+class InlinePage:
+    """Page that plays inside another.
+
+    Args:
+        html: an ``<iframe>`` element with everything in it.
+    """
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return f"<Embedded: {len(self.html) / 1e6:.1f} MB of HTML>"
+
+
+def embedded_motion(trajectory: Trajectory, height: int, **choices: Any) -> InlinePage:
+    """The player of a motion; see :meth:`linkwise.Trajectory.embed`."""
+    document = motion_html(trajectory, **choices)
+    return InlinePage(embedded(document, height, trajectory._with_model("embed").name))
+
+
+def model_picture(model: Model) -> str | None:
+    """A picture of a model (some ten kB) and its facts; None where the extra ``viz`` is missing."""
+    from linkwise.viz.viewer import resting
+
+    return _picture(model, lambda: resting(model), repr(model))
+
+
+def motion_picture(trajectory: Trajectory) -> str | None:
+    """A picture of the last state of a motion and its facts; None where the model or the extra ``viz`` is missing."""
+    model = trajectory.model
+    if model is None or not len(trajectory.t):
+        return None
+    states = trajectory.q.reshape(-1, len(trajectory.t), trajectory.q.shape[-1])[0]
+    finite = states[np.isfinite(states).all(axis=-1)]
+    return _picture(model, lambda: finite[-1], repr(trajectory)) if len(finite) else None
+
+
+def _picture(model: Model, state: Callable[[], Array], text: str) -> str | None:
+    from linkwise.viz.video import thumbnail
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            png = thumbnail(model, state(), 360, 270)
+    except LinkwiseError:
+        return None
+    data = base64.b64encode(png).decode("ascii")
+    return (
+        f'<figure style="margin:0"><img alt="{html.escape(model.name, quote=True)}" '
+        f'src="data:image/png;base64,{data}"><figcaption>{html.escape(text)}</figcaption></figure>'
     )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import ModelFileError, require_extra
-from linkwise.files.opening import read_bytes
+from linkwise.files.resources import read_bytes
 from linkwise.mechanism.description import Picture
 from linkwise.viz.solids import Colour, Solid, Texture
 

@@ -16,13 +16,12 @@ from linkwise.kinematics.goals import Reach
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, furnish, pose_of, quaternions
-from linkwise.viz.freedoms import Freedom, freedoms_of
 from linkwise.viz.live import LiveRun
 from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
 from linkwise.viz.page import Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
-from linkwise.viz.posing import PointGoal, is_closed, moved, settled
+from linkwise.viz.posing import Freedom, PointGoal, freedoms_of, is_closed, moved, settled
 from linkwise.viz.stage import NOTHING, followed
 
 MOST_COMPILED = 60

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.algorithms.rigid_motion import combination
+from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics import (
     armstrong,

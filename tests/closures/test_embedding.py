@@ -13,7 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.algorithms.block_triangular import BlockTriangular, irreducible_blocks
-from linkwise.algorithms.pivots import pivots
+from linkwise.algorithms.embedded import pivots
 from tests.closures.mechanisms import EagerModel, closed_tree
 
 Array = Any

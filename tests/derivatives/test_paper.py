@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
-from linkwise.classics.linearized_registry import LINEARIZED
+from linkwise.classics.linearized import LINEARIZED
 from linkwise.functions.counting import linearized_counts
 from tests.derivatives.differences import eager, relative
 from tests.random_trees import random_state, random_tree

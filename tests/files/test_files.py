@@ -7,8 +7,7 @@ import pytest
 
 from linkwise.errors import InputError, LinkwiseError, ModelFileError
 from linkwise.files import load, loads
-from linkwise.files import opening as files
-from linkwise.files.opening import read_bytes
+from linkwise.files.resources import LARGEST_FILE, read_bytes
 
 
 def refusal(path: str | Path) -> str:
@@ -66,7 +65,7 @@ def test_an_empty_file(tmp_path: Path, content: bytes) -> None:
 def test_a_huge_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.urdf"
     with path.open("wb") as stream:
-        stream.truncate(files.LARGEST_FILE + 1)
+        stream.truncate(LARGEST_FILE + 1)
     assert "too large to be a model" in refusal(path)
 
 

@@ -9,6 +9,11 @@ from linkwise.errors import InputError, UnknownNameError
 from tests.flexible.mechanisms import arm, state
 
 
+def jet_on(model, *what, **more):
+    """A thruster that always burns."""
+    return lw.space.Propulsion(model, lw.space.Thruster(*what, **more))
+
+
 def test_force_at_a_node_is_the_jacobians():
     model = arm()
     q, _ = state(model)
@@ -38,7 +43,7 @@ def test_work_of_a_force_at_a_node():
 def test_thruster_on_a_node(sweeps):
     """Pushed by a thruster, the arm moves as by the joint forces that its push amounts to."""
     model = samples.flexible_arm(modes=1, damping=0.05).with_sweeps(sweeps)
-    jet = lw.Thruster(model, "lower", (0.0, 0.6, 0.8), 1.5, point=(0.0, 0.1, 0.0), node="tip")
+    jet = jet_on(model, "lower", (0.0, 0.6, 0.8), 1.5, place=(0.0, 0.1, 0.0), node="tip")
 
     def push(t, q, v, p):
         return model.force_at(
@@ -61,8 +66,8 @@ def test_thruster_on_a_frame_and_on_the_node_below_it():
     b.add_frame("nozzle", "boom", lw.transform(xyz=(0.1, 0, 0), rpy=(0, 0, np.pi / 2)), node="tip")
     model = b.build()
     options = {"duration": 0.1, "method": "rk4", "dt": 1e-3}
-    on_frame = lw.simulate(model, model.neutral(), control=lw.Thruster(model, "nozzle", (1, 0, 0), 2.0), **options)
-    same = lw.Thruster(model, "boom", (0, 1, 0), 2.0, point=(0.1, 0, 0), node="tip")
+    on_frame = lw.simulate(model, model.neutral(), control=jet_on(model, "nozzle", (1, 0, 0), 2.0), **options)
+    same = jet_on(model, "boom", (0, 1, 0), 2.0, place=(0.1, 0, 0), node="tip")
     on_node = lw.simulate(model, model.neutral(), control=same, **options)
     np.testing.assert_allclose(on_frame.q, on_node.q, atol=1e-13)
     # Its momentum is what the push gave: the force along world y at first.
@@ -77,7 +82,7 @@ def test_force_through_the_joint_of_a_pushed_beam():
     )
     b.add_body("boom", joint=lw.Revolute(axis=(1, 0, 0)), joint_name="clamp", flexible=beam, armature=1.0)
     model = b.build()
-    jet = lw.Thruster(model, "boom", (0, 0, 1), 0.5, node="tip")
+    jet = jet_on(model, "boom", (0, 0, 1), 0.5, node="tip")
     run = lw.simulate(model, model.neutral(), duration=8.0, control=jet)
     felt = lw.ForceTorque("clamp").read(run)[-1]
     tip = model.pose(run.q[-1], "boom", node="tip")
@@ -105,10 +110,10 @@ def test_imu_on_a_node_is_that_on_a_massless_frame():
 def test_what_is_refused():
     model = samples.flexible_arm(modes=1)
     with pytest.raises(UnknownNameError, match="tip"):
-        lw.Thruster(model, "lower", (1, 0, 0), 1.0, node="tp")
+        jet_on(model, "lower", (1, 0, 0), 1.0, node="tp")
     with pytest.raises(InputError, match="no nodes"):
-        lw.Thruster(model, "payload", (1, 0, 0), 1.0, node="tip")
+        jet_on(model, "payload", (1, 0, 0), 1.0, node="tip")
     with pytest.raises(InputError, match="cannot move"):
-        lw.simulate(model, model.neutral(), duration=0.01, control=lw.Thruster(model, "world", (1, 0, 0), 1.0))
+        lw.simulate(model, model.neutral(), duration=0.01, control=jet_on(model, "world", (1, 0, 0), 1.0))
     with pytest.raises(UnknownNameError, match="no_node"):
         model.force_at(model.neutral(), np.zeros(6), "lower", node="no_node")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from linkwise.flexible import FlexibleBody
+from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.moving_mass import MovingMass
-from linkwise.mechanism.node_shape import NodeShape
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.transforms import Transform

@@ -16,8 +16,7 @@ from linkwise.errors import LinkwiseError, MissingExtraError, ModelFileError
 from linkwise.flexible import FlexibleBody
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
 from linkwise.flexible.files.bulk import read_bulk
-from linkwise.flexible.files.op2 import read_op2
-from linkwise.flexible.files.op4 import read_op4
+from linkwise.flexible.files.nastran_output import read_op2, read_op4
 from tests.flexible import textbook
 
 pytest.importorskip("pyyeti", reason="the extra fem is not installed")
@@ -202,9 +201,9 @@ def test_op4_records_that_pyyeti_takes_on_trust(tmp_path):
 
 
 def test_large_op4_matrices_are_read_entry_by_entry(monkeypatch):
-    from linkwise.flexible.files import op4
+    from linkwise.flexible.files import nastran_output
 
-    monkeypatch.setattr(op4, "_LARGEST_DENSE", 1)
+    monkeypatch.setattr(nastran_output, "_LARGEST_DENSE", 1)
     np.testing.assert_array_equal(read_op4(DATA / "binary_dense.op4")["KGG"].toarray(), K)
 
 

@@ -22,8 +22,7 @@ from linkwise.mechanism.closures import RelativePose, closure_of
 from linkwise.mechanism.editing.locking import joint_pose
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Motion, Vec
-from linkwise.viz.freedoms import freedoms_of
-from linkwise.viz.posing import is_closed, moved
+from linkwise.viz.posing import freedoms_of, is_closed, moved
 from tests.random_trees import ALL, random_joint
 
 SIGNS = ((-1.0, 1.0, 1.0), (1.0, -1.0, 1.0), (1.0, 1.0, -1.0))

@@ -11,7 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.mechanism.frames import AlignedFrames, zxz
-from linkwise.mechanism.link_inertias import Parts
+from linkwise.mechanism.regroup import Parts
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import BUILT_IN, random_inertia, random_joint, random_state
 

@@ -9,9 +9,8 @@ import numpy as np
 from linkwise import samples
 from linkwise.papers import closed_loops, flexible_links, opening
 from linkwise.papers.animation import Line, animation, projected, skeleton
-from linkwise.papers.formulas import mathml
 from linkwise.papers.linearized_models import differences
-from linkwise.papers.report_page import ReportPage
+from linkwise.papers.report_page import ReportPage, mathml
 from linkwise.papers.review import exponent
 from linkwise.papers.unified import RULES
 

@@ -30,11 +30,11 @@ class Linear(lw.Element):
 
     is_actuator = False
 
-    def __init__(self, g, T):
-        self.g, self.T = np.array(g, float), np.array(T, float)
+    def __init__(self, g, T, as_function):
+        self.g, self.T, self.as_function = np.array(g, float), np.array(T, float), as_function
 
     def acceleration(self, t, q, v, x, p):
-        return lambda point: self.g + self.T @ point
+        return (lambda point: self.g + self.T @ point) if self.as_function else (self.g, self.T)
 
 
 class Central(lw.Element):
@@ -80,6 +80,22 @@ def test_in_every_method_a_uniform_field_is_gravity(method):
     np.testing.assert_allclose(found.energy, expected.energy, rtol=0, atol=1e-8)
 
 
+def test_on_a_model_whose_links_are_looped_over():
+    def chain(gravity):
+        b, parent = lw.ModelBuilder("chain", gravity=gravity), "world"
+        for k in range(100):
+            place, mass = lw.transform(xyz=(0, 0, -0.1)), (1.0, (0, 0, -0.05), 1e-2 * np.eye(3))
+            b.add_body(f"b{k}", parent, lw.Revolute((0, 1, 0) if k % 2 else (1, 0, 0)), place, *mass)
+            parent = f"b{k}"
+        return b.build()
+
+    runs = {"duration": 2e-3, "method": "rk4", "dt": 1e-3}
+    assert chain(G)._rolls
+    expected, found = lw.simulate(chain(G), **runs), lw.simulate(chain((0, 0, 0)), control=Uniform(), **runs)
+    assert np.abs(expected.v[-1]).max() > 1e-3
+    np.testing.assert_allclose(found.v, expected.v, rtol=0, atol=1e-14)
+
+
 def test_derivatives_know_it():
     q, v = START
     tau = np.zeros(WEIGHTLESS.nv)
@@ -99,7 +115,8 @@ def test_sensitivity_knows_it():
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-9 * max(np.abs(b).max(initial=0.0), 1.0))
 
 
-def test_forces_are_those_on_all_particles_of_a_body_that_deforms():
+@pytest.mark.parametrize("as_function", [True, False])
+def test_forces_are_those_on_all_particles_of_a_body_that_deforms(as_function):
     rng = np.random.default_rng(2)
     n = 5
     nodes, masses = rng.normal(size=(n, 3)), rng.uniform(0.5, 1.0, n)
@@ -114,7 +131,7 @@ def test_forces_are_those_on_all_particles_of_a_body_that_deforms():
     model = b.build()
     q = model.random_configuration(rng)
     q[:3] = [0.3, -0.2, 0.1]
-    field = Linear(rng.normal(size=3), rng.normal(size=(3, 3)))
+    field = Linear(rng.normal(size=3), rng.normal(size=(3, 3)), as_function)
     expected = np.zeros(model.nv)
     for k, mass in (*enumerate(masses), (4, 0.7)):
         r = model.pose(q, "body", node=k)[:3, 3]
@@ -178,7 +195,9 @@ def test_potential_and_field_belong_together():
         U = around.potential(q, [lambda r: -(r @ (T @ r)) * 0.5], None)
         return float(WEIGHTLESS._run("field_energy", q, np.array(U, float)))
 
-    motion = lw.simulate(WEIGHTLESS, START[0], duration=1e-9, control=Linear(np.zeros(3), T), method="rk4", dt=1e-9)
+    motion = lw.simulate(
+        WEIGHTLESS, START[0], duration=1e-9, control=Linear(np.zeros(3), T, False), method="rk4", dt=1e-9
+    )
     expected = -approx_fprime(START[0], energy, 1e-7)
     np.testing.assert_allclose(motion.forces().external[0], expected, atol=2e-6)
 

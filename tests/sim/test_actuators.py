@@ -97,7 +97,7 @@ def test_series_elastic_actuator_keeps_momentum_and_reaches_its_command():
 
 def test_reaction_wheel_keeps_the_total_momentum():
     model = top(lw.Spherical())
-    wheel = lw.ReactionWheel(model, "body", (1, 1, 0), lambda t, q, v, p: 0.3 * lw.math.sin(2.0 * t), start=0.2)
+    wheel = lw.space.BalancedWheel(model, "body", (1, 1, 0), lambda t, q, v, p: 0.3 * lw.math.sin(2.0 * t), start=0.2)
     motion = lw.simulate(model, model.neutral(), [0.3, -0.2, 0.5], 10.0, control=wheel, rtol=1e-11)
     R = motion.pose("body")[:, :3, :3]
     spin = np.einsum("tij,j,t->ti", R, np.array([1, 1, 0]) / np.sqrt(2), motion.x[:, 0])
@@ -128,21 +128,23 @@ def test_reaction_wheel_is_a_body_on_a_hinge():
         **options,
     )
     start = J * (speed + omega @ n)
-    wheel = lw.ReactionWheel(model, "hub", n, lambda t, q, v, p: 0.3 * lw.math.sin(2.0 * t), start=start, inertia=J)
+    torque = lambda t, q, v, p: 0.3 * lw.math.sin(2.0 * t)  # noqa: E731
+    wheel = lw.space.BalancedWheel(model, "hub", n, torque, start=start, inertia=J)
     motion = lw.simulate(model, model.neutral(), omega, 5.0, control=wheel, **options)
     np.testing.assert_allclose(motion.v, driven.v[:, :3], atol=1e-9)
     np.testing.assert_allclose(motion.x[:, 0], J * (driven.v[:, 3] + driven.v[:, :3] @ n), atol=1e-9)
     np.testing.assert_allclose(motion.energy, driven.energy, rtol=1e-9)
     with pytest.raises(lw.InputError, match="inertia"):
-        lw.ReactionWheel(model, "hub", n, 0.0, inertia=-1.0)
+        lw.space.BalancedWheel(model, "hub", n, 0.0, inertia=-1.0)
 
 
 def test_thruster_pushes_where_the_body_points():
     model = top()  # 2 kg, free
-    burn = lw.Thruster(model, "body", (0, 0, 1), lambda t, q, v, p: lw.math.where(t < 1.0, 4.0, -1.0))
+    nozzle = lw.space.Thruster("body", (0, 0, 1), 4.0, lambda t, q, v, p: lw.math.where(t < 1.0, 1.0, -0.25))
+    burn = lw.space.Propulsion(model, nozzle)
     motion = lw.simulate(model, model.neutral(), None, 2.0, control=burn, max_step=0.01, output_times=[0.0, 1.0, 2.0])
     np.testing.assert_allclose(motion.q[:, 6], [0.0, 1.0, 3.0], rtol=1e-4)  # nozzles do not pull
-    off_centre = lw.Thruster(model, "body", (0, 1, 0), 1.0, point=(0.5, 0, 0))
+    off_centre = lw.space.Propulsion(model, lw.space.Thruster("body", (0, 1, 0), 1.0, place=(0.5, 0, 0)))
     spun = lw.simulate(model, model.neutral(), None, 1.0, control=off_centre)
     assert spun.v[-1, 2] == pytest.approx(0.5 / 3.0, rel=1e-9)
 
@@ -151,7 +153,7 @@ def test_elements_add_up_and_sit_beside_functions():
     model = satellite()
     both = [
         lw.JointSprings(model, [0.0] * 6 + [5000.0] * 2),
-        lw.Thruster(model, "hub", (1, 0, 0), 10.0),
+        lw.space.Propulsion(model, lw.space.Thruster("hub", (1, 0, 0), 10.0)),
         lambda t, q, v, p: [0.0] * 6 + [-75.0 * v[6], -75.0 * v[7]],
     ]
     motion = lw.simulate(model, model.neutral(), None, 1.0, control=both)
@@ -167,7 +169,7 @@ def test_implicit_steps_take_controllers_with_states():
     explicit = lw.simulate(model, [0.0], None, 1.0, method="dop853", **options)
     implicit = lw.simulate(model, [0.0], None, 1.0, method="rodas4", **options)
     np.testing.assert_allclose(implicit.q, explicit.q, atol=1e-5)
-    wheel = lw.ReactionWheel(top(), "body", (0, 0, 1), 0.1, start=0.5)
+    wheel = lw.space.BalancedWheel(top(), "body", (0, 0, 1), 0.1, start=0.5)
     body = top()
     runs = [
         lw.simulate(body, body.neutral(), [0.1, 0.2, 0.3, 0, 0, 0], 1.0, control=wheel, method=method, rtol=1e-8)

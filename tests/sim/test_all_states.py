@@ -17,7 +17,7 @@ CRAFT = craft()
 
 
 def wheel(law):
-    return lw.ReactionWheel(CRAFT, "craft", (0, 0, 1), law, inertia=0.1)
+    return lw.space.BalancedWheel(CRAFT, "craft", (0, 0, 1), law, inertia=0.1)
 
 
 @pytest.mark.parametrize("method", [m for m in (*fixed_methods(), *adaptive_methods()) if m != "moreau"])

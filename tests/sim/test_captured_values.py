@@ -115,8 +115,9 @@ def pid_target(capture):
 
 
 def thruster(capture):
-    function, change = capture(lambda k, t, q, v, p: k)
-    return {"control": lw.Thruster(MODEL, "cart", (1, 0, 0), function)}, change, 0.0, under_force
+    function, change = capture(lambda k, t, q, v, p: k / 100.0)
+    nozzle = lw.space.Thruster("cart", (1, 0, 0), 100.0, function)
+    return {"control": lw.space.Propulsion(MODEL, nozzle)}, change, 0.0, under_force
 
 
 def actuators(capture):

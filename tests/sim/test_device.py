@@ -401,5 +401,19 @@ def test_fields_parameters_and_sensors(strict: Any, options: dict[str, Any]) -> 
     q, v = start(model)
     sensor = Measured(lambda t, q, v, p: v[6:7], 1, noise=0.1, step=0.01, delay=0.02, seed=4)
     damp = lw.Sampled(model, lambda t, z, p: [0.0] * 6 + [-0.1 * z[0]], 100.0, sensors=[sensor])
-    push = lw.Thruster(model, "hub", (1, 0, 0), lambda t, q, v, p, x: 0.3 * x[0])
+    nozzle = lw.space.Thruster("hub", (1, 0, 0), 1.0, lambda t, q, v, p, x: 0.3 * x[0])
+    push = lw.space.Propulsion(model, nozzle)
     both(model, q, v, control=[_Hooks(), damp, push], **options)
+
+
+def test_a_craft_in_orbit(strict: Any) -> None:  # noqa: F811
+    from linkwise import space
+
+    b = lw.ModelBuilder("craft", gravity=(0, 0, 0))
+    b.add_body("hub", joint=lw.Free(), mass=10.0, inertia=np.diag([1.0, 2.0, 3.0]))
+    model = b.build()
+    q, v = start(model)
+    facets, orbit = space.Facet.plate("hub", 2.0, (0, 0, 1)), space.Orbit(6.8e6, 0.01, 0.9)
+    air = space.Exponential(1e-11, 400e3, 58e3)
+    acting = [space.Gravity(model, 2, each_link=False), space.Drag(model, facets, air), space.Sunlight(model, facets)]
+    both(model, q, v, control=acting, frame=orbit, **{**FIXED, "method": "rk4"})

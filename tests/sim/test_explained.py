@@ -35,7 +35,7 @@ def busy_motion(**given: Any) -> tuple[lw.Model, lw.Trajectory]:
     model = b.build()
     control = [
         lw.PD(model, [0.8, 0.1], kp=10.0, kd=0.2),
-        lw.Thruster(model, "lower", (1, 0, 0), 2.0),
+        lw.space.Propulsion(model, lw.space.Thruster("lower", (1, 0, 0), 2.0)),
         lw.JointSprings(model, stiffness=[0.0, 3.0], damping=[0.0, 0.1]),
     ]
     push = {"lower": [0.0, 0.5, 0.0, 1.0, 0.0, -1.0]}

@@ -63,7 +63,7 @@ def test_the_same_motion_as_with_sweeps_written_out(method):
     def push(t, q, v, p):
         return [lw.math.sin(3.0 * t) - 0.1 * x for x in v]
 
-    acts = [push, lw.Thruster(model, "ball", (1, 0, 0), 2.0)]
+    acts = [push, lw.space.Propulsion(model, lw.space.Thruster("ball", (1, 0, 0), 2.0))]
     options = {"method": method, "control": acts, "rtol": 1e-7, "dt": 1e-2, "output_times": np.linspace(0.0, 0.3, 7)}
     small = lw.simulate(model, q0, v0, 0.3, **options)
     large = lw.simulate(model.with_sweeps("rolled"), q0, v0, 0.3, **options)
@@ -87,7 +87,7 @@ def test_actuators_limits_followers_parameters_and_batches(method):
             lw.SeriesElastic(way, [way.joints[3].name], 0.3, stiffness=20.0),
         ]
         if method != "rodas4":  # forces on bodies: long programs, where sweeps are written out
-            acts.append(lw.ReactionWheel(way, "b3", (0, 0, 1), 0.2, inertia=0.1))
+            acts.append(lw.space.BalancedWheel(way, "b3", (0, 0, 1), 0.2, inertia=0.1))
         options = {"method": method, "control": acts, "rtol": 1e-7, "dt": 2e-3, "p": p}
         runs.append(lw.simulate(way, q0, v0, 0.2, **options, output_times=np.linspace(0.0, 0.2, 5)))
     assert (runs[0].status == "done").all()

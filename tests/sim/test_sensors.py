@@ -63,7 +63,7 @@ def test_force_sensor_agrees_with_inverse_dynamics():
 def test_force_sensor_feels_thrusters_further_out(tmp_path):
     model = mixed()
     q0, v0 = model.random_configuration(2), np.random.default_rng(2).normal(size=model.nv)
-    burn = lw.Thruster(model, "rod", (1, 0, 1), 3.0, point=(0.1, 0.2, 0.0))
+    burn = lw.space.Propulsion(model, lw.space.Thruster("rod", (1, 0, 1), 3.0, place=(0.1, 0.2, 0.0)))
     motion = lw.simulate(model, q0, v0, 0.3, control=burn, output_times=np.linspace(0, 0.3, 7))
     for read in (motion, lw.Trajectory.load(motion.save(tmp_path / "motion.npz"), model)):
         found = lw.ForceTorque("base_joint").read(read)

@@ -51,6 +51,51 @@ def test_wheels_that_shake_keep_momentum():
     assert np.abs(momentum - momentum[0]).max() < 1e-12 * np.abs(momentum).max()
 
 
+def test_jitter_as_basilisk_publishes_it():
+    """Three wheels, strongly out of balance, on a hub: the attitude that its tests of coupled wheels print."""
+    rpm = 2 * np.pi / 60
+    J, b = 100.0 / (6000.0 * rpm), lw.ModelBuilder("craft", gravity=(0, 0, 0))
+    b.add_body("hub", joint=lw.Free(), mass=750.0, com=(-2e-4, 1e-4, 0.1), inertia=np.diag([900.0, 800.0, 600.0]))
+    with pytest.warns(lw.errors.ModelWarning, match="triangle"):  # a disc so thin cannot be so far out of balance
+        for name, heavy in (("x", (0, 0, 1)), ("y", (0, 0, -1)), ("z", (0, 1, 0))):
+            n = np.eye(3)["xyz".index(name)]
+            third = np.cross(n, heavy)
+            inertia = J / 2 * (np.eye(3) + np.outer(n, n)) + 0.0154 * (np.outer(n, third) + np.outer(third, n))
+            com = tuple(0.048 / 12.0 * np.array(heavy))
+            b.add_body(name, "hub", lw.Revolute(tuple(n)), lw.transform(xyz=tuple(0.1 * n)), 12.0, com, inertia)
+    model = b.build()
+    motor = space.Wheel(model, ["x", "y", "z"], [0.2, 0.1, -0.5], limit=0.2)
+    v0 = [0.08, 0.01, 0, 0, 0, 0, *(np.array([500.0, 200.0, -150.0]) * rpm)]
+    with pytest.warns(lw.errors.SaturationWarning):
+        driven = lw.simulate(model, model.neutral(), v0, 0.05, control=motor, **TIGHT)
+    q = lw.simulate(model, driven.q[-1], driven.v[-1], 0.05, **TIGHT).q[-1]
+    assert q[1:4] / (1.0 + q[0]) == pytest.approx([1.98708924e-3, 2.26086385e-4, -1.60335529e-5], rel=0, abs=6e-12)
+
+
+def test_a_balanced_wheel_is_the_wheel_that_is_a_body():
+    J, mass, n = 0.1, 4.0, np.array([0.6, 0.0, 0.8])
+    b = hub((3.0, 2.0, 2.5), 20.0)
+    space.add_wheel(b, "wheel", "hub", n, inertia=J, across=J / 2, mass=mass)
+    as_body = b.build()
+    b = lw.ModelBuilder("craft", gravity=(0, 0, 0))
+    across = J / 2 * (np.eye(3) - np.outer(n, n))
+    b.add_body("hub", joint=lw.Free(), mass=20.0 + mass, inertia=np.diag([3.0, 2.0, 2.5]) + across)
+    as_state = b.build()
+    numbers = {"limit": 0.3, "top_speed": 60.0, "viscous": 2e-3, "dry": 0.01, "static": 0.02}
+    torque, omega, speed = (lambda t, q, v, p: 0.5 * lw.math.cos(t)), np.array([0.1, -0.2, 0.3]), 55.0
+    one = space.Wheel(as_body, "wheel", torque, **numbers)
+    two = space.BalancedWheel(as_state, "hub", n, torque, start=J * (speed + n @ omega), inertia=J, **numbers)
+    grid = {"output_times": np.linspace(0.0, 5.0, 6), **TIGHT}
+    with pytest.warns(lw.errors.SaturationWarning):
+        a = lw.simulate(as_body, as_body.neutral(), [*omega, 0, 0, 0, speed], 5.0, control=one, **grid)
+    with pytest.warns(lw.errors.SaturationWarning):
+        c = lw.simulate(as_state, as_state.neutral(), [*omega, 0, 0, 0], 5.0, control=two, **grid)
+    np.testing.assert_allclose(c.v, a.v[:, :6], atol=1e-9)
+    np.testing.assert_allclose(c.x[:, 0] / J - c.v[:, :3] @ n, a.v[:, 6], atol=1e-7)
+    with pytest.raises(lw.InputError, match="inertia"):
+        space.BalancedWheel(as_state, "hub", n, 0.0, viscous=1e-3)
+
+
 def test_imbalance_shakes_as_the_formulas_say():
     """A mass off the axis pulls with U_s Ω², a product of inertia turns with U_d Ω²."""
     b = hub((1e12, 1e12, 1e12), 750.0)
@@ -151,7 +196,7 @@ def test_rocket_equation():
 def test_an_empty_tank_ends_the_burn():
     model, propelled = rocket(2.0)
     push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
-    wheel = lw.ReactionWheel(model, "hub", (1, 0, 0), 0.0)  # has a state before the tank's
+    wheel = lw.space.BalancedWheel(model, "hub", (1, 0, 0), 0.0)  # has a state before the tank's
     motion = lw.simulate(model, model.neutral(), None, 600.0, control=[wheel, push], events=push.empty([wheel, push]))
     assert [event.name for event in motion.events] == ["propellant empty"]
     assert motion.events[0].t == pytest.approx(2.0 * 230 * 9.80665 / 22.0, rel=1e-6)

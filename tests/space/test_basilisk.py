@@ -39,7 +39,7 @@ def test_one_orbit_of_a_craft_with_everything():
     )
     model = b.build()
     wheels = [
-        lw.ReactionWheel(model, "hub", np.eye(3)[k], 0.0, start=J * (c["wheel_speeds"][k] + c["omega"][k]))
+        lw.space.BalancedWheel(model, "hub", np.eye(3)[k], 0.0, start=J * (c["wheel_speeds"][k] + c["omega"][k]))
         for k in range(3)
     ]
     q0 = [1, 0, 0, 0, *start["r_BN"], *c["panel_angles"], c["slosh_start"]]

@@ -30,6 +30,13 @@ def test_gradient_is_that_of_the_potential_and_has_no_poles():
         assert np.allclose(f.gradient("r")(r), list(field.gradient(Vec(*r))), rtol=1e-9, atol=1e-12)
 
 
+def test_tensor_is_the_gradient_of_the_gradient():
+    field, model = jgm3().up_to(6), lw.samples.planar_arm(1)
+    f = lw.compile(lambda m, r: list(field.gradient(Vec(*r))), model, {"r": 3}).jacobian("r")
+    for r in ([5e6, -4e6, 3e6], [0.0, 0.0, 7e6]):
+        assert np.allclose(f(r), field.tensor(Vec(*r)).m, rtol=1e-12, atol=1e-20)
+
+
 def test_harmonics_refuse_what_they_have_not():
     with pytest.raises(lw.InputError, match="no coefficients"):
         jgm3().up_to(21)

@@ -92,6 +92,44 @@ def test_lambert_finds_the_orbit_that_was_flown():
             assert np.abs(start - v1).max() < 1e-9 and np.abs(end - v2).max() < 1e-9
 
 
+@pytest.mark.parametrize("turns", [1, 3])
+def test_lambert_with_whole_turns(turns):
+    """Both orbits that exist arrive; one of them is the one that the places were taken from."""
+    orbit = Orbit(9e6, 0.15, 0.4, 0.2, 1.0, 0.3)
+    for part in (0.3, 0.45, 0.6, 0.9):
+        T = (part + turns) * orbit.period
+        (r1, v1), (r2, v2) = orbit.state(0.0), orbit.state(T)
+        long = bool(np.cross(r1, r2) @ np.cross(r1, v1) < 0)
+        both = [lambert(r1, r2, T, EARTH.mu, long_way=long, turns=turns, wide=wide) for wide in (False, True)]
+        assert min(np.abs(start - v1).max() + np.abs(end - v2).max() for start, end in both) < 1e-8
+        found = [Orbit.from_state(r1, start, through_ground=True) for start, _ in both]
+        assert found[0].elements[0] < found[1].elements[0]
+        assert max(np.abs(each.state(T)[0] - r2).max() for each in found) < 1e-4
+
+
+@pytest.mark.parametrize("e", [1.05, 1.5, 5.0])
+def test_open_orbits(e):
+    """Around a hyperbola and away, against SciPy; the same orbit from a state of it."""
+    slow = Orbit(-7e6 / (e - 1.0), e, 0.6, 0.3, 1.2)
+    orbit = Orbit(*slow.elements[:5], -slow.mean_motion * 3000.0)
+    (r, v), (r_end, v_end) = orbit.state(0.0), orbit.state(10_000.0)
+
+    def fall(t, y):
+        return [*y[3:], *(-EARTH.mu * y[:3] / np.linalg.norm(y[:3]) ** 3)]
+
+    there = solve_ivp(fall, (0.0, 10_000.0), [*r, *v], method="DOP853", rtol=1e-13, atol=1e-7).y[:, -1]
+    assert np.abs(there - [*r_end, *v_end]).max() < 1e-3
+    assert orbit.is_open and orbit.period == np.inf
+    assert np.linalg.norm(orbit.state(3000.0)[0]) == pytest.approx(7e6, rel=1e-14)
+    again = Orbit.from_state(r_end, v_end, 10_000.0)
+    assert np.allclose(again.elements, orbit.elements, rtol=1e-11)
+    model = lw.ModelBuilder("point", gravity=(0, 0, 0))
+    model.add_body("point", joint=lw.Free(), mass=1.0, inertia=np.eye(3))
+    aside = lw.simulate(model.build(), [1, 0, 0, 0, 10, -20, 5], None, 10_000.0, frame=orbit, rtol=1e-11)
+    beside = Orbit.from_state(r + np.array([10, -20, 5]), v).state(10_000.0)[0] - r_end
+    assert np.abs(aside.q[-1, 4:] - beside).max() < 1e-4
+
+
 def test_lamberts_derivative_is_that_of_differences():
     model = lw.samples.planar_arm(1)
     r1 = np.array([7e6, 0.0, 1e5])
@@ -107,9 +145,15 @@ def test_lamberts_derivative_is_that_of_differences():
     [
         (lambda: Orbit(a=400e3), "through the ground of Earth"),
         (lambda: Orbit(a=8e6, e=0.5), "through the ground"),
-        (lambda: Orbit(a=8e6, e=1.2), "0 <= e < 1"),
+        (lambda: Orbit(a=8e6, e=1.0), "0 <= e < 1"),
+        (lambda: Orbit(a=8e6, e=1.2), "of an open orbit"),
+        (lambda: Orbit(a=-8e6, e=0.2), "axis is positive"),
+        (lambda: Orbit(a=[8e6, -8e6], e=[0.1, 2.0]), "closed and open"),
+        (lambda: Orbit(a=-8e6, e=2.0).drift(), "does not come round"),
         (lambda: Orbit(a=np.nan), "not finite"),
-        (lambda: Orbit.from_state([7e6, 0, 0], [0, 12e3, 0]), "leaves the planet"),
+        (lambda: Orbit.from_state([7e6, 0, 0], [[0, 12e3, 0], [0, 8e3, 0]]), "some on open ones"),
+        (lambda: lambert([7e6, 0, 0], [0, 8e6, 0], 5000.0, EARTH.mu, turns=2), "2 turns"),
+        (lambda: lambert([7e6, 0, 0], [0, 8e6, 0], 5000.0, EARTH.mu, wide=True), "one orbit"),
         (lambda: lambert([7e6, 0, 0], [-7e6, 0, 0], 100.0, EARTH.mu), "one line with the centre"),
         (lambda: hill_transfer(1e-3, [1, 0, 0], [0, 0, 1], np.pi * 1e3), "same place"),
     ],

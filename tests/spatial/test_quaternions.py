@@ -138,6 +138,17 @@ def test_any_length_at_all_in_compiled_code(joint: lw.Joint, dtype: Any, scale: 
     np.testing.assert_allclose(gradient.general(long), gradient.general(q), atol=20 * tol, rtol=20 * tol)
 
 
+@often
+@given(angles, directions, directions)
+def test_a_rotation_vector_changes_as_its_exponential_turns(angle: float, direction: Any, omega: Any) -> None:
+    u, w, h = rotation_vector(angle, direction), np.array(omega), 1e-4
+    rate = np.array(list(quaternions.vector_rate(Vec(*u.tolist()), Vec(*w.tolist()))))
+    # Both sides differ from the turned one by what is of fifth order in h.
+    ahead, behind = (Rotation.from_rotvec(u + s * h * rate) for s in (1.0, -1.0))
+    turned = (behind.inv() * ahead).as_rotvec() / (2.0 * h)
+    assert np.abs(turned - w).max() < 1e-6 * (1.0 + np.abs(rate).max() ** 3)
+
+
 def test_a_usual_length_changes_no_digit() -> None:
     rng = np.random.default_rng(0)
     for scale in (1e-4, 1.0, 1e4):

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.studies.driving import Members, drive, missing
 from linkwise.studies.member_blocks import pilot
 from linkwise.studies.results import Results
-from linkwise.studies.running import manifest_of
+from linkwise.studies.running import Members, drive, manifest_of, missing
 from linkwise.studies.store import MemoryStore
 from linkwise.studies.study import Study
 from linkwise.studies.workers import ThisProcess

@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.errors import InputError, LinkwiseError, ModelWarning
-from linkwise.viz.ghosts import Ghosts
+from linkwise.viz.figure import Ghosts
 from linkwise.viz.looks import looks_of
 from linkwise.viz.player import sampled
 from linkwise.viz.raster import Camera, picture

@@ -5,8 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.viz.freedoms import freedoms_of
-from linkwise.viz.posing import PointGoal, is_closed, moved, settled
+from linkwise.viz.posing import PointGoal, freedoms_of, is_closed, moved, settled
 
 
 def free_model():

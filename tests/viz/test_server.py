@@ -15,10 +15,9 @@ import pytest
 
 from linkwise import ModelBuilder, Revolute, samples, transform
 from linkwise.errors import InputError, MissingExtraError
-from linkwise.viz.page import FRAME
+from linkwise.viz.page import FRAME, Worker
 from linkwise.viz.server import address, is_running, start_server, stop_server
 from linkwise.viz.viewer import MOST_SLIDERS, view
-from linkwise.viz.worker import Worker
 
 viser = pytest.importorskip("viser")
 

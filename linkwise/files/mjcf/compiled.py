@@ -13,8 +13,6 @@ from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.files.mjcf.document import PICTURE, Document, Spot
 from linkwise.mechanism.description import FIRST_PAIR_BIT
 
-__all__ = ["WITHIN", "Compiled", "compiled"]
-
 WITHIN = {"equality": "constraint", "frictionloss": "constraint", "limit": "constraint", "contact": "constraint"}
 """Switches that are off where another one is."""
 

@@ -23,8 +23,6 @@ from linkwise.mechanism.actuation import (
 )
 from linkwise.mechanism.muscles import Muscle
 
-__all__ = ["read_actuators", "reflected"]
-
 _LEAST = 1e-15  # what MuJoCo takes for nothing
 _SHORTEST = 1e-10  # s: below, MuJoCo takes a filter for none too
 

@@ -10,8 +10,6 @@ from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tree import Names, Places
 from linkwise.mechanism.fields import Field, FluidBox, FluidEllipsoid, GravityCompensation
 
-__all__ = ["read_fields"]
-
 _LEAST = 1e-15  # what MuJoCo takes for nothing
 
 

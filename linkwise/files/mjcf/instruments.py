@@ -9,8 +9,6 @@ from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tree import Names, Places
 from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor, Zone
 
-__all__ = ["read_sensors"]
-
 _KINDS = {
     "jointpos": "joint_position",
     "jointvel": "joint_velocity",

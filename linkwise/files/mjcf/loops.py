@@ -16,8 +16,6 @@ from linkwise.files.mjcf.tendons import tendon_terms
 from linkwise.files.mjcf.tree import Names, turn
 from linkwise.mechanism.placement import pose
 
-__all__ = ["Loops", "read_loops"]
-
 
 @dataclass(eq=False)
 class Loops:

@@ -13,8 +13,6 @@ import numpy as np
 
 from linkwise.files.mjcf.compiled import Compiled
 
-__all__ = ["FLAGS", "NOTHING", "OPTIONS", "USED", "forces_left_out"]
-
 USED, NOTHING = "used", "nothing"
 _SLEEP = "that bodies at rest fall asleep"
 

@@ -31,8 +31,6 @@ from linkwise.files.resources import SearchPath
 from linkwise.files.tree import WORLD
 from linkwise.files.xml import Element
 
-__all__ = ["read_mjcf"]
-
 
 def read_mjcf(
     root: Element, file: str, name: str, places: SearchPath, snap: float

@@ -14,8 +14,6 @@ from linkwise.mechanism.description import Geometry, Kind, Picture
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import inverse_pose, pose
 
-__all__ = ["shapes_of"]
-
 _SHOWN_GROUPS = (0, 1, 2)
 """Those that MuJoCo's viewer shows at first; by convention, the others are outlines for contact."""
 

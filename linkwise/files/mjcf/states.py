@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 
-__all__ = ["from_mujoco", "to_mujoco"]
-
 
 class State(NamedTuple):
     """A configuration and a velocity."""

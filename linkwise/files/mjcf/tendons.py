@@ -11,8 +11,6 @@ from linkwise.files.mjcf.tree import Names, Places
 from linkwise.mechanism.actuation import EVERYWHERE, JointTransmission, PathTransmission, Range, Spring, Transmission
 from linkwise.mechanism.wrapping import Wrap
 
-__all__ = ["ball_springs", "tendon_springs", "tendon_terms", "transmission_of"]
-
 _READ = ("tendonpos", "tendonvel", "tendonactfrc")  # sensors
 
 

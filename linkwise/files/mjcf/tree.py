@@ -23,8 +23,7 @@ from linkwise.files.tree import WORLD
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import axis_rotation, pose
-
-__all__ = ["Names", "Places", "names_of", "read_tree", "turn"]
+from linkwise.spatial import quaternions
 
 
 @dataclass(eq=False)
@@ -213,14 +212,7 @@ def _parts(source: Compiled, joint: int) -> dict[str, Any]:
 
 def turn(quat_wxyz: Any, snap: float) -> FloatArray:
     """The rotation of a unit quaternion; exact zeros and ones where it is within `snap` of them."""
-    w, x, y, z = (np.asarray(quat_wxyz, float) / np.linalg.norm(quat_wxyz)).tolist()
-    R = np.array(
-        [
-            [w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z],
-        ]
-    )
+    R: FloatArray = np.array(quaternions.rotation_matrix(np.asarray(quat_wxyz, float).tolist()).m)
     snap = max(snap, 1e-15)
     R[np.abs(R) <= snap] = 0.0
     near = np.abs(np.abs(R) - 1.0) <= snap

@@ -12,8 +12,6 @@ import numpy as np
 
 from linkwise.errors import ModelFileError
 
-__all__ = ["LARGEST_ARCHIVE", "ArrayStore"]
-
 LARGEST_ARCHIVE = 400 * 1024 * 1024
 """Bytes, packed and unpacked. A body of 100 modes and 20 nodes has 9 MB."""
 

@@ -24,8 +24,6 @@ from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensat
 from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
 
-__all__ = ["ACTIVATION", "ACTUATOR", "FIELD", "MUSCLE", "SENSOR", "SPRING", "Stop"]
-
 
 class _OneOf(Kind):
     """An object of one of several classes, told apart by its field ``type``."""

@@ -18,8 +18,6 @@ from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
 from linkwise.mechanism.mechanism import Mechanism
 
-__all__ = ["LARGEST_NATIVE", "SUFFIX", "read_native", "save"]
-
 SUFFIX = ".lw.json"
 LARGEST_NATIVE = 16 * 1024 * 1024
 """Bytes. A robot of a thousand bodies has 1 MB; large arrays stand in the archive."""

@@ -18,25 +18,6 @@ from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.arrays import ArrayStore
 from linkwise.files.native.text import Path, line_of, shown_path
 
-__all__ = [
-    "REQUIRED",
-    "At",
-    "Document",
-    "Flag",
-    "Kind",
-    "ListOf",
-    "Number",
-    "Numbers",
-    "OrNone",
-    "Pose",
-    "Record",
-    "Table",
-    "Tagged",
-    "Tensor",
-    "Text",
-    "Whole",
-]
-
 REQUIRED: Any = object()
 """In place of a default: the field must be there."""
 _ROTATION_TOLERANCE = 1e-6
@@ -117,8 +98,7 @@ class Text(Kind):
         if any("\ud800" <= c <= "\udfff" for c in at.value):
             at.fail("this text has half a character", got=ascii(at.value)[:80])
         if self.among and at.value not in self.among:
-            unknown = UnknownNameError("value", at.value, self.among)
-            at.fail("this value is not known", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+            at.fail("this value is not known", **UnknownNameError("value", at.value, self.among).parts)
         return at.value
 
 
@@ -341,8 +321,9 @@ class Record(Kind):
         """The fields; `others` may be there too."""
         for key in at.value:
             if key not in self.fields and key not in others:
-                unknown = UnknownNameError("field", key, (*self.fields, *others))
-                at.inside(key).fail("this field is not known", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+                at.inside(key).fail(
+                    "this field is not known", **UnknownNameError("field", key, (*self.fields, *others)).parts
+                )
         found = {}
         for name, (kind, default) in self.fields.items():
             if name in at.value:
@@ -362,7 +343,7 @@ class Record(Kind):
         except ModelFileError:
             raise
         except LinkwiseError as error:
-            at.fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+            at.fail(error.what, **error.parts)
 
 
 class Tagged(Kind):

@@ -19,15 +19,12 @@ from linkwise.files.native.kinds import At
 from linkwise.files.native.schema import FORMAT, VERSION
 from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named
 from linkwise.mechanism.closures.attach import closure_between, relation_between
-from linkwise.mechanism.closures.instances import ClosureInstance
-from linkwise.mechanism.closures.reference import Reference
+from linkwise.mechanism.closures.instances import ClosureInstance, Reference
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
-
-__all__ = ["fields_of", "record_of"]
 
 _OF_CLOSURE = ("damping", "friction", "stiffness", "rest")
 _PER_FREEDOM = ("armature", *_OF_CLOSURE)
@@ -232,8 +229,7 @@ def _frames(records: Any, known: dict[str, int], bodies: tuple[Body, ...], at: A
             here.fail("the name of a frame is taken")
         taken.add(record["name"])
         if record["body"] not in known:
-            unknown = UnknownNameError("body", record["body"], known)
-            here.fail("there is no such body", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+            here.fail("there is no such body", **UnknownNameError("body", record["body"], known).parts)
         _check_node(record["node"], known[record["body"]], bodies, here)
         found.append(Frame(record["name"], known[record["body"]], record["placement"], record["node"]))
     return tuple(found)
@@ -261,7 +257,7 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
         except ModelFileError:
             raise
         except LinkwiseError as error:
-            here.fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+            here.fail(error.what, **error.parts)
         # To the last bit: checking a pose may turn it by a rounding.
         found.append(replace(made, placement_a=a["placement"], placement_b=b["placement"]))
     return replace(mechanism, closures=Named(found))
@@ -273,20 +269,19 @@ def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism
         try:
             mechanism = mechanism.with_equipment(**{what: record[what]})
         except LinkwiseError as error:
-            at.inside(what).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+            at.inside(what).fail(error.what, **error.parts)
     for name, q in record["configurations"].items():
         try:
             mechanism = mechanism.with_configuration(name, q)
         except LinkwiseError as error:
-            at.inside("configurations").inside(name).fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+            at.inside("configurations").inside(name).fail(error.what, **error.parts)
     return mechanism
 
 
 def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> Any:
     known = {"world": -1} | {body.name: body.index for body in mechanism.bodies}
     if place["body"] not in known:
-        unknown = UnknownNameError("body", place["body"], known)
-        at.fail("there is no such body", got=unknown.got, allowed=unknown.allowed, do=unknown.do)
+        at.fail("there is no such body", **UnknownNameError("body", place["body"], known).parts)
     body = known[place["body"]]
     _check_node(place["node"], body, mechanism.bodies, at)
     flexible = mechanism.bodies[body].flexible if place["node"] else None
@@ -314,4 +309,4 @@ def _parameters(mechanism: Mechanism, names: tuple[str, ...], at: At) -> tuple[s
     try:
         return check_names(mechanism, names)
     except LinkwiseError as error:
-        at.inside("parameters").fail(error.what, got=error.got, allowed=error.allowed, do=error.do)
+        at.inside("parameters").fail(error.what, **error.parts)

@@ -43,8 +43,6 @@ from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Picture
 from linkwise.mechanism.description import Kind as ShapeKind
 from linkwise.mechanism.materials import Material
 
-__all__ = ["FORMAT", "MODEL", "VERSION"]
-
 FORMAT = "linkwise model"
 VERSION = 1
 """Of the files written; read are this one and those before."""

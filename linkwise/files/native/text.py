@@ -12,8 +12,6 @@ from typing import Any
 
 from linkwise.errors import ModelFileError
 
-__all__ = ["decoded", "line_of", "parse_json", "shown_path", "written"]
-
 Path = tuple[str | int, ...]
 
 _WIDTH = 120

@@ -12,7 +12,7 @@
 ==============  ========================================================================================
 """
 
-from linkwise.files.sdf.includes import Library
 from linkwise.files.sdf.read import read_sdf
+from linkwise.files.sdf.scopes import Library
 
 __all__ = ["Library", "read_sdf"]

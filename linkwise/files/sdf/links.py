@@ -9,18 +9,14 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelWarning
-from linkwise.files.colours import sdf_colour
 from linkwise.files.description import LinkWritten
-from linkwise.files.sdf.places import Place, Scope, relative_pose
-from linkwise.files.sdf.poses import read_pose
-from linkwise.files.values import Values, shown
+from linkwise.files.sdf.places import Place, Scope, read_pose, relative_pose
+from linkwise.files.values import Values, sdf_colour, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.bodies_and_joints import product
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import pose
-
-__all__ = ["read_link"]
 
 _MOMENTS = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
 """Values of the format where the file gives none."""

@@ -25,19 +25,14 @@ from linkwise.files.description import (
     LinkWritten,
     Vector,
 )
-from linkwise.files.sdf.gears import couplings_of
-from linkwise.files.sdf.includes import Library
-from linkwise.files.sdf.joints import ends_of, is_loop_joint, read_joint
+from linkwise.files.sdf.joints import couplings_of, ends_of, is_loop_joint, read_joint
 from linkwise.files.sdf.links import read_link
 from linkwise.files.sdf.places import Place, Scope, body_of, relative_pose, world_pose
-from linkwise.files.sdf.scopes import Contents, read_version, world_scope
-from linkwise.files.span import span
-from linkwise.files.tree import WORLD
+from linkwise.files.sdf.scopes import Contents, Library, read_version, world_scope
+from linkwise.files.tree import WORLD, span
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import ANGLE_SNAP
-
-__all__ = ["read_sdf"]
 
 
 def read_sdf(

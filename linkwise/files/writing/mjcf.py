@@ -50,8 +50,6 @@ from linkwise.mechanism.placement import inverse_pose
 from linkwise.mechanism.wrapping import Wrap
 from linkwise.spatial import quaternions
 
-__all__ = ["mjcf_text", "write_mjcf"]
-
 _LEAST = 1e-14  # kg and kg m²: MuJoCo asks for more than 1e-15 of every body that moves
 _TAGS = {"turn": "hinge", "slide": "slide", "ball": "ball"}
 _SENSORS = {

@@ -15,19 +15,6 @@ from linkwise.errors import InputError
 from linkwise.mechanism.editing.locking import locked
 from linkwise.mechanism.mechanism import Mechanism
 
-__all__ = [
-    "Losses",
-    "depth_first",
-    "element",
-    "quaternion",
-    "rpy",
-    "sayable",
-    "text_of",
-    "unused",
-    "vector",
-    "write_text",
-]
-
 
 class Losses(list[str]):
     """Losses: things that a format could not say, each once."""

@@ -40,8 +40,6 @@ from linkwise.mechanism.joined_bodies import moved_shape
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose, pose
 
-__all__ = ["urdf_text", "write_urdf"]
-
 _UNLIMITED = 1e30  # other readers ask for a number; ours takes this one for none
 _TAGS = {"turn": "revolute", "slide": "prismatic", "free": "floating", "plane": "planar"}
 _USUAL_GRAVITY = (0.0, 0.0, -9.81)

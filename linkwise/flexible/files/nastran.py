@@ -11,8 +11,7 @@ from scipy import sparse
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
 from linkwise.flexible.files.bulk import BulkData, DirectMatrix, read_bulk
 from linkwise.flexible.files.matrix_files import MatrixModel, read_bytes, symmetric_from
-from linkwise.flexible.files.op2 import is_op2, read_op2
-from linkwise.flexible.files.op4 import read_op4
+from linkwise.flexible.files.nastran_output import is_op2, read_op2, read_op4
 
 __all__ = ["read_nastran"]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from linkwise.algorithms.catalogue import INPUTS, Columns, Text, Trees
-from linkwise.algorithms.mass_columns import of_links
+from linkwise.algorithms.mass_matrix import of_links
 from linkwise.contact.catalogue import EVERY
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.functions.rolled.columns import ColumnsFunction

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.algorithms.mass_columns import inboard_product, width
+from linkwise.algorithms.mass_matrix import inboard_product, width
 from linkwise.array_types import Array
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction
@@ -34,7 +34,7 @@ _MIRRORED = 128  # columns that are mirrored together: few enough for a block to
 
 @dataclass(frozen=True, eq=False)
 class _LinkOfState(SymbolicLink):
-    """A link whose constants are those of one state, see :func:`linkwise.algorithms.mass_columns.of_links`."""
+    """A link whose constants are those of one state, see :func:`linkwise.algorithms.mass_matrix.of_links`."""
 
     kind: Kind
     joint: Any

@@ -1,10 +1,11 @@
 """Tasks: mechanisms with something to learn, one a file."""
 
-from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from linkwise.errors import UnknownNameError
+from linkwise.gym.vector_env import VectorEnv
 
 NAMES = (
     "cart_pole",
@@ -18,11 +19,17 @@ NAMES = (
     "hopper",
     "quadruped",
 )
-"""Names of all tasks: each is a file here, and in it a function of that name."""
+"""Names of all tasks: each is a file here, with a function of that name, which gives arguments of VectorEnv."""
 
 
-def task(name: str, num_envs: int = 1, **options: Any) -> Any:
-    """Environments of a task, by its name; options are those of :class:`~linkwise.gym.vector_env.VectorEnv`.
+def task(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
+    """Environments of a task, by its name.
+
+    Args:
+        name: one of ``linkwise.gym.tasks.NAMES``.
+        num_envs: number of environments.
+        options: of the task, such as the ``model`` and ``tool`` of ``"arm_reach"``, and any of
+            :class:`~linkwise.gym.vector_env.VectorEnv`, which then replace those of the task.
 
     Example:
         >>> import linkwise as lw
@@ -31,5 +38,6 @@ def task(name: str, num_envs: int = 1, **options: Any) -> Any:
     """
     if name not in NAMES:
         raise UnknownNameError("task", name, list(NAMES))
-    make: Callable[..., Any] = getattr(import_module(f"linkwise.gym.tasks.{name}"), name)
-    return make(num_envs=num_envs, **options)
+    make = getattr(import_module(f"linkwise.gym.tasks.{name}"), name)
+    own = {key: options.pop(key) for key in signature(make).parameters if key in options}
+    return VectorEnv(**(make(**own) | options), num_envs=num_envs)

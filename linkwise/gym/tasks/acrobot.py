@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.joints import Revolute
 from linkwise.math import cos, sin, where
 from linkwise.mechanism.placement import transform
@@ -26,8 +24,8 @@ def mechanism() -> Model:
     return b.build()
 
 
-def acrobot(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of an acrobot: torque of -1, 0 or 1 N m at the elbow; -1 for every step until the end is up.
+def acrobot() -> dict[str, Any]:
+    """Task of an acrobot: torque of -1, 0 or 1 N m at the elbow; -1 for every step until the end is up.
 
     Observed are cosine and sine of both angles, and their rates.
     """
@@ -42,15 +40,15 @@ def acrobot(num_envs: int = 1, **options: Any) -> VectorEnv:
     def reset(model: Model, draws: Draws) -> Any:
         return draws.uniform([-0.1] * 2, [0.1] * 2), draws.uniform([-0.1] * 2, [0.1] * 2)
 
-    usual: dict[str, Any] = {"dt": 0.2, "method": "rk4", "max_episode_steps": 500}
-    return VectorEnv(
-        mechanism(),
-        observe,
-        lambda now: where(done(now), 0.0, -1.0),
-        done,
-        act=lambda now: [0.0, now.action[0]],
-        choices=[[-1.0], [0.0], [1.0]],
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
+    return {
+        "model": mechanism(),
+        "observe": observe,
+        "reward": lambda now: where(done(now), 0.0, -1.0),
+        "done": done,
+        "act": lambda now: [0.0, now.action[0]],
+        "choices": [[-1.0], [0.0], [1.0]],
+        "reset": reset,
+        "dt": 0.2,
+        "method": "rk4",
+        "max_episode_steps": 500,
+    }

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
+from linkwise.gym.moment import Draws, Moment
 from linkwise.gym.vector_env import VectorEnv
 from linkwise.kinematics.goals import Reach
 from linkwise.math import clip, sqrt
@@ -18,8 +17,8 @@ from linkwise.samples import seven_joint_arm
 _SPEED, _GAIN = 1.5, 20.0  # rad/s that an action of one asks for; 1/s at which the difference goes
 
 
-def arm_reach(num_envs: int = 1, model: Model | None = None, tool: str = "tool", **options: Any) -> VectorEnv:
-    """Environments of an arm whose tool is to reach a point; actions are wanted joint speeds between -1 and 1.
+def arm_reach(model: Model | None = None, tool: str = "tool") -> dict[str, Any]:
+    """Task of an arm whose tool is to reach a point; actions are wanted joint speeds between -1 and 1.
 
     Torques that lead to these speeds are found by inverse dynamics, within the limits of effort.
     Observed are q, v, the goal and the way from the tool to it; the reward is minus that distance (m). Goals are where
@@ -49,22 +48,18 @@ def arm_reach(num_envs: int = 1, model: Model | None = None, tool: str = "tool",
         goal = model.pose(draws.uniform(middle - 0.5 * half, middle + 0.5 * half), tool)[:3, 3]
         return draws.uniform(middle - 0.3 * half, middle + 0.3 * half), np.zeros(model.nv), goal
 
-    usual: dict[str, Any] = {
+    return {
+        "model": arm,
+        "observe": lambda now: [*now.q, *now.v, *now.goal, *way(now)],
+        "reward": reward,
+        "done": None,
+        "act": act,
+        "reset": reset,
         "dt": 0.02,
         "substeps": 4,
         "max_episode_steps": 150,
-        "actions": ([-1.0] * arm.nv, [1.0] * arm.nv),
+        "actions": arm.nv,
     }
-    return VectorEnv(
-        arm,
-        lambda now: [*now.q, *now.v, *now.goal, *way(now)],
-        reward,
-        lambda now: False,
-        act=act,
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
 
 
 def kinematic_policy(env: VectorEnv, tool: str = "tool") -> Callable[[Any], Any]:

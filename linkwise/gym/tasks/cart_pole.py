@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.joints import Prismatic, Revolute
 from linkwise.math import abs, where
 from linkwise.mechanism.shapes import box, capsule
@@ -27,8 +25,8 @@ def mechanism() -> Model:
     return b.build()
 
 
-def cart_pole(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of a cart-pole: push left or right; observe position, velocity, angle, rate; one for every step."""
+def cart_pole() -> dict[str, Any]:
+    """Task of a cart-pole: push left or right; observe position, velocity, angle, rate; one for every step."""
 
     def observe(now: Moment) -> Any:
         return [now.q[0], now.v[0], now.q[1], now.v[1]]
@@ -40,15 +38,15 @@ def cart_pole(num_envs: int = 1, **options: Any) -> VectorEnv:
         return draws.uniform([-0.05] * 2, [0.05] * 2), draws.uniform([-0.05] * 2, [0.05] * 2)
 
     edge = np.array([2 * _FAR, np.inf, 2 * _TILT, np.inf])
-    usual: dict[str, Any] = {"dt": 0.02, "max_episode_steps": 500, "bounds": (-edge, edge)}
-    return VectorEnv(
-        mechanism(),
-        observe,
-        lambda now: 1.0,
-        done,
-        act=lambda now: [now.action[0], 0.0],
-        choices=[[-_FORCE], [_FORCE]],
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
+    return {
+        "model": mechanism(),
+        "observe": observe,
+        "reward": lambda now: 1.0,
+        "done": done,
+        "act": lambda now: [now.action[0], 0.0],
+        "choices": [[-_FORCE], [_FORCE]],
+        "reset": reset,
+        "dt": 0.02,
+        "max_episode_steps": 500,
+        "bounds": (-edge, edge),
+    }

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.joints import Free
 from linkwise.math import exp, sqrt, where
 from linkwise.mechanism.shapes import box
@@ -25,8 +23,8 @@ def mechanism() -> Model:
     return b.build()
 
 
-def docking(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of a docking: torques (3) and thrusts (3) in body axes; the port is the origin, x points outward.
+def docking() -> dict[str, Any]:
+    """Task of a docking: torques (3) and thrusts (3) in body axes; the port is the origin, x points outward.
 
     Observed are the attitude, the position / 10 (m) and the velocities. Every step gains up to 0.1, the more the nearer
     and the straighter, and a docking gains twenty: nearer than 0.3 m, slower than 0.2 m/s, at an angle below 0.3 rad.
@@ -61,14 +59,14 @@ def docking(num_envs: int = 1, **options: Any) -> VectorEnv:
         place = draws.uniform([5.0, -10.0, -10.0], [20.0, 10.0, 10.0])
         return [1.0, 0.0, 0.0, 0.0, *place], [*draws.normal(3, 0.02), *draws.normal(3, 0.1)]
 
-    usual: dict[str, Any] = {"dt": 0.5, "max_episode_steps": 400, "actions": ([-1.0] * 6, [1.0] * 6)}
-    return VectorEnv(
-        mechanism(),
-        lambda now: [*now.q[:4], *(0.1 * now.q[4:]), *now.v],
-        reward,
-        done,
-        act=act,
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
+    return {
+        "model": mechanism(),
+        "observe": lambda now: [*now.q[:4], *(0.1 * now.q[4:]), *now.v],
+        "reward": reward,
+        "done": done,
+        "act": act,
+        "reset": reset,
+        "dt": 0.5,
+        "max_episode_steps": 400,
+        "actions": 6,
+    }

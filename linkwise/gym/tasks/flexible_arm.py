@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 
 from linkwise import samples
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.math import cos, sin, sqrt
 from linkwise.model.model import Model
 
 _TORQUE = 30.0  # N m
 
 
-def flexible_arm(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of ``samples.flexible_arm(modes=1)``: torques up to 30 N m at shoulder and elbow.
+def flexible_arm() -> dict[str, Any]:
+    """Task of ``samples.flexible_arm(modes=1)``: torques up to 30 N m at shoulder and elbow.
 
     Observed are q, v, the goal and the way from the load to it, all in metres, radians and seconds; the reward is minus
     the distance (m) and a twentieth of the load's speed (m/s).
@@ -46,20 +44,16 @@ def flexible_arm(num_envs: int = 1, **options: Any) -> VectorEnv:
         goal = [cos(turn) + cos(turn + bend), 0.0, 0.5 - sin(turn) - sin(turn + bend)]
         return q, np.zeros(model.nv), goal
 
-    usual: dict[str, Any] = {
+    return {
+        "model": model,
+        "observe": lambda now: [*now.q, *now.v, *now.goal, *way(now)],
+        "reward": reward,
+        "done": None,
+        "act": act,
+        "reset": reset,
         "dt": 0.02,
         "substeps": 10,
         "method": "rk4",
         "max_episode_steps": 200,
-        "actions": ([-1.0] * 2, [1.0] * 2),
+        "actions": 2,
     }
-    return VectorEnv(
-        model,
-        lambda now: [*now.q, *now.v, *now.goal, *way(now)],
-        reward,
-        lambda now: False,
-        act=act,
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.joints import Planar, Revolute
 from linkwise.math import abs, where
 from linkwise.mechanism.contacts import Ground
@@ -39,8 +37,8 @@ def mechanism() -> Model:
     return b.build().with_contacts(Ground(), between=[], material=Material(friction=0.9))
 
 
-def hopper(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of a hopper: torques up to 40 N m at hip and knee; faster ahead is better, and so is to stay up.
+def hopper() -> dict[str, Any]:
+    """Task of a hopper: torques up to 40 N m at hip and knee; faster ahead is better, and so is to stay up.
 
     Observed are the height, all angles, all velocities / 10 and the impulse of the ground; an episode ends when the
     trunk tilts by 0.8 rad or sinks below half of its height.
@@ -60,14 +58,15 @@ def hopper(num_envs: int = 1, **options: Any) -> VectorEnv:
         bend = draws.uniform(_BEND - 0.1, _BEND + 0.1)
         return [draws.uniform(-0.05, 0.05), 0.0, height + draws.uniform(0.0, 0.05), bend, -2 * bend], np.zeros(5)
 
-    usual: dict[str, Any] = {"dt": 0.02, "substeps": 4, "max_episode_steps": 500, "actions": ([-1.0] * 2, [1.0] * 2)}
-    return VectorEnv(
-        mechanism(),
-        observe,
-        lambda now: 1.0 + ahead(now) - 0.05 * (now.action @ now.action),
-        done,
-        act=lambda now: [0.0, 0.0, 0.0, *(_TORQUE * now.action)],
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
+    return {
+        "model": mechanism(),
+        "observe": observe,
+        "reward": lambda now: 1.0 + ahead(now) - 0.05 * (now.action @ now.action),
+        "done": done,
+        "act": lambda now: [0.0, 0.0, 0.0, *(_TORQUE * now.action)],
+        "reset": reset,
+        "dt": 0.02,
+        "substeps": 4,
+        "max_episode_steps": 500,
+        "actions": 2,
+    }

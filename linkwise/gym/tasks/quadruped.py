@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwise import samples
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.math import clip, exp, where
 from linkwise.mechanism.contacts import Ground
 from linkwise.mechanism.materials import Material
@@ -18,8 +16,8 @@ from linkwise.model.model import Model
 _STIFF, _DAMPING, _REACH = 40.0, 1.0, 0.5  # N m/rad, N m s/rad; rad that an action of one turns a joint
 
 
-def quadruped(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of ``samples.quadruped()`` on the ground: actions are angles beside those of standing, held by PD.
+def quadruped() -> dict[str, Any]:
+    """Task of ``samples.quadruped()`` on the ground: actions are angles beside those of standing, held by PD.
 
     Observed are the direction of up and the velocities in the trunk's axes, the angles beside standing and their rates
     / 10, the last action, and the wanted speed (m/s). The reward is near one at that speed, less for tumbling, turning
@@ -56,14 +54,15 @@ def quadruped(num_envs: int = 1, **options: Any) -> VectorEnv:
         q[6] = stand[6] + 0.02
         return q, np.zeros(model.nv), [draws.uniform(0.3, 0.7)]
 
-    usual: dict[str, Any] = {"dt": 0.02, "substeps": 4, "max_episode_steps": 500, "actions": ([-1.0] * 12, [1.0] * 12)}
-    return VectorEnv(
-        model,
-        observe,
-        reward,
-        done,
-        act=lambda now: [0.0] * 6 + torques(now),
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
+    return {
+        "model": model,
+        "observe": observe,
+        "reward": reward,
+        "done": done,
+        "act": lambda now: [0.0] * 6 + torques(now),
+        "reset": reset,
+        "dt": 0.02,
+        "substeps": 4,
+        "max_episode_steps": 500,
+        "actions": 12,
+    }

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.joints import Revolute
 from linkwise.math import cos, sin, sqrt
 from linkwise.mechanism.placement import transform
@@ -31,8 +29,8 @@ def mechanism() -> Model:
     return b.build()
 
 
-def reacher(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of a reacher: torques up to 0.05 N m; the less the distance of tip and goal (m), the better.
+def reacher() -> dict[str, Any]:
+    """Task of a reacher: torques up to 0.05 N m; the less the distance of tip and goal (m), the better.
 
     Observed are cosines and sines of the angles, the goal (x, y), the rates / 10, and the way from tip to goal.
     """
@@ -52,14 +50,15 @@ def reacher(num_envs: int = 1, **options: Any) -> VectorEnv:
         q = draws.uniform([-math.pi] * 2, [math.pi] * 2)
         return q, np.zeros(2), [far * cos(turn), far * sin(turn)]
 
-    usual: dict[str, Any] = {"dt": 0.02, "substeps": 2, "max_episode_steps": 100, "actions": ([-1.0] * 2, [1.0] * 2)}
-    return VectorEnv(
-        mechanism(),
-        observe,
-        reward,
-        lambda now: False,
-        act=lambda now: 0.05 * now.action,
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )
+    return {
+        "model": mechanism(),
+        "observe": observe,
+        "reward": reward,
+        "done": None,
+        "act": lambda now: 0.05 * now.action,
+        "reset": reset,
+        "dt": 0.02,
+        "substeps": 2,
+        "max_episode_steps": 100,
+        "actions": 2,
+    }

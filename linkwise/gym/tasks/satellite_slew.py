@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.math import abs, where
 from linkwise.model.model import Model
 from linkwise.samples import flexible_satellite
@@ -16,8 +14,8 @@ from linkwise.samples import flexible_satellite
 _TORQUE = 1.0  # N m
 
 
-def satellite_slew(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of ``samples.flexible_satellite(modes=1)``: torques up to 1 N m about the axes of its hub.
+def satellite_slew() -> dict[str, Any]:
+    """Task of ``samples.flexible_satellite(modes=1)``: torques up to 1 N m about the axes of its hub.
 
     Observed are the turn that is missing (a quaternion in the hub's axes), and q and v of hub and panels; the reward is
     minus the missing turn (the sine of its half) and a tenth of the hub's rate (rad/s).
@@ -41,20 +39,16 @@ def satellite_slew(num_envs: int = 1, **options: Any) -> VectorEnv:
         q = np.array(model.neutral(), dtype=object)
         return q, np.zeros(model.nv), draws.rotation()
 
-    usual: dict[str, Any] = {
+    return {
+        "model": model,
+        "observe": lambda now: [*missing(now), *now.q[7:], *now.v[:3], *now.v[6:]],
+        "reward": reward,
+        "done": None,
+        "act": lambda now: [*(_TORQUE * now.action), *[0.0] * (now.model.nv - 3)],
+        "reset": reset,
         "dt": 0.2,
         "substeps": 8,
         "method": "rk4",
         "max_episode_steps": 300,
-        "actions": ([-1.0] * 3, [1.0] * 3),
+        "actions": 3,
     }
-    return VectorEnv(
-        model,
-        lambda now: [*missing(now), *now.q[7:], *now.v[:3], *now.v[6:]],
-        reward,
-        lambda now: False,
-        act=lambda now: [*(_TORQUE * now.action), *[0.0] * (now.model.nv - 3)],
-        reset=reset,
-        num_envs=num_envs,
-        **(usual | options),
-    )

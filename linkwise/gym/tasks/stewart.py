@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.gym.draws import Draws
-from linkwise.gym.moment import Moment
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.moment import Draws, Moment
 from linkwise.math import exp, sqrt
 from linkwise.model.model import Model
 from linkwise.samples import stewart_platform
@@ -16,8 +14,8 @@ from linkwise.samples import stewart_platform
 _FORCE, _NEAR, _FAR = 150.0, 0.1, 0.4  # N; m that goals are from home; m from home where an episode ends
 
 
-def stewart(num_envs: int = 1, **options: Any) -> VectorEnv:
-    """Environments of a Stewart platform: forces along its six legs, up to 150 N beyond what holds it at home.
+def stewart() -> dict[str, Any]:
+    """Task of a Stewart platform: forces along its six legs, up to 150 N beyond what holds it at home.
 
     Observed are the legs' extensions and rates, the plate's pose and velocity, and the goal. The reward is one where
     the plate is at its goal and level, and falls by the factor e every 5 cm.
@@ -51,5 +49,15 @@ def stewart(num_envs: int = 1, **options: Any) -> VectorEnv:
     def reset(model: Model, draws: Draws) -> Any:
         return model.neutral(), np.zeros(model.nv), draws.uniform([-_NEAR] * 3, [_NEAR] * 3)
 
-    usual: dict[str, Any] = {"dt": 0.02, "substeps": 4, "max_episode_steps": 200, "actions": ([-1.0] * 6, [1.0] * 6)}
-    return VectorEnv(model, observe, reward, done, act=act, reset=reset, num_envs=num_envs, **(usual | options))
+    return {
+        "model": model,
+        "observe": observe,
+        "reward": reward,
+        "done": done,
+        "act": act,
+        "reset": reset,
+        "dt": 0.02,
+        "substeps": 4,
+        "max_episode_steps": 200,
+        "actions": 6,
+    }

@@ -2,19 +2,12 @@
 
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
-from linkwise.mechanism.closures.captured import CapturedClosure
-from linkwise.mechanism.closures.coupling import Coupling
-from linkwise.mechanism.closures.distance import Distance
+from linkwise.mechanism.closures.coupling import Coupling, PolynomialCoupling
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.closures.joint_function import JointFunction
-from linkwise.mechanism.closures.point_on_curve import PointOnCurve
-from linkwise.mechanism.closures.point_on_plane import PointOnPlane
-from linkwise.mechanism.closures.point_on_surface import PointOnSurface
-from linkwise.mechanism.closures.polynomial import PolynomialCoupling
-from linkwise.mechanism.closures.prescribed import Prescribed
-from linkwise.mechanism.closures.prescribed_frame import PrescribedFrame
-from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.mechanism.closures.joint_function import JointFunction, RateFunction
+from linkwise.mechanism.closures.point_on import Distance, PointOnCurve, PointOnPlane, PointOnSurface
+from linkwise.mechanism.closures.prescribed import CapturedClosure, Prescribed, PrescribedFrame
 from linkwise.mechanism.closures.rolling import Rolling
 
 __all__ = [

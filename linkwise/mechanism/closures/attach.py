@@ -16,8 +16,7 @@ from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.closures.joint_function import JointFunction
-from linkwise.mechanism.closures.rate_function import RateFunction
+from linkwise.mechanism.closures.joint_function import JointFunction, RateFunction
 from linkwise.mechanism.entry import checked_limits, checked_springs
 from linkwise.mechanism.joined_bodies import no_piece
 from linkwise.spatial.dual import Dual, new_level
@@ -106,7 +105,7 @@ def named_closure(name: str, joint: Joint | Closure) -> Closure:
     try:
         return closure_of(joint)
     except InputError as error:
-        raise InputError(f"closure {name!r}: {error.what}", got=error.got, allowed=error.allowed, do=error.do) from None
+        raise InputError(f"closure {name!r}: {error.what}", **error.parts) from None
 
 
 def checked_numbers(
@@ -175,7 +174,7 @@ def _tried(what: str, kind: Closure | Relation, values: Callable[[Callable[[floa
         try:
             places, rates = values(lambda x: Dual(x, 1.0, level))
         except InputError as error:
-            raise ModelError(f"{what}: {error.what}", got=error.got, allowed=error.allowed, do=error.do) from error
+            raise ModelError(f"{what}: {error.what}", **error.parts) from error
         for found, names in ((places, kind.equations), (rates, kind.rate_equations)):
             if len(found) != len(names):
                 raise ModelError(f"{what} returned the wrong number of values", got=len(found), allowed=len(names))

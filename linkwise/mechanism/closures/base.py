@@ -28,12 +28,12 @@ joint leaves free is said by the joint type itself (:meth:`linkwise.Joint.closin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from typing import ClassVar, Self
 
 from linkwise.joints.directions import RelativePose
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Motion
 
 
@@ -60,7 +60,7 @@ class WithNumbers:
             return (float(value),)
         return tuple(value) if isinstance(value, tuple) else None
 
-    def with_numbers(self, values: Mapping[str, Sequence[Scalar]]) -> Self:
+    def with_numbers(self, values: Mapping[str, Flat]) -> Self:
         """A copy in which such fields have other values, of any scalar, unchecked."""
         changed = copy(self)
         for name, value in values.items():
@@ -123,10 +123,10 @@ class Relation(WithNumbers):
     time_dependent: bool = False
     """Whether a residual changes with t alone."""
 
-    def residual(self, q: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
         """One number for each of ``equations``; all zero where the relation holds."""
         return []
 
-    def rate_residual(self, q: Sequence[Scalar], v: Sequence[Scalar], t: Scalar) -> list[Scalar]:
+    def rate_residual(self, q: Flat, v: Flat, t: Scalar) -> list[Scalar]:
         """One number for each of ``rate_equations``; all zero where the relation holds."""
         return []

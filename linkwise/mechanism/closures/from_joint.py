@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,7 +11,7 @@ from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose, dot, solution, turn_z_to
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Force, Vec
 
 
@@ -50,7 +50,7 @@ class JointClosure(Closure):
         Y = Y.seen_from(RelativePose.from_transform(self.joint.transform([centre])))
         return [x + centre for x in self.joint.nearest(Y)]
 
-    def pushes(self, x: Sequence[Scalar]) -> list[Force]:
+    def pushes(self, x: Flat) -> list[Force]:
         """For each freedom, the force on b for a unit joint force, in b's axes: dual to S and in its span.
 
         Its power is what that freedom moves with, and nothing of it is left to the equations that hold the closure.
@@ -74,7 +74,7 @@ class JointClosure(Closure):
     def nominal(self, name: str) -> tuple[float, ...]:
         return (float(getattr(self.joint, name)),)
 
-    def with_numbers(self, values: Mapping[str, Sequence[Scalar]]) -> Self:
+    def with_numbers(self, values: Mapping[str, Flat]) -> Self:
         return replace(self, joint=self.joint.changed(**{name: value[0] for name, value in values.items()}))
 
 

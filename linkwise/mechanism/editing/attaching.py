@@ -15,8 +15,6 @@ from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, to
 from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
 from linkwise.mechanism.mechanism import Mechanism
 
-__all__ = ["attach", "with_frame", "with_payload"]
-
 
 def attach(
     mechanism: MechanismT,

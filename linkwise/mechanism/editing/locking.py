@@ -21,8 +21,6 @@ from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose
 
-__all__ = ["joint_pose", "locked"]
-
 _CLOSED = 1e-9  # m, or a sine: how far a closure may be open that locking leaves without a motion
 
 

@@ -32,8 +32,6 @@ from linkwise.mechanism.equipment import joint_type
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.mechanism import Mechanism
 
-__all__ = ["mirrored", "mirrored_state"]
-
 _PLANES = {"yz": 0, "xz": 1, "xy": 2}
 
 

@@ -8,8 +8,6 @@ from linkwise.errors import ModelError, UnknownNameError
 from linkwise.mechanism.actuation import SENSOR_KINDS, FrameTransmission, JointTransmission, Transmission
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
 
-__all__ = ["without"]
-
 
 def without(mechanism: MechanismT, names: tuple[str, ...]) -> MechanismT:
     """A copy without some bodies; see :meth:`linkwise.Model.without`."""

@@ -10,8 +10,6 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import JointTransmission, PathTransmission
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, on_joints, together
 
-__all__ = ["renamed"]
-
 New = Callable[[Any], Any]
 """An old name to the new one; None, for what has none, to itself."""
 

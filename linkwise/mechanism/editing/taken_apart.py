@@ -20,8 +20,6 @@ from linkwise.mechanism.joined_bodies import numbered
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 
-__all__ = ["Pieces", "apart", "on_joints", "together"]
-
 MechanismT = TypeVar("MechanismT", bound=Mechanism)
 Coordinates = dict[str, tuple[float, ...]]
 

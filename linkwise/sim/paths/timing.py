@@ -7,7 +7,7 @@ accelerations follow by differentiation, on any joints: v is the derivative of q
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,9 +16,7 @@ from linkwise.algorithms.configuration import difference, integrate
 from linkwise.array_types import Array
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, where
-
-Flat = Sequence[Scalar]
+from linkwise.spatial.scalar import Flat, Scalar, where
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from linkwise.contact.elimination import eliminated
 from linkwise.contact.geometry.points import tangents
 from linkwise.memoized import cached_property
 from linkwise.sim.work import program
-from linkwise.spatial.scalar import Scalar, maximum, sqrt, where
+from linkwise.spatial.scalar import Scalar, dot, maximum, sqrt, where
 from linkwise.spatial.vectors import Vec
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import ArraySpec, Block
@@ -103,7 +103,7 @@ def _turn() -> Block:
         xx, xy, xz, yy, yz, zz = row[47:53]
         W = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
         w = [
-            bias + _dot(d, va[3:]) - _dot(d, vb[3:]) + _dot(x, va) - _dot(y, vb)
+            bias + dot(d, va[3:]) - dot(d, vb[3:]) + dot(x, va[:3]) - dot(y, vb[:3])
             for bias, d, x, y in zip(row[53:56], frame, a, b, strict=True)
         ]
         new = _impulse(W, w, old, row[-1])
@@ -139,10 +139,6 @@ def _impulse(W: list[list[Scalar]], w: Sequence[Scalar], old: Sequence[Scalar], 
 
 def _three(numbers: Sequence[Scalar]) -> list[list[Scalar]]:
     return [list(numbers[3 * k : 3 * k + 3]) for k in range(3)]
-
-
-def _dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 def _combined(rows: list[list[Scalar]], factors: Sequence[Scalar]) -> list[Scalar]:

@@ -4,7 +4,7 @@ C99, no heap, no global state, nothing of the C library but ``math.h``. :func:`e
 :func:`c_source` returns the text of the function alone.
 """
 
-from linkwise.targets.c.emission import emit_c
 from linkwise.targets.c.source import c_header, c_source
+from linkwise.targets.c.target import emit_c
 
 __all__ = ["c_header", "c_source", "emit_c"]

@@ -13,7 +13,7 @@ from collections import deque
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall, arguments
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load
-from linkwise.targets.llvm.overlap import Overlap
+from linkwise.targets.llvm.transpose import Overlap
 from linkwise.trace.block import Block
 from linkwise.trace.ops import is_truth
 

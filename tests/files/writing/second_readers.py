@@ -17,7 +17,7 @@ import numpy as np
 import linkwise as lw
 from linkwise.files.writing.mjcf import mjcf_text
 from linkwise.files.writing.urdf import urdf_text
-from linkwise.sim.motion import Motion
+from linkwise.sim.motion import Instant, Motion
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import Rng, random_state, random_tree
 
@@ -188,7 +188,7 @@ def _drive_problem(model: lw.Model, m: Any, q: Any, v: Any, them: Theirs, lost: 
         data.ctrl[m.actuator(actuator.name).id] = control
     mujoco.mj_forward(m, data)
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
-    tau = np.array(motion.joint_losses(q, v, (), ()), float)
+    tau = np.array(motion.joint_losses(Instant(0.0, q, v, (), ())), float)
     outside = motion.body_forces(0.0, q, v, (), ())
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     if model.actuators:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.sim.closing import as_closing
 from linkwise.sim.plans import plan_for
+from linkwise.sim.setup import Setup
 from linkwise.targets.cuda.launching import kernel_writer
 from linkwise.targets.cuda.runtime import OPTIONS
 from linkwise.targets.cuda.source import batch_kernel, rollout_kernel
@@ -92,7 +92,7 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
         lw.Sampled(model, lambda t, q, v, p: -q, 50.0, delay=0.01),
     ]
     event = lw.Event(lambda t, q, v, p: q[0])
-    plan = plan_for(model, control, lw.JointRules(), 0, method, False, (event,), as_closing("projection"), False)
+    plan = plan_for(Setup.of(model, method, control, None, event, None, None, "projection", ()), 0, False)
     report = compiled(kernel_writer(plan.routine, bits).kernel().text, tmp_path, arch)
     assert spilled_bytes(report) <= (128 if method in ("rk4", "dopri5") else 2048)
 

@@ -1,1 +1,0 @@
-"""Programs as they are: their operations, one a line, for people to read."""

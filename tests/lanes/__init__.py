@@ -1,0 +1,1 @@
+"""Tests in other environments: other Pythons, other packages, another machine."""

@@ -1,0 +1,106 @@
+"""Interpreters out of Debian's packages, each in a folder of its own: for this machine, or for another under QEMU.
+
+Nothing is installed on the machine. ``apt-get``, with a folder of its own for all that it keeps, finds out which
+packages a Python needs and downloads them; they are unpacked, and a script stands where the interpreter was, which
+starts it with the libraries that came along. To uv and to programs that start ``sys.executable`` again, it is a Python
+as any other.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+SUITES = {"3.13": "trixie", "3.14": "forky"}
+"""The suite of Debian that has a Python."""
+
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Debian's names of machines."""
+
+BESIDE = ("libgomp1", "libstdc++6")
+"""What wheels take to be on every machine, beside what a Python needs."""
+
+LOADERS = {"x86_64": "lib64/ld-linux-x86-64.so.2", "aarch64": "lib/ld-linux-aarch64.so.1"}
+"""Programs that load a program and its libraries."""
+
+
+class UnreachableError(Exception):
+    """Why a Python cannot be had here."""
+
+
+def interpreter(python: str, machine: str, home: Path) -> Path:
+    """A Python such as 3.13 for a machine such as aarch64, in a folder of a home; made unless it is there."""
+    if python not in SUITES:
+        raise UnreachableError(f"neither uv nor Debian has a Python {python} here")
+    if machine not in MACHINES:
+        raise UnreachableError(f"no packages of Debian's are known for {machine}")
+    folder = home / f"python{python}-{machine}"
+    root = folder / "root"
+    script = root / "usr" / "bin" / f"python{python}"
+    program = script.with_name("program")
+    if program.exists():
+        return script
+    start = _start(root, machine)
+    if root.exists():
+        shutil.rmtree(root)
+    for name in ("bin", "lib", "lib64"):
+        (root / "usr" / name).mkdir(parents=True)
+        (root / name).symlink_to(f"usr/{name}")
+    for package in _packages(folder, MACHINES[machine], SUITES[python], f"python{python}", *BESIDE):
+        _do("dpkg-deb", "-x", str(package), str(root))
+    script.rename(program)
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$0" {shlex.quote(str(program))} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+def _start(root: Path, machine: str) -> list[str]:
+    """The words that start a program of another root; next is its zeroth word, by which Python finds its folder."""
+    if machine == platform.machine():
+        libraries = root / "usr" / "lib" / f"{machine}-linux-gnu"
+        return [str(root / LOADERS[machine]), "--library-path", str(libraries), "--argv0"]
+    found = shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
+    if found is None:
+        raise UnreachableError(f"there is no qemu-{machine} (Debian: apt-get install qemu-user-static)")
+    return [found, "-L", str(root), "-0"]
+
+
+def _packages(folder: Path, architecture: str, suite: str, *names: str) -> list[Path]:
+    """Packages with all that they need, downloaded by an ``apt-get`` that keeps what it knows in a folder."""
+    targets = _do("apt-get", "indextargets", "--format", "$(LABEL) $(SITE)").splitlines()
+    site = next((line.split()[1] for line in targets if line.startswith("Debian ")), None)
+    if site is None:
+        raise UnreachableError("apt-get knows no archive of Debian's: apt-get update")
+    kept = folder / "apt"
+    archives = kept / "archives"
+    (archives / "partial").mkdir(parents=True, exist_ok=True)
+    sources = folder / "sources.list"
+    sources.write_text(f"deb {site} {suite} main\n", encoding="utf-8")
+    settings = {
+        "APT::Architecture": architecture,
+        "APT::Architectures": architecture,
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": "",
+        "Debug::NoLocking": "true",
+        "Dir::Cache": kept,
+        "Dir::Etc::SourceList": sources,
+        "Dir::Etc::SourceParts": "/dev/null",
+        "Dir::State": kept,
+        "Dir::State::Status": "/dev/null",
+    }
+    apt = ("apt-get", "--quiet", "--yes", *(f"-o{name}={value}" for name, value in settings.items()))
+    _do(*apt, "update")
+    _do(*apt, "install", "--download-only", *names)
+    return sorted(archives.glob("*.deb"))
+
+
+def _do(*words: str) -> str:
+    if not shutil.which(words[0]):
+        raise UnreachableError(f"there is no {words[0]}")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UnreachableError(f"{words[0]}: {(done.stderr or done.stdout).strip().splitlines()[-1]}")
+    return done.stdout
