@@ -8,6 +8,7 @@ what is dropped is the second derivative over a body's own size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class FieldsAroundBodies:
         functions: list[Callable[[Flat], list[Scalar]]] = []
         for element, one in given:
             if callable(one):
-                functions.append(lambda point, one=one, of=element: _numbers(one(scalar_array(point)), of))  # type: ignore[misc]
+                functions.append(partial(_at, one, element))
             else:
                 linear = [a + b for a, b in zip(linear, _of_linear(one, element), strict=True)]
         found: Any = 0.0
@@ -109,6 +110,11 @@ def _with_gradient(function: Callable[[Flat], list[Scalar]], point: Flat) -> tup
 def _summed(given: Sequence[Callable[[Any], Scalar]], point: Flat) -> Scalar:
     parts = [np.asarray(each(scalar_array(point)), dtype=object).reshape(-1)[0] for each in given]
     return sum(parts[1:], parts[0])
+
+
+def _at(field: Callable[[Any], Any], element: Any, point: Flat) -> list[Scalar]:
+    """A field of an element at a point (3)."""
+    return _numbers(field(scalar_array(point)), element)
 
 
 def _of_linear(given: Any, element: Any) -> list[Scalar]:

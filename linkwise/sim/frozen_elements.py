@@ -30,6 +30,17 @@ _ADVICE = (
 )
 
 
+def _formula(name: str) -> Any:
+    """Method of (t, q, v, x, p) as a formula says it; as :class:`Element` does where there is none."""
+    unsaid = vars(Element)[name]
+
+    def method(self: FrozenElement, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+        formula = self.formulas.get(name)
+        return unsaid(self, t, q, v, x, p) if formula is None else formula(t, q, v, x, p, states_in(p))
+
+    return method
+
+
 class FrozenElement(Element):
     """The formulas of an element; elements with the same formulas are compiled alike."""
 
@@ -95,24 +106,10 @@ class FrozenElement(Element):
 
     def sample(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """By its formula; by Python, if that is what it does."""
-        if self.asked is not None:
-            return self.asked.sample(t, q, v, x, p)
-        return (
-            self.formulas["sample"](t, q, v, x, p, states_in(p))
-            if "sample" in self.formulas
-            else super().sample(t, q, v, x, p)
-        )
+        return _formula("sample")(self, t, q, v, x, p) if self.asked is None else self.asked.sample(t, q, v, x, p)
 
-    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector | None:
-        """By its formula."""
-        return self.formulas["force"](t, q, v, x, p, states_in(p)) if "force" in self.formulas else None
-
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
-        """By its formula."""
-        found: dict[Any, Vector] | None = None
-        if "wrench" in self.formulas:
-            found = self.formulas["wrench"](t, q, v, x, p, states_in(p))
-        return found
+    force, wrench, closure_force = _formula("force"), _formula("wrench"), _formula("closure_force")
+    parameters, clipped, rate = _formula("parameters"), _formula("clipped"), _formula("rate")
 
     def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
         """By its formula, as a function of a point or as what is linear."""
@@ -123,13 +120,6 @@ class FrozenElement(Element):
         found: Callable[[Any], Scalar] | None = self._field("potential", q, x, p)
         return found
 
-    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
-        """By their formula."""
-        found: dict[str, Any] | None = None
-        if "parameters" in self.formulas:
-            found = self.formulas["parameters"](t, q, v, x, p, states_in(p))
-        return found
-
     def _field(self, name: str, *given: Any) -> Any:
         formula = self.formulas.get(name)
         if formula is None or formula.structure is None:
@@ -137,28 +127,6 @@ class FrozenElement(Element):
         if isinstance(formula.structure, list) and len(formula.structure) == 2:  # linear, and so asked for no point
             return tuple(formula(*given, [0.0, 0.0, 0.0]))
         return lambda point: formula(*given, point)
-
-    def closure_force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
-        """By its formula."""
-        found: dict[str, Vector] | None = None
-        if "closure_force" in self.formulas:
-            found = self.formulas["closure_force"](t, q, v, x, p, states_in(p))
-        return found
-
-    def clipped(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Scalar] | None:
-        """By its formula."""
-        found: dict[str, Scalar] | None = None
-        if "clipped" in self.formulas:
-            found = self.formulas["clipped"](t, q, v, x, p, states_in(p))
-        return found
-
-    def rate(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """By its formula."""
-        return (
-            self.formulas["rate"](t, q, v, x, p, states_in(p))
-            if "rate" in self.formulas
-            else super().rate(t, q, v, x, p)
-        )
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """By its formula."""

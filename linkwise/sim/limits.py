@@ -13,6 +13,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.actuation import Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures.instances import ClosureFreedoms
+from linkwise.mechanism.description import JointLimits
 from linkwise.model.model import Model
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.spatial.scalar import Flat, Scalar, where
@@ -128,13 +129,7 @@ class ClosureLimits:
     def __init__(self, model: Model, limit_time: float) -> None:
         self.model = model
         limited = [each for each in model._closure_freedoms if each.closure.limits and each.joint.nq == each.joint.nv]
-        self.ends = [
-            (each, k, float(bound), side)
-            for each in limited
-            for k, limit in enumerate(each.closure.limits)
-            for bound, side in ((limit.lower, -1.0), (limit.upper, 1.0))
-            if np.isfinite(bound)
-        ]
+        self.ends = [(each, *end) for each in limited for end in _finite_ends(each.closure.limits)]
         self.stiffness = self._stiffness(limit_time) if self.ends else np.zeros(0)
 
     def _stiffness(self, limit_time: float) -> NDArray[Any]:
@@ -179,13 +174,7 @@ def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
         for joint in model.joints
         if joint.nv and len(joint.limits) == joint.nq and not (joint.mimic and joint.mimic.multiplier == 0.0)
     ]
-    ends = [
-        (joint, k, float(bound), side)
-        for joint in limited
-        for k, limit in enumerate(joint.limits)
-        for bound, side in ((limit.lower, -1.0), (limit.upper, 1.0))
-        if np.isfinite(bound)
-    ]
+    ends = [(joint, *end) for joint in limited for end in _finite_ends(joint.limits)]
     if not ends:
         return []
     inertia = np.diagonal(model.mass_matrix(model.neutral()))
@@ -212,6 +201,14 @@ def limits_of_tendons(model: Model, limit_time: float) -> list[TendonLimit]:
         ends = zip(spring.limits, (-1.0, 1.0), strict=True)
         found += [TendonLimit(spring.transmission, b, side, stiffness) for b, side in ends if np.isfinite(b)]
     return found
+
+
+def _finite_ends(limits: Sequence[JointLimits]) -> Iterator[tuple[int, float, float]]:
+    """Number of each coordinate, and a finite end of its range with its side: -1 the lower, 1 the upper."""
+    for k, limit in enumerate(limits):
+        for bound, side in ((limit.lower, -1.0), (limit.upper, 1.0)):
+            if np.isfinite(bound):
+                yield k, float(bound), side
 
 
 def _push(depth: Scalar, rate: Scalar, stiffness: float, loss: float) -> Scalar:

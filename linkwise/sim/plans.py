@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,14 +15,12 @@ from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.memoized import cached_property
 from linkwise.model.memory import Memory
-from linkwise.model.model import Model
-from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element, Function, law, with_states
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.frozen_elements import TRACEABLE, FrozenElement
 from linkwise.sim.loop import loop, next_stop, one_step, waits_for_python
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
@@ -31,6 +30,9 @@ from linkwise.spatial.scalar import Flat, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from linkwise.sim.setup import Setup
 
 _KEPT = 32  # plans for each model
 
@@ -82,6 +84,23 @@ def checked_method(method: str | GeneralizedAlpha) -> str:
             allowed=f"fixed step: {', '.join(fixed)}; adaptive: {', '.join(adaptive)}; also {', '.join(ALIASES)}",
         )
     return name
+
+
+class Samples(NamedTuple):
+    """Samples of a run, to be looked at: those and what is derived from them are at ``home``, the rest on the host."""
+
+    t: Array
+    """Times (T)."""
+    y: Any
+    """States (..., T, ny)."""
+    p: Array
+    """Parameters (..., np)."""
+    threads: int
+    curves: RunTables
+    members: Array
+    """Which states of the batch they are of (...)."""
+    slack: float
+    home: Device = PROCESSOR
 
 
 @dataclass(eq=False)
@@ -313,47 +332,25 @@ class Plan:
         traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
         return tuple(names), Work(m).routine(traced) if names else None
 
-    def clipped(self, *samples: Any) -> dict[str, Array]:
-        """For each name of what a limit holds back anywhere, where it does (..., T); the arguments of `observe`."""
+    def clipped(self, samples: Samples) -> dict[str, Array]:
+        """For each name of what a limit holds back anywhere, where it does (..., T)."""
         names, routine = self._clipping
         if routine is None:
             return {}
         if "clip" not in self._kernels:
             self._kernels["clip"] = _built(routine)
-        flags = self._evaluated(self._kernels["clip"], *samples)["clipped"]
+        flags = self._evaluated(self._kernels["clip"], samples)["clipped"]
         return {name: flags[..., k] > 0.5 for k, name in enumerate(names) if flags[..., k].any()}
 
-    def observe(
-        self,
-        t: Array,
-        y: Any,
-        p: Array,
-        threads: int,
-        curves: RunTables,
-        members: Array,
-        slack: float,
-        home: Device = PROCESSOR,
-    ) -> dict[str, Any]:
-        """Derived quantities of samples y (..., T, ny) at times t (T), of members (...) with parameters p (..., np).
-
-        The samples and what is derived from them are at ``home``; the rest is on the host.
-        """
-        made = self._evaluated(self.observer(home), t, y, p, threads, curves, members, slack, home)
+    def observe(self, samples: Samples) -> dict[str, Any]:
+        """Derived quantities of samples, at their home."""
+        home = samples.home
+        made = self._evaluated(self.observer(home), samples)
         return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
 
-    def _evaluated(
-        self,
-        kernel: Any,
-        t: Array,
-        y: Any,
-        p: Array,
-        threads: int,
-        curves: RunTables,
-        members: Array,
-        slack: float,
-        home: Device = PROCESSOR,
-    ) -> dict[str, Any]:
+    def _evaluated(self, kernel: Any, samples: Samples) -> dict[str, Any]:
         """Results of a kernel at samples."""
+        t, y, p, threads, curves, members, slack, home = samples
         m, shape = self.motion, y.shape[:-1]
         count = math.prod(shape)
 
@@ -382,42 +379,18 @@ def _built(routine: Program) -> Any:
     return PROCESSOR.kernel(routine, np.dtype(np.float64), few_states=False)
 
 
-def plan_for(
-    model: Model,
-    elements: Sequence[Element],
-    rules: JointRules,
-    n_parameters: int,
-    method: str | GeneralizedAlpha,
-    every_step: bool,
-    events: tuple[Event, ...],
-    closing: Closing,
-    switched: bool,
-) -> Plan:
+def plan_for(setup: Setup, n_parameters: int, every_step: bool) -> Plan:
     """The plan for these choices, made or found: the same formulas and elements give the same plan."""
-    parts = tuple(element.signature for element in elements)
-    name, numbers = checked_method(method), numbers_of(method)
-    happening = tuple(event.signature for event in events)
-    key = (parts, rules, n_parameters, name, numbers, every_step, happening, closing, switched)
-    return Memory.of(model).recent(
-        "simulation plans",
-        key,
-        lambda: _made(model, elements, rules, n_parameters, name, numbers, every_step, events, closing, switched),
-        most=_KEPT,
-    )
+    parts = tuple(element.signature for element in setup.elements)
+    happening = tuple(event.signature for event in setup.events)
+    method = setup.method_name, numbers_of(setup.method)
+    key = (parts, setup.rules, n_parameters, *method, every_step, happening, setup.closing, setup.switched)
+    made = partial(_made, setup, n_parameters, every_step)
+    return Memory.of(setup.model).recent("simulation plans", key, made, most=_KEPT)
 
 
-def _made(
-    model: Model,
-    elements: Sequence[Element],
-    rules: JointRules,
-    n_parameters: int,
-    method: str,
-    numbers: Tableau | GeneralizedAlpha | None,
-    every_step: bool,
-    events: tuple[Event, ...],
-    closing: Closing,
-    switched: bool,
-) -> Plan:
+def _made(setup: Setup, n_parameters: int, every_step: bool) -> Plan:
+    model, elements, rules, method, events = setup.model, setup.elements, setup.rules, setup.method_name, setup.events
     hosted = [element for element in elements if isinstance(element, Function) and element.why_hosted]
     traced = [element for element in elements if element not in hosted]
     reasons = [f"{getattr(e.function, '__name__', repr(e.function))}: {e.why_hosted}" for e in hosted]
@@ -434,7 +407,8 @@ def _made(
 
         contacts = contact_numbers(model, rules)
     smooth = method != "variational"
-    motion = Motion(model, traced, rules, n_parameters, closing, switched, smooth, contacts)
+    motion = Motion(model, traced, rules, n_parameters, setup.closing, setup.switched, smooth, contacts)
+    numbers = numbers_of(setup.method)
     plan = Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()

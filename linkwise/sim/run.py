@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from linkwise.errors import message
 from linkwise.sim.checks import spacing
 from linkwise.sim.closed_states import OPEN, drift
 from linkwise.sim.happenings import Happenings
-from linkwise.sim.plans import Plan
+from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress, held_back
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize
@@ -239,9 +240,9 @@ class Run:
         reasons = self._reasons(statuses)
         self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self) or self._contact_doubts(t, y)
         members = np.arange(states.count).reshape(states.shape)
-        derived: Any = lambda: plan.observe(t, y, p, threads, self.curves, members, self.slack, home)  # noqa: E731
+        seen = Samples(t, y, p, threads, self.curves, members, self.slack, home)
         if home is PROCESSOR:
-            self.saturation = _told(t, plan.clipped(t, y, p, threads, self.curves, members, self.slack))
+            self.saturation = _told(t, plan.clipped(seen))
         whole = Trajectory(
             t,
             home.as_callers_library(y[..., : m.nq]),
@@ -250,7 +251,7 @@ class Run:
             p=home.as_callers_library(home.to_device(p)),
             model=m.varying.given,
             jumps=self._jumps(threads),
-            derived=derived() if plan.hosted else derived,
+            derived=plan.observe(seen) if plan.hosted else partial(plan.observe, seen),
             events=self.happened.events,
             status=status if states.shape else str(statuses[0]),
             steps=steps if states.shape else int(steps),
@@ -288,10 +289,8 @@ class Run:
         state = np.array([jump.state for jump in jumps])
         y = np.array([(jump.before, jump.after) for jump in jumps], self.states.dtype)
         parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.own_x]}
-        derived: Any = lambda: plan.observe(  # noqa: E731
-            t[:, None], y, self.states.p[state], threads, self.curves, state, self.slack
-        )
-        return Jumps(t, state, parts, derived() if plan.hosted else derived)
+        seen = Samples(t[:, None], y, self.states.p[state], threads, self.curves, state, self.slack)
+        return Jumps(t, state, parts, plan.observe(seen) if plan.hosted else partial(plan.observe, seen))
 
     def ending(self, k: int, who: str) -> str:
         """Reason why one state stopped, for people."""

@@ -112,8 +112,23 @@ class IMU:
         return noisy(clean, noise, bias, np.random.default_rng(rng))
 
 
+class _WrenchSensor:
+    """A sensor of six numbers, [moment, force]."""
+
+    noise: float
+    moment_noise: float | None
+
+    def __post_init__(self) -> None:
+        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
+
+    def _noisy(self, clean: Array, rng: Seed) -> Array:
+        """Readings of clean ones (..., 6)."""
+        moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
+        return noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
+
+
 @dataclass(frozen=True)
-class ForceTorque:
+class ForceTorque(_WrenchSensor):
     """The force that goes through a joint, as a sensor between the joint and its body would feel it.
 
     Args:
@@ -126,9 +141,6 @@ class ForceTorque:
     noise: float = 0.0
     moment_noise: float | None = None
 
-    def __post_init__(self) -> None:
-        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
-
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) exerted on the body through its joint, at the body's origin, in its axes.
 
@@ -140,9 +152,7 @@ class ForceTorque:
         wrenches = model.joint_wrenches(
             trajectory.q, trajectory.v, trajectory.vdot, outside_forces(trajectory), p=trajectory.model_parameters
         )
-        clean = wrenches[..., index, :]
-        moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
-        return noisy(clean, [moment_noise] * 3 + [self.noise] * 3, 0.0, np.random.default_rng(rng))
+        return self._noisy(wrenches[..., index, :], rng)
 
 
 @dataclass(frozen=True)
@@ -173,7 +183,7 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class FootForce:
+class FootForce(_WrenchSensor):
     """The force that all that a body touches exerts on it, as a sensor in its sole would feel it.
 
     Args:
@@ -186,15 +196,10 @@ class FootForce:
     noise: float = 0.0
     moment_noise: float | None = None
 
-    def __post_init__(self) -> None:
-        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
-
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) on the body, at its origin, in its axes, N m and N: means of a step."""
         index = model_of(trajectory).bodies[self.body].index
-        moment_noise = self.noise / 10 if self.moment_noise is None else self.moment_noise
-        noise = [moment_noise] * 3 + [self.noise] * 3
-        return noisy(trajectory.contacts.wrenches[..., index, :], noise, 0.0, np.random.default_rng(rng))
+        return self._noisy(trajectory.contacts.wrenches[..., index, :], rng)
 
 
 def outside_forces(trajectory: Trajectory) -> Array | None:

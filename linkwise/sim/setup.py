@@ -150,11 +150,7 @@ class Setup:
 
     def plan(self, states: States, every_step: bool) -> Plan:
         """Plan to be compiled."""
-        numbers = states.p.shape[-1]
-        return plan_for(
-            self.model, self.elements, self.rules, numbers, self.method, every_step, self.events, self.closing,
-            self.switched,
-        )  # fmt: skip
+        return plan_for(self, states.p.shape[-1], every_step)
 
     def close(self, plan: Plan, states: States, t: float, v_given: bool) -> None:
         """Put states on the closures, in place, or refuse those that are far from them."""

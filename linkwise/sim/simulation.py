@@ -27,7 +27,7 @@ from linkwise.sim.checks import (
 )
 from linkwise.sim.events import Occurrence
 from linkwise.sim.motion import JointRules
-from linkwise.sim.plans import Plan
+from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
 from linkwise.sim.setup import Frame, Setup
@@ -499,7 +499,7 @@ class Simulation:
             members = np.arange(states.count)
             curves = self._setup.curves(plan, states)
             slack = 8.0 * float(np.spacing(abs(self._t)))
-            found = plan.observe(t, self._y[:, None, :], states.p, self._threads, curves, members, slack)
+            found = plan.observe(Samples(t, self._y[:, None, :], states.p, self._threads, curves, members, slack))
             self._seen = {name: a[:, 0].reshape((*states.shape, *a.shape[2:])) for name, a in found.items()}
         return self._seen
 

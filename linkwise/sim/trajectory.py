@@ -274,7 +274,9 @@ class Trajectory(Outputs, Explained):
         root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
         apart = there[..., :3, 3] - root[..., :3, 3]
         seen: Array = np.einsum("...ji,...j->...i", root[..., :3, :3], apart)
-        return seen - model.bodies[body].flexible.nodes[at_rest].position  # type: ignore[union-attr]  # it has nodes
+        flexible = model.bodies[body].flexible
+        assert flexible is not None  # it has nodes
+        return seen - flexible.nodes[at_rest].position
 
     @property
     def model_parameters(self) -> Array | None:

@@ -16,8 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
-from linkwise.viz.solids import Colour, Solid, towards
-from linkwise.viz.turns import as_wxyz
+from linkwise.viz.solids import Colour, Solid, as_wxyz, towards
 
 STEEL: Colour = (96, 160, 150)
 _SIDES = 10

@@ -12,10 +12,9 @@ from linkwise.array_types import Array
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
-from linkwise.viz.solids import GREY, Colour, Solid, merged, simplified
+from linkwise.viz.solids import GREY, Colour, Solid, from_wxyz, merged, simplified, turns_of
 from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
 from linkwise.viz.textures import TexturedMesh
-from linkwise.viz.turns import from_wxyz, turns_of
 
 _SELECTED: Colour = (255, 190, 60)
 

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards
+from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards, turns_of
 from linkwise.viz.stage import WORLD
-from linkwise.viz.turns import turns_of
 
 _AWAY = 1e6
 """Where markers are that are not shown, m."""

@@ -88,6 +88,13 @@ class Overlay(ABC):
         """Draw it as it is at a moment, if it is shown; nothing to do for what hangs on bodies."""
         return
 
+    def redraw(self, points: Array) -> None:
+        """Give the one node of an overlay other points (k, ...); without any it is hidden."""
+        if self.handles:
+            self.handles[0].visible = bool(len(points))
+            if len(points):
+                self.handles[0].points = points.astype(np.float32)
+
     @abstractmethod
     def made(self) -> list[Any]:
         """Nodes of the overlay."""
@@ -260,10 +267,7 @@ class _Arrows(Overlay):
             return
         starts, ends = self.arrows(moment)
         keep = np.isfinite(ends).all(axis=-1) & (np.linalg.norm(ends - starts, axis=-1) > 1e-4 * self.size)
-        points = np.stack([starts, ends], axis=1)[keep]
-        self.handles[0].visible = bool(len(points))
-        if len(points):
-            self.handles[0].points = points.astype(np.float32)
+        self.redraw(np.stack([starts, ends], axis=1)[keep])
 
     @abstractmethod
     def arrows(self, moment: Moment) -> tuple[Array, Array]:

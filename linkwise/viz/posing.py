@@ -16,7 +16,7 @@ from linkwise.array_types import Array
 from linkwise.joints import Handle
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
-from linkwise.viz.turns import as_wxyz, from_wxyz
+from linkwise.viz.solids import as_wxyz, from_wxyz
 
 
 @dataclass(frozen=True)

@@ -67,12 +67,8 @@ class ContactPoints(Overlay):
         return [self.figure.scene.add_point_cloud(name, nowhere, PRESSING, point_size=size, point_shape="circle")]
 
     def update(self, moment: Moment) -> None:
-        if not self.visible or not self.handles:
-            return
-        points = np.zeros((0, 3)) if moment.touches is None else moment.touches.points
-        self.handles[0].visible = bool(len(points))
-        if len(points):
-            self.handles[0].points = points.astype(np.float32)
+        if self.visible:
+            self.redraw(np.zeros((0, 3)) if moment.touches is None else moment.touches.points)
 
 
 class ContactForces(_Arrows):
@@ -107,12 +103,8 @@ class FrictionCones(Overlay):
         return [self.figure.scene.add_line_segments(name, nowhere, FRICTION, thickness=0.003 * self.size)]
 
     def update(self, moment: Moment) -> None:
-        if not self.visible or not self.handles:
-            return
-        lines = np.zeros((0, 2, 3)) if moment.touches is None else cones(moment.touches, 0.12 * self.size)
-        self.handles[0].visible = bool(len(lines))
-        if len(lines):
-            self.handles[0].points = lines.astype(np.float32)
+        if self.visible:
+            self.redraw(np.zeros((0, 2, 3)) if moment.touches is None else cones(moment.touches, 0.12 * self.size))
 
 
 def cones(touches: Touches, height: float) -> Array:

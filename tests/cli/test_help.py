@@ -32,10 +32,25 @@ def robot(name):
     return next(file for file in robot_files(Path(name).suffix) if file.name == name)
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Folder with the files that examples are about."""
+    home = tmp_path_factory.mktemp("examples")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(home)
+        _prepare(home)
+    return home
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(prepared, tmp_path, monkeypatch):
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    return tmp_path
+
+
+def _prepare(tmp_path):
     for name in ("panda.urdf", "cassie.sdf"):
         shutil.copy(robot(name), tmp_path / name)
     g1 = next((file for file in robot_files(".urdf") if file.name.startswith("g1")), robot("panda.urdf"))
@@ -67,7 +82,7 @@ def folder(tmp_path, monkeypatch):
             f"a {name}", parent, lw.Revolute((0, 1, 0)), joint_name=name, mass=1.0, com=(0, 0, 1), inertia=np.eye(3)
         )
     lw.simulate(short.build(), [0.1, 0.0], duration=0.1).save("motion.npz")
-    return tmp_path
+    lw.simulate(model, np.clip(model.neutral(), model.limits.lower, model.limits.upper), duration=0.02).save("seen.npz")
 
 
 @pytest.mark.parametrize("line", [line for line in examples() if not line.startswith(LONG)])
@@ -83,10 +98,7 @@ def test_example(line, folder, capsys, monkeypatch):
     if words[0] == "ensemble":
         words = _of_a_small_study(words)
     if words[0] == "view":
-        model = lw.load("panda.urdf")
-        lw.simulate(model, np.clip(model.neutral(), model.limits.lower, model.limits.upper), duration=0.02).save(
-            "motion.npz"
-        )
+        shutil.copy("seen.npz", "motion.npz")
         if "--html" not in words:  # a page until Ctrl-C, which comes at once
             monkeypatch.setattr("linkwise.viz.page.Page.wait", Page.close)
             words += ["--no-open", "--port", "0"]

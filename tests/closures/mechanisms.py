@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,12 @@ def at_state(model: lw.Model, q: Array, rng: Rng) -> Closed:
 
 
 def closed_tree(seed: int, kinds: list[str], n: int = 7, *, compiled: bool = False, **options: Any) -> Closed:
+    """What :func:`_closed_tree` makes, the same one for all who ask."""
+    return _closed_tree(seed, tuple(kinds), n, compiled, **options)
+
+
+@cache
+def _closed_tree(seed: int, kinds: tuple[str, ...], n: int, compiled: bool, **options: Any) -> Closed:
     """A random tree with one closure of each of these kinds, and a state at which they do not contradict each other.
 
     Its functions run on floats unless they are to be compiled.

@@ -20,6 +20,7 @@ from tests.closures.mechanisms import (
     with_closure,
 )
 from tests.random_trees import random_tree
+from tests.seeds import seeds, usual
 
 
 def _compare(
@@ -47,7 +48,7 @@ def _compare(
 
 
 @pytest.mark.parametrize("kind", [*BETWEEN, *RELATIONS])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, of=3))
 def test_every_kind(kind: str, seed: int) -> None:
     case = closed_tree(seed, [kind], mimic=0.2)
     assert np.abs(case.model.closure_error(case.q, t=T)).max(initial=0.0) < 1e-12
@@ -55,7 +56,7 @@ def test_every_kind(kind: str, seed: int) -> None:
     _compare(case)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(3, of=12))
 def test_several_of_any_kind(seed: int) -> None:
     # Motions that time prescribes contradict closures that leave no freedom for them: each in a tree of its own, above.
     kinds = [k for k in (*BETWEEN, *RELATIONS) if k not in ("led", "stretched", "prescribed")]
@@ -75,7 +76,7 @@ _PAIRS = {
 
 
 @pytest.mark.parametrize("topology", _PAIRS)
-@pytest.mark.parametrize("kind", ["spherical", "revolute", "distance"])
+@pytest.mark.parametrize("kind", usual(["spherical"], "revolute", "distance"))
 def test_topologies(topology: str, kind: str) -> None:
     rng = np.random.default_rng(7)
     types = ("revolute", "prismatic", "universal", "spherical")

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from docs.building.examples import EXAMPLES, LONGER, ONE_PAGE, extras, load, pictures
+from tests.seeds import usual
 
 FOUND = {
     "arm_control": lambda r: r["error"] < 1e-4,
@@ -96,7 +97,10 @@ def test_example(name, capsys):
     assert HOLDS[name](found), found
 
 
-@pytest.mark.parametrize("name", sorted(HOLDS))
+LONG = {"dominoes", "box_stack"}  # whose pictures take seconds
+
+
+@pytest.mark.parametrize("name", usual(sorted(set(HOLDS) - LONG), *LONG))
 def test_picture(name):
     axes = Figure().subplots()
     load(EXAMPLES / f"{name}.py").draw(axes)

@@ -17,6 +17,7 @@ from linkwise.files import loads
 from linkwise.files.description import Description, JointWritten, LinkWritten
 from linkwise.files.loops import with_loops
 from tests.files.recording import robot_files
+from tests.seeds import seeds as few_seeds
 
 _SMALL = [path.read_bytes() for path in robot_files() if path.stat().st_size < 30_000]
 _NASTY = [
@@ -84,7 +85,7 @@ def test_mutated_robots(data: st.DataObject) -> None:
     survives(content, floating=data.draw(st.booleans()), mimic=data.draw(st.booleans()))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", few_seeds(1, of=4))
 def test_mutated_sdf(seed: int) -> None:
     """A sound model, or a refusal that names the line."""
     for number in range(200):
@@ -123,7 +124,7 @@ couplings:
     rng = np.random.default_rng(0)
     nasty = (*_NASTY, b"- ", b": ", b"[", b"{", b"\n", b"  ", b"&a", b"*a", b"'", b"#", b"\t")
     read = 0
-    for _ in range(3000):
+    for _ in range(800):
         content = good
         for _ in range(1 + rng.integers(3)):
             at, end = sorted(rng.integers(0, len(content) + 1, 2))
@@ -134,4 +135,4 @@ couplings:
             read += 1
         except LinkwiseError as refusal:
             assert str(refusal).startswith("a.yaml:")
-    assert read > 30
+    assert read > 8

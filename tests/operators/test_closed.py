@@ -9,6 +9,7 @@ from linkwise.operators import RULES
 from tests.closures.mechanisms import BETWEEN, RELATIONS, EagerModel, T, at_state, closed_tree, with_closure
 from tests.operators.checks import difference, largest
 from tests.random_trees import random_tree
+from tests.seeds import seeds
 
 TOLERANCE = 1e-10
 CASES = [
@@ -68,7 +69,7 @@ def test_admittance_at_the_points_of_closure(kinds):
 
 
 @pytest.mark.parametrize("kinds", CASES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, of=2))
 def test_closed_forward_dynamics(kinds, seed):
     """Rodriguez 1989 eq. 3.13 and its two steps are the solvers' accelerations, and rewrite each other."""
     case = case_of(kinds, seed)
@@ -85,7 +86,7 @@ def test_closed_forward_dynamics(kinds, seed):
 
 
 @pytest.mark.parametrize("kinds", CASES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", seeds(1, of=2))
 def test_the_rules_of_closed_systems_hold(kinds, seed):
     case = case_of(kinds, seed)
     ops = case.model.operators(case.q)
@@ -127,7 +128,7 @@ def test_the_rules_fit_no_other_points():
     assert (ops.B().T @ ops.Omega @ ops.B()).simplify() == ops.Lambda
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(1, of=3))
 def test_the_root_is_one_factor_for_numbers_and_for_symbols(seed):
     model = random_tree(seed, 6, ("free", "spherical", "universal", "revolute"))
     q = model.random_configuration(seed)

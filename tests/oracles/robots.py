@@ -46,6 +46,18 @@ def parameters() -> list[Any]:
     return [pytest.param(file, id=label(file)) for file in robot_files() if file.name not in REFUSED]
 
 
+def on_one_base() -> list[Any]:
+    """Each readable file with both bases, fixed and floating: every other one of these is slow."""
+    found = []
+    for k, each in enumerate(parameters()):
+        for floating in (False, True):
+            marks = () if floating == (k % 2 == 1) else pytest.mark.slow
+            found.append(
+                pytest.param(*each.values, floating, id=f"{each.id}-{('fixed', 'floating')[floating]}", marks=marks)
+            )
+    return found
+
+
 def label(file: Path) -> str:
     """The file's name; with its folder where two files share one."""
     same = [f for f in robot_files() if f.name == file.name]

@@ -14,6 +14,7 @@ pytest.importorskip("pinocchio")
 
 from linkwise.model.making import method_of
 from tests.oracles.pinocchio_oracle import Oracle, from_model
+from tests.seeds import seeds
 
 EXACT, SOLVED = 1e-11, 1e-9
 
@@ -65,7 +66,7 @@ def test_each_type(kind: str) -> None:
         compare(Eager(model), from_model(model), [body.name for body in model.bodies], rng)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(3, of=10))
 def test_all_types_together(seed: int) -> None:
     for more in range(8):
         rng = np.random.default_rng(1000 * seed + more)
@@ -73,7 +74,7 @@ def test_all_types_together(seed: int) -> None:
         compare(Eager(model), from_model(model), [str(rng.choice([body.name for body in model.bodies]))], rng)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(2, of=4))
 def test_compiled(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = random_tree(rng, 5, (*BUILT_IN, "fixed"), mimic=0.3 * (seed % 2))

@@ -1,4 +1,4 @@
-"""Every robot of example-robot-data against Pinocchio, on a fixed and on a floating base.
+"""Every robot of example-robot-data against Pinocchio, on a fixed or on a floating base; the other one is slow.
 
 The numbers of every file are checked twice: by running the algorithm texts on floats (cheap, so with all functions),
 and through compiled kernels, in a batch and one state at a time. Angles are taken as the files write them
@@ -31,6 +31,7 @@ SOLVED = 1e-9
 
 both_bases = pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
 every_file = pytest.mark.parametrize("file", robots.parameters())
+on_one_base = pytest.mark.parametrize(("file", "floating"), robots.on_one_base())
 
 
 def rng_of(file: Path, floating: bool) -> np.random.Generator:
@@ -82,36 +83,34 @@ def test_joints_that_move_no_mass(name: str) -> None:
         model.forward_dynamics(q, v, vdot)
 
 
-@both_bases
-@every_file
+@on_one_base
 def test_texts_on_floats(file: Path, floating: bool) -> None:
     model = robots.load(file, floating=floating, angle_snap=0.0)
     oracle, eager, rng = from_urdf(model, file, floating=floating), Eager(model), rng_of(file, floating)
     if model.nv == 0:
         return
-    for _ in range(2):
-        q, v, vdot = random_state(model, rng)
-        tau, f_ext = rng.normal(size=model.nv), rng.normal(size=(len(model.bodies), 6))
-        check("inverse_dynamics", eager.inverse_dynamics(q, v, vdot), oracle.inverse_dynamics(q, v, vdot))
-        with_forces = eager.inverse_dynamics(q, v, vdot, f_ext=f_ext)
-        check("inverse_dynamics with f_ext", with_forces, oracle.inverse_dynamics(q, v, vdot, f_ext))
-        check_solved(oracle, q, eager.forward_dynamics(q, v, tau), oracle.forward_dynamics(q, v, tau))
-        solved = eager.forward_dynamics(q, v, tau, f_ext=f_ext)
-        check_solved(oracle, q, solved, oracle.forward_dynamics(q, v, tau, f_ext))
-        M = oracle.mass_matrix(q)
-        check("mass_matrix", eager.mass_matrix(q), M)
-        check("gravity_force", eager.gravity_force(q), oracle.gravity_force(q))
-        check("poses", eager.poses(q), oracle.poses(q))
-        for body in some_bodies(model):
-            check("jacobian", eager.jacobian(q, body=body), oracle.jacobian(q, body))
-            check("velocity", eager.velocity(q, v, body=body), oracle.velocity(q, v, body))
-        check("kinetic_energy", eager.kinetic_energy(q, v), oracle.kinetic_energy(q, v))
-        check("potential_energy", eager.potential_energy(q), oracle.potential_energy(q))
-        check("center_of_mass", eager.center_of_mass(q), oracle.center_of_mass(q))
-        check("momentum", eager.momentum(q, v), oracle.momentum(q, v))
-        check("centroidal_momentum", eager.centroidal_momentum(q, v), oracle.centroidal_momentum(q, v))
-        A = oracle.centroidal_momentum_matrix(q)
-        check("centroidal_momentum_matrix", eager.centroidal_momentum_matrix(q), A)
+    q, v, vdot = random_state(model, rng)
+    tau, f_ext = rng.normal(size=model.nv), rng.normal(size=(len(model.bodies), 6))
+    check("inverse_dynamics", eager.inverse_dynamics(q, v, vdot), oracle.inverse_dynamics(q, v, vdot))
+    with_forces = eager.inverse_dynamics(q, v, vdot, f_ext=f_ext)
+    check("inverse_dynamics with f_ext", with_forces, oracle.inverse_dynamics(q, v, vdot, f_ext))
+    check_solved(oracle, q, eager.forward_dynamics(q, v, tau), oracle.forward_dynamics(q, v, tau))
+    solved = eager.forward_dynamics(q, v, tau, f_ext=f_ext)
+    check_solved(oracle, q, solved, oracle.forward_dynamics(q, v, tau, f_ext))
+    M = oracle.mass_matrix(q)
+    check("mass_matrix", eager.mass_matrix(q), M)
+    check("gravity_force", eager.gravity_force(q), oracle.gravity_force(q))
+    check("poses", eager.poses(q), oracle.poses(q))
+    for body in some_bodies(model):
+        check("jacobian", eager.jacobian(q, body=body), oracle.jacobian(q, body))
+        check("velocity", eager.velocity(q, v, body=body), oracle.velocity(q, v, body))
+    check("kinetic_energy", eager.kinetic_energy(q, v), oracle.kinetic_energy(q, v))
+    check("potential_energy", eager.potential_energy(q), oracle.potential_energy(q))
+    check("center_of_mass", eager.center_of_mass(q), oracle.center_of_mass(q))
+    check("momentum", eager.momentum(q, v), oracle.momentum(q, v))
+    check("centroidal_momentum", eager.centroidal_momentum(q, v), oracle.centroidal_momentum(q, v))
+    A = oracle.centroidal_momentum_matrix(q)
+    check("centroidal_momentum_matrix", eager.centroidal_momentum_matrix(q), A)
 
 
 def solved(M: Any) -> float:
@@ -135,8 +134,7 @@ def each(function: Any, *arrays: Any, **more: Any) -> Any:
     return np.array([function(*state, **more) for state in zip(*arrays, strict=True)])
 
 
-@both_bases
-@every_file
+@on_one_base
 def test_compiled_dynamics(file: Path, floating: bool) -> None:
     model = robots.load(file, floating=floating, angle_snap=0.0)
     oracle, rng = from_urdf(model, file, floating=floating), rng_of(file, floating)

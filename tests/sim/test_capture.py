@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from tests.seeds import usual
 
 
 def docking() -> tuple[lw.Model, Any, Any]:
@@ -24,15 +25,17 @@ def docking() -> tuple[lw.Model, Any, Any]:
 
 @pytest.mark.parametrize(
     ("method", "options", "latch"),
-    [
+    usual(
+        [
+            ("dop853", {}, 1.0),
+            ("euler", {"dt": 0.01}, 1.0),
+            ("variational", {"dt": 0.01}, 1.0),
+            ("generalized_alpha", {"dt": 0.01}, 0.0),
+        ],
         ("dop853", {}, 0.0),
-        ("dop853", {}, 1.0),
         ("rk4", {"dt": 0.01}, 1.0),
         ("rodas4", {}, 1.0),
-        ("euler", {"dt": 0.01}, 1.0),
-        ("variational", {"dt": 0.01}, 1.0),
-        ("generalized_alpha", {"dt": 0.01}, 0.0),
-    ],
+    ),
 )
 def test_capture_where_it_is(method: str, options: dict[str, Any], latch: float) -> None:
     """Welded with what is open at the capture, or drawn in by a latch; momentum stays, and the impulse is told."""

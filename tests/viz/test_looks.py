@@ -11,8 +11,7 @@ from linkwise.errors import ModelWarning
 from linkwise.viz.bending import bending
 from linkwise.viz.looks import inertia_of, looks_of
 from linkwise.viz.meshes import placeholder
-from linkwise.viz.solids import box
-from linkwise.viz.turns import turns_of
+from linkwise.viz.solids import box, turns_of
 
 ROBOT = """<robot name="r"><link name="base"/>
 <material name="paint"><color rgba="0.2 0.4 0.6 0.5"/></material>

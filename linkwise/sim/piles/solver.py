@@ -45,6 +45,9 @@ PASSES = 25
 _SIZES = {"va": 6, "vb": 6, "row": 57, "impulse": 3}
 """Numbers of a contact: velocities [ω, u] of its bodies, its row (see :func:`_numbers`), its impulse."""
 
+_kept: list[ProgramKernel] = []
+"""The last kernel. Its code, which all have in common, would be loaded for each of them if nobody held it."""
+
 
 def swept(rows: Rows, velocity: Array, impulse: Array) -> tuple[Array, Array]:
     """Velocities [ω, u] of all bodies (n, 6) and impulses (m, 3) after some passes from these."""
@@ -52,6 +55,7 @@ def swept(rows: Rows, velocity: Array, impulse: Array) -> tuple[Array, Array]:
     known = np.concatenate([velocity, np.zeros((1, 6))])
     numbers = _numbers(rows)
     kernel = ProgramKernel.build(_program(rows.body[order], order, len(known), len(impulse)), single=True)
+    _kept[:] = [kernel]
     out = [np.empty((1, known.size)), np.empty((1, impulse.size))]
     kernel.evaluate([known.reshape(1, -1), numbers.reshape(1, -1), impulse.reshape(1, -1)], out, 1)
     return out[0].reshape(-1, 6)[:-1], out[1].reshape(-1, 3)

@@ -26,8 +26,6 @@ LW_INLINE float lw_fma(float a, float b, float c) { return fmaf(a, b, c); }
 LW_INLINE double lw_fma(double a, double b, double c) { return fma(a, b, c); }
 LW_INLINE float lw_abs(float a) { return fabsf(a); }
 LW_INLINE double lw_abs(double a) { return fabs(a); }
-LW_INLINE float lw_sqrt(float a) { return sqrtf(a); }
-LW_INLINE double lw_sqrt(double a) { return sqrt(a); }
 LW_INLINE float lw_exp(float a) { return expf(a); }
 LW_INLINE double lw_exp(double a) { return exp(a); }
 LW_INLINE float lw_log(float a) { return logf(a); }
@@ -67,6 +65,36 @@ LW_INLINE double lw_divide(double a, double b)
     return fabs(q) <= 1.7976931348623157e308 ? q : a * r0; // zero, infinity, overflow: the first guess has it right
 #else
     return a / b;
+#endif
+}
+
+// Roots without a branch, for the same reason; within two units in the last place, below 2^-1022 the operand itself.
+LW_INLINE float lw_sqrt(float a)
+{
+#ifdef __CUDA_ARCH__
+    float root;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(a));
+    return root;
+#else
+    return sqrtf(a);
+#endif
+}
+
+LW_INLINE double lw_sqrt(double a)
+{
+#ifdef __CUDA_ARCH__
+    double r;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(a));
+    double root = a * r, half = 0.5 * r; // 22 good bits
+    double e = fma(-half, root, 0.5);
+    root = fma(root, e, root);
+    half = fma(half, e, half); // 44
+    e = fma(-root, root, a);
+    root = fma(e, half, root);
+    const bool extreme = fabs(a) < 2.2250738585072014e-308 || a == INFINITY;
+    return extreme ? a : root;
+#else
+    return sqrt(a);
 #endif
 }
 

@@ -19,7 +19,7 @@ from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
 from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.plan_writer import Constants, PlanWriter
-from linkwise.targets.cuda.spilling import Reload, plan
+from linkwise.targets.cuda.spilling import Reload, plan, with_some_local
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
@@ -28,6 +28,8 @@ from linkwise.trace.program import Program
 # Values in registers: what a thread has, less addresses, and pairs of them for 64 bits.
 LIMIT = {32: 225, 64: 96}
 _PAIR_BYTES = 56 * 1024  # of shared memory, up to which two tiles share a block
+_BLOCK_BYTES = 1024  # of shared memory that each block takes for itself
+_WARPS = 8  # that share a multiprocessor: so many have all the registers that a thread can have
 _WIDE_ROW = 128  # bytes of input for each state, above which rows are copied without passing through registers
 
 
@@ -149,11 +151,7 @@ class _TileKernelWriter:
     def _fit(self, kinds: tuple[ArrayOrder, ...], shared_bytes: int) -> None:
         """Put as many states into a tile as fit. Below 32 some threads idle, but rows are read side by side."""
         size = self.bits // 8
-        self.local_frame, self.size = False, 0
-        self._lay_out(kinds, 1 << 30)
-        if self.rollout is None and layouts.LANES[0] * self.size * size > shared_bytes:
-            self.local_frame = True
-            self.size = self.layout.size
+        self._lay_out(kinds, 1 << 30, shared_bytes)
         fitting = [lanes for lanes in layouts.LANES if lanes * self.size * size <= shared_bytes]
         self.lanes = (fitting or layouts.LANES)[0]
         if not fitting:
@@ -164,17 +162,17 @@ class _TileKernelWriter:
                     allowed=f"{shared_bytes // (layouts.LANES[-1] * size)} numbers, all arrays together",
                     do="drop outputs that no later step needs, or roll out on the CPU",
                 )
-            extra = self.size - self.layout.size
-            self._lay_out(kinds, max(0, shared_bytes // (self.lanes * size) - 2 * extra))
+            self._lay_out(kinds, max(0, shared_bytes // (self.lanes * size) - 2 * self.shared_slots), shared_bytes)
         whole = self.lanes == layouts.LANES[0]
         self.warps = 2 if whole and 2 * self.lanes * self.size * size <= min(_PAIR_BYTES, shared_bytes) else 1
         self.threads = self.warps * self.lanes
         self.shared_bytes = self.threads * self.size * size
 
-    def _lay_out(self, kinds: tuple[ArrayOrder, ...], most: int) -> None:
+    def _lay_out(self, kinds: tuple[ArrayOrder, ...], most: int, shared_bytes: int) -> None:
         program = self.program
         # What is fed back should be written where it is read in the next step; where that does not work, it is copied.
-        self.same = dict(self.rollout.feedback) if self.rollout else {}
+        # Any other result may take the place of an input that is as large.
+        self.same = dict(self.rollout.feedback) if self.rollout else self._replaced(kinds)
         while True:
             self.layout = layouts.lay_out(program, self.bits, kinds, most, self.same)
             place = {value: self.layout.inputs[program.nodes[value][1]] for value in self.given}
@@ -188,12 +186,33 @@ class _TileKernelWriter:
                 break
             for output in too_early:
                 del self.same[output]
-        self.size = self.layout.size + (0 if self.local_frame else self.plan.slots - self.plan.given)
+        self.shared_slots, self.local_slots = self.plan.slots - self.plan.given, 0
+        if self.rollout is None:
+            # Warps hide each other's waiting: as many as registers allow are worth more than all values on the chip.
+            tile = shared_bytes // _WARPS - _BLOCK_BYTES
+            room = max(0, tile // (layouts.LANES[0] * self.bits // 8) - self.layout.size)
+            placed = with_some_local(self.plan, room)
+            self.plan, self.local_slots = placed.plan, placed.local
+            self.shared_slots = placed.slots - self.plan.given
+        self.size = self.layout.size + self.shared_slots
+
+    def _replaced(self, kinds: tuple[ArrayOrder, ...]) -> dict[int, int]:
+        """For each output an input of its size, the one of its name if there is one."""
+        cut = len(self.program.inputs)
+        left = [k for k, kind in enumerate(kinds[:cut]) if kind != "one"]
+        found: dict[int, int] = {}
+        for output in sorted(range(len(self.program.outputs)), key=lambda k: -self.program.outputs[k].size):
+            spec = self.program.outputs[output]
+            fitting = [k for k in left if self.program.inputs[k].size == spec.size]
+            if kinds[cut + output] != "one" and fitting:
+                found[output] = min(fitting, key=lambda k: self.program.inputs[k].name != spec.name)
+                left.remove(found[output])
+        return found
 
     def _held(self) -> set[int]:
-        """Inputs that must not be overwritten: the same in every step, or written only by what is fed back."""
+        """Inputs that must not be overwritten: the same in every step, or written only by what takes their place."""
         if self.rollout is None:
-            return set()
+            return set(self.same.values())
         renewed = {i for _, i in self.rollout.feedback} | set(self.rollout.sequences)
         return (set(range(len(self.program.inputs))) - renewed) | set(self.same.values())
 
@@ -222,7 +241,7 @@ class _TileKernelWriter:
             _, array, number = self.program.nodes[self.given[slot]]
             return layouts.element(self.layout.inputs[array], number)
         own = slot - self.plan.given
-        return f"frame[{own}]" if self.local_frame else f"frame[LW_LANES * {own}]"
+        return f"frame[LW_LANES * {own}]" if own < self.shared_slots else f"far[{own - self.shared_slots}]"
 
     def _output(self, array: int, number: int, value: str) -> str:
         place = self.layout.outputs[array]
@@ -279,9 +298,9 @@ class _TileKernelWriter:
         for number, place in enumerate(self.layout.places):
             if place.staged or number not in moving:
                 yield from layouts.pointers(place, volatile, number < len(self.layout.inputs))
-        if self.plan.slots > self.plan.given and self.local_frame:
-            yield f"volatile REAL frame[{self.plan.slots - self.plan.given}];"
-        elif self.plan.slots > self.plan.given:
+        if self.local_slots:
+            yield f"volatile REAL far[{self.local_slots}];"
+        if self.shared_slots:
             yield f"{volatile}REAL *const frame = tile + LW_LANES * {self.layout.size} + lane;"
         yield "(void)here;"
         yield ""

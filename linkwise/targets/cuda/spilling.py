@@ -168,6 +168,24 @@ class _Life:
     end: int
 
 
+def with_some_local(plan: SpillPlan, room: int) -> SharedPlan:
+    """Plan of whose extra slots ``room`` are shared: the values that wait longest are in local memory."""
+    own = {step.value for step in plan.steps if isinstance(step, Spill) and step.slot >= plan.given}
+    lives = [life for life in _lives(plan)[1] if life.value in own]
+    places: dict[int, int] = {}
+    local = _scan((), lives, places, room, ())
+    shared = 1 + max((place for value, place in places.items() if value not in local), default=-1)
+    behind = _behind([life for life in lives if life.value in local], places, shared)
+    steps = tuple(
+        replace(step, slot=plan.given + places[step.value])
+        if not isinstance(step, Instruction) and step.value in own
+        else step
+        for step in plan.steps
+    )
+    slots = plan.given + shared
+    return SharedPlan(replace(plan, steps=steps, slots=slots + behind), slots, behind)
+
+
 def with_shared_slots(plan: SpillPlan, room: int) -> SharedPlan:
     """Plan with slots numbered anew; there are ``room`` shared ones, or more if inputs take more.
 

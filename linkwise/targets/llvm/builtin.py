@@ -13,8 +13,10 @@ from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.crew import MEMBERS, Job
 from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
-from linkwise.targets.llvm.source import attributes, entries_used
+from linkwise.targets.llvm.source import attributes, entries_used, quick_module
+from linkwise.targets.llvm.tiers import QuickModule
 from linkwise.trace.block import ArraySpec, Block
 
 ENTRY = "linkwise_single"
@@ -43,8 +45,7 @@ WORDS = {
 
 def entry_module(program: Block, machine: Machine, result: Result, *, one_state: bool) -> str:
     """The module's text: the function that Python calls and, if it is to serve single states, the body on scalars."""
-    outside = [f"@{name} = external global i8" for name in _OBJECTS]
-    others = [*outside, _dims(program), attributes(machine), *_WEIGHTS]
+    others = _others(program, machine)
     if not one_state:
         return "; batches\n" + module_text([_BuiltinWriter(program, result).write(None)], others)
     plan = make_plan(program)
@@ -53,6 +54,18 @@ def entry_module(program: Block, machine: Machine, result: Result, *, one_state:
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64)]
     made = [*grouped, *body.functions, _BuiltinWriter(program, result).write(body.frame_bytes)]
     return f"; {program.name}, one state\n" + module_text(made, others)
+
+
+def quick_entry_module(program: Block, machine: Machine, result: Result) -> QuickModule:
+    """The module for the first calls of a long program, for single states."""
+    body = InterpretedBlock(program, machine, shape := LaneShape(64, 1))
+    made = [*body.functions, _BuiltinWriter(program, result).write(body.frame_bytes)]
+    return quick_module(module_text(made, _others(program, machine)), machine, shape, body.held)
+
+
+def _others(program: Block, machine: Machine) -> list[str]:
+    outside = [f"@{name} = external global i8" for name in _OBJECTS]
+    return [*outside, _dims(program), attributes(machine), *_WEIGHTS]
 
 
 def names_module(arrays: int, machine: Machine) -> str:

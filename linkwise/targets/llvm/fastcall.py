@@ -114,9 +114,15 @@ def _itself(thing: object) -> object:
     return thing
 
 
-def library(key: str, write: tiers.Writer, machine: Machine, imports: Mapping[str, int]) -> tiers.Library:
+def library(
+    key: str,
+    write: tiers.Writer,
+    machine: Machine,
+    imports: Mapping[str, int],
+    quickly: tiers.QuickWriter | None = None,
+) -> tiers.Library:
     """The library of a text of ``entry_module`` or ``names_module``."""
-    return tiers.library(key, write, machine, tiers.Entries({ENTRY: 4}), {**imports, **layouts.addresses()})
+    return tiers.library(key, write, machine, tiers.Entries({ENTRY: 4}), {**imports, **layouts.addresses()}, quickly)
 
 
 def make_function(

@@ -19,6 +19,7 @@ from linkwise.targets import threads as split
 from linkwise.targets.llvm import binding, builtin, fastcall, jit, layouts, source, tiers, transcendental
 from linkwise.targets.llvm import crew as native
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
+from linkwise.targets.llvm.interpreted import rounds_alike
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
@@ -55,6 +56,8 @@ _BRIEF_NODES = 100_000
 _SHARE_NODES = 400_000
 _WAKING_NODES = 5_000_000
 _LONGEST_NODES = 20_000_000_000
+# Beyond this the interpreter is ready sooner than code that is compiled quickly.
+_LONG_NODES = 3000
 # So many states take as long, in code that was compiled quickly, as optimising that code.
 _MANY_STATES = 500_000
 
@@ -73,6 +76,12 @@ def _bits(dtype: DTypeLike) -> int:
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise TypeError(f"kernels compute in float64 or float32; got {kind}")
     return kind.itemsize * 8
+
+
+def worth_interpreting(program: Block | Program, machine: binding.Machine) -> bool:
+    """Whether first calls of a program come sooner if they are interpreted, and give the same numbers."""
+    size = program.operations if isinstance(program, Program) else len(program.nodes)
+    return size > _LONG_NODES and rounds_alike(machine)
 
 
 def imports() -> dict[str, int]:
@@ -110,7 +119,10 @@ class BatchKernel:
         machine, bits = binding.host(), _bits(dtype)
         key = cache_key(program, "batch", f"float{bits}", machine)
         write = partial(source.batch_module, program, machine, bits)
-        library = tiers.library(key, write, machine, source.ENTRIES, imports())
+        quickly = partial(source.quick_batch_module, program, machine, bits)
+        library = tiers.library(
+            key, write, machine, source.ENTRIES, imports(), quickly if worth_interpreting(program, machine) else None
+        )
         return cls(program, dtype, library, machine.lanes(dtype))
 
     def offer(self, slot: fastcall.BatchSlot) -> None:
@@ -233,9 +245,12 @@ def builtin_function(
     def write() -> tiers.Module:
         return tiers.Module(builtin.entry_module(program, machine, result, one_state=one_state))
 
+    quickly = partial(builtin.quick_entry_module, program, machine, result)
+    interpreted = one_state and worth_interpreting(program, machine)
     what = program.fingerprint if one_state else builtin.signature_of(program)
     kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
-    code = fastcall.library(cache_key(what, kind, "float64", machine), write, machine, imports())
+    key = cache_key(what, kind, "float64", machine)
+    code = fastcall.library(key, write, machine, imports(), quickly if interpreted else None)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"
     return fastcall.make_function(code, slow, name, shown, doc, make_result, slot or fastcall.BatchSlot())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
-from linkwise.targets.llvm.source import attributes
+from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter
 from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Unit, steps_between
 
@@ -41,7 +42,19 @@ Rows = Mapping[str, NDArray[Any]]
 def program_module(program: Program, machine: Machine, bits: int, lanes: int) -> str:
     """The module's text, for one state at a time or for as many as a vector holds."""
     shape = LaneShape(bits, lanes)
-    writer = StatementWriter(program, machine, shape)
+    return _text(program, StatementWriter(program, machine, shape), shape)
+
+
+def quick_program_module(program: Program, machine: Machine, bits: int, lanes: int) -> tiers.QuickModule:
+    """The module for the first calls of a long program."""
+    shape = LaneShape(bits, lanes)
+    writer = StatementWriter(program, machine, shape, interpreted=True)
+    text = _text(program, writer, shape)
+    return quick_module(text, machine, shape, tuple(writer.held), writer.replaceable)
+
+
+def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
+    machine, bits, lanes = writer.machine, shape.bits, shape.lanes
     made = writer.write()
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
@@ -155,7 +168,15 @@ class ProgramKernel:
             return tiers.Module(program_module(program, machine, bits, lanes))
 
         key = kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine)
-        library = tiers.library(key, write, machine, ENTRIES, kernel.imports())
+        quickly = partial(quick_program_module, program, machine, bits, lanes)
+        library = tiers.library(
+            key,
+            write,
+            machine,
+            ENTRIES,
+            kernel.imports(),
+            quickly if kernel.worth_interpreting(program, machine) else None,
+        )
         return cls(program, dtype, library, lanes, machine.lanes(dtype))
 
     def run(self, rows: Rows, tables: Rows, records: Rows, count: int, threads: int = 1) -> None:

@@ -16,13 +16,15 @@ from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
+from linkwise.targets.llvm.interpreted import InterpretedBlock, interpreter
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
-from linkwise.targets.llvm.tiers import Entries, Module
+from linkwise.targets.llvm.tiers import Entries, Module, QuickModule, Word
 from linkwise.targets.llvm.transpose import overlap
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
 SCRATCH_ENTRY = "linkwise_scratch_bytes"
+_NONE: Mapping[str, Word] = MappingProxyType({})
 ENTRIES = Entries({BATCH_ENTRY: 4}, (SCRATCH_ENTRY,))
 
 
@@ -97,6 +99,29 @@ def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     # but for programs of several pieces, whose values it moves away from where they are used.
     in_order = woven is not None or len(plan.pieces) > 1
     return Module(title + module_text(made, [attributes(machine), "!0 = !{i32 1}"]), in_order=in_order)
+
+
+def quick_batch_module(program: Block, machine: Machine, bits: int) -> QuickModule:
+    """The module for the first calls of a long program."""
+    shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
+    wide = streaming.wide_outputs(program, shape)
+    layout = ScratchLayout.of(program, shape.lanes, wide=wide)
+    largest = ScratchLayout.of(program, shape.lanes, double=True, wide=wide)
+    body = InterpretedBlock(program, machine, shape, skipped=streaming.skipped(program, wide))
+    scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
+    scratch.do(f"ret i64 {largest.frame * shape.size + body.frame_bytes}")
+    entry = _BatchLoop(program, shape, layout, wide).write(woven=False)
+    moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
+    text = module_text([*moves, *body.functions, entry, scratch], [attributes(machine), "!0 = !{i32 1}"])
+    return quick_module(text, machine, shape, body.held)
+
+
+def quick_module(
+    text: str, machine: Machine, shape: LaneShape, held: tuple[object, ...], words: Mapping[str, Word] = _NONE
+) -> QuickModule:
+    """A module that interprets blocks, with their interpreter."""
+    found, code = interpreter(machine, shape)
+    return QuickModule(text, found, (*held, code), words)
 
 
 class _BatchLoop:

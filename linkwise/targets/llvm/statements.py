@@ -15,9 +15,11 @@ from linkwise.targets.llvm import transcendental
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 from linkwise.targets.llvm.program_memory import Words
 from linkwise.targets.llvm.source import entries_used
+from linkwise.targets.llvm.tiers import Word
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
     PARAMETERS,
@@ -52,9 +54,12 @@ class StatementWriter:
         machine: the machine.
         shape: of values: one state, or as many as a vector has lanes.
         name: stands before the names of all functions.
+        interpreted: whether long blocks are to be interpreted.
     """
 
-    def __init__(self, program: Program, machine: Machine, shape: LaneShape, name: str = "") -> None:
+    def __init__(
+        self, program: Program, machine: Machine, shape: LaneShape, name: str = "", interpreted: bool = False
+    ) -> None:
         if not program.is_compilable:
             raise ValueError(f"{program.name} calls Python functions and cannot be compiled")
         self.program, self.machine, self.shape, self.name = program, machine, shape, name
@@ -62,6 +67,11 @@ class StatementWriter:
         self.words = Words(program)
         self.entries: set[str] = set()
         """The grouped functions that are called."""
+        self.interpreted = interpreted
+        self.held: list[object] = []
+        """Tables of the interpreted blocks."""
+        self.replaceable: dict[str, Word] = {}
+        """Functions of interpreted blocks, and the word of each that compiled code may put its address in."""
         self.frame_bytes = 64
         self.functions: list[FunctionText] = []
         self._names: dict[tuple[int, frozenset[int], bool], str] = {}
@@ -77,8 +87,11 @@ class StatementWriter:
         return self.functions
 
     def _write_called(self, program: Program) -> StatementWriter:
-        inner = StatementWriter(program, self.machine, self.shape, f"{self.name}program{len(self._called)}_")
+        name = f"{self.name}program{len(self._called)}_"
+        inner = StatementWriter(program, self.machine, self.shape, name, self.interpreted)
         self.functions += inner.write()
+        self.held += inner.held
+        self.replaceable |= inner.replaceable
         self.entries |= inner.entries
         self.frame_bytes = max(self.frame_bytes, inner.frame_bytes)
         return inner
@@ -98,12 +111,19 @@ class StatementWriter:
         key = (id(block), uniform, apart)
         if key not in self._names:
             name = self._names[key] = f"{self.name}block{len(self._names)}"
-            plan = make_plan(block)
-            masked = self.machine.masked and self.shape.lanes == 1
-            body = BlockCode(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
-            self.functions += body.functions
-            self.entries.update(entries_used(plan))
-            self.frame_bytes = max(self.frame_bytes, body.frame_bytes + 64)
+            if self.interpreted:  # also the short ones: most tables are shorter than their code
+                table = InterpretedBlock(block, self.machine, self.shape, name, uniform, replaceable=True)
+                self.held += table.held
+                self.replaceable[name] = table.word
+                functions, frame_bytes = table.functions, table.frame_bytes
+            else:
+                plan = make_plan(block)
+                masked = self.machine.masked and self.shape.lanes == 1
+                body = BlockCode(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
+                self.entries.update(entries_used(plan))
+                functions, frame_bytes = body.functions, body.frame_bytes
+            self.functions += functions
+            self.frame_bytes = max(self.frame_bytes, frame_bytes + 64)
         return self._names[key]
 
 

@@ -1,8 +1,9 @@
 """Two tiers of code: a first answer at once, and the fastest code soon after.
 
-Optimising a large module takes LLVM seconds. So a module that nobody has compiled yet is compiled quickly first, and
-serves the first calls; a thread beside optimises it, and from then on that code answers the same calls. Both round
-alike: results do not depend on which of the two computed them.
+Optimising a large module takes LLVM seconds. So a module that nobody has compiled yet is interpreted first
+(:mod:`linkwise.targets.llvm.interpreted`), or compiled quickly where it is short or its machine rounds in other ways,
+and serves the first calls; a thread beside optimises it, and from then on that code answers the same calls. Both
+round alike: results do not depend on which of the two computed them.
 
 Whoever holds an address of the library holds that of a gate, a few instructions that jump to wherever its word points;
 the word is all that changes. ``LINKWISE_TIER``, in the environment, asks for one tier: ``optimised`` or ``quick``.
@@ -42,6 +43,29 @@ class Module(NamedTuple):
 Writer = Callable[[], Module]
 
 
+Word = ctypes.Array[ctypes.c_int64]
+
+
+class QuickModule(NamedTuple):
+    """LLVM text that compiles at once, since it interprets what is long in it.
+
+    Args:
+        text: the module, for this process alone: it has addresses in it.
+        imports: addresses of what it calls besides what the optimised one calls.
+        held: owners of these addresses.
+        words: for functions inside, a word each: what finds an address there calls that instead. So optimised code
+            takes over while a call is on its way.
+    """
+
+    text: str
+    imports: Mapping[str, int]
+    held: tuple[object, ...]
+    words: Mapping[str, Word]
+
+
+QuickWriter = Callable[[], QuickModule]
+
+
 class Entries(NamedTuple):
     """Functions of a module that are called from outside.
 
@@ -58,8 +82,14 @@ class Entries(NamedTuple):
 class Library:
     """Addresses of the entries of a module, in one tier for good or in two after one another."""
 
-    def __init__(self, entries: Entries, code: jit.LoadedObject, machine: Machine | None = None) -> None:
-        self._entries = entries
+    def __init__(
+        self,
+        entries: Entries,
+        code: jit.LoadedObject,
+        machine: Machine | None = None,
+        quick: QuickModule | None = None,
+    ) -> None:
+        self._entries, self._quick = entries, quick  # the code reads what this holds
         self._held = jit.unseen(code)
         self._job: _Job | None = None
         self._addresses = {name: code[name] for name in (*entries.gated, *entries.others)}
@@ -77,6 +107,8 @@ class Library:
         self._held, self._job = jit.unseen(*self._held, code), None
         for k, name in enumerate(self._entries.gated):
             self._words[k] = code[name]
+        for name, word in self._quick.words.items() if self._quick else ():
+            word[0] = code[name]
 
     def expect(self, job: _Job) -> None:
         """Expect the optimised code from a job."""
@@ -139,7 +171,14 @@ def optimised_only(wanted: bool = True) -> Iterator[None]:
 _libraries: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 
 
-def library(key: str, write: Writer, machine: Machine, entries: Entries, imports: Mapping[str, int]) -> Library:
+def library(
+    key: str,
+    write: Writer,
+    machine: Machine,
+    entries: Entries,
+    imports: Mapping[str, int],
+    quickly: QuickWriter | None = None,
+) -> Library:
     """A module's library, from those of this process, from the cache, or compiled.
 
     Args:
@@ -148,35 +187,58 @@ def library(key: str, write: Writer, machine: Machine, entries: Entries, imports
         machine: what it is compiled for.
         entries: the functions asked for.
         imports: addresses of what is called outside.
+        quickly: gives another module for the first calls, where the module is long.
     """
     known = _libraries.get(key)
     if known is None:
-        known = _libraries[key] = _made(key, write, machine, entries, imports)
+        known = _libraries[key] = _made(key, write, machine, entries, imports, quickly)
     if tier() == "optimised":
         known.settle()
     return known
 
 
-def _made(key: str, write: Writer, machine: Machine, entries: Entries, imports: Mapping[str, int]) -> Library:
+def _made(
+    key: str,
+    write: Writer,
+    machine: Machine,
+    entries: Entries,
+    imports: Mapping[str, int],
+    quickly: QuickWriter | None,
+) -> Library:
     names, asked = (*entries.gated, *entries.others), tier()
     obj = cache.load(key)
-    if obj is None and asked == "quick":
+    if obj is None and asked == "quick" and quickly is None:
         obj = cache.get(f"{key}, quickly", lambda: jit.compile_quickly(write().text, machine))
     if obj is not None:
         return Library(entries, jit.load(obj, names, imports))
-    module = write()
-    short = asked == "both" and module.text.count("\n") < _SHORT
-    # A short one is not worth two tiers, unless it had to wait for another.
-    if asked == "optimised" or (short and optimising.acquire(blocking=False)):
-        try:
-            obj = _optimised(key, module, machine)
-        finally:
-            if short:
-                optimising.release()
-        return Library(entries, jit.load(obj, names, imports))
-    code = jit.load(jit.compile_quickly(module.text, machine), names, imports)
-    made = Library(entries, code, machine)
-    job = _Job(made, lambda: jit.load(_optimised(key, module, machine), names, imports))
+    if asked != "optimised" and quickly is not None:
+        first = quickly()
+    else:
+        module = write()
+        short = asked == "both" and module.text.count("\n") < _SHORT
+        # A short one is not worth two tiers, unless it had to wait for another.
+        if asked == "optimised" or (short and optimising.acquire(blocking=False)):
+            try:
+                obj = _optimised(key, module, machine)
+            finally:
+                if short:
+                    optimising.release()
+            return Library(entries, jit.load(obj, names, imports))
+        first, write = QuickModule(module.text, {}, (), {}), lambda: module
+    code = jit.load(jit.compile_quickly(first.text, machine), names, {**imports, **first.imports})
+    if asked == "quick":
+        return Library(entries, code, quick=first)
+    made = Library(entries, code, machine, first)
+
+    def make() -> jit.LoadedObject:
+        module = write()
+        text = module.text
+        for name in first.words:
+            text = text.replace(f"define internal void @{name}(", f"define dso_local void @{name}(")
+        obj = _optimised(key, module._replace(text=text), machine)
+        return jit.load(obj, (*names, *first.words), imports)
+
+    job = _Job(made, make)
     made.expect(job)
     _workshop.submit(job)
     return made

@@ -20,6 +20,7 @@ from linkwise.trace.block import ArraySpec
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.verifier import verify
 from tests.random_trees import random_tree
+from tests.seeds import seeds
 
 
 def _without_mimics(seed: int, n: int) -> lw.Model:
@@ -36,7 +37,7 @@ def _states(model: lw.Model, rng: np.random.Generator, count: int) -> tuple[np.n
 
 
 @pytest.mark.parametrize("text", [inverse_dynamics, forward_dynamics])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(2, of=6))
 def test_the_loops_mean_what_the_text_says(seed: int, text: object) -> None:
     """By the interpreter, which defines what a program with loops does."""
     model = _without_mimics(seed, 8)
@@ -62,9 +63,9 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize("seed", seeds(1, of=3))
 def test_rolled_and_unrolled_functions_agree(seed: int) -> None:
-    model = _without_mimics(20 + seed, 7)
+    model = _without_mimics(20 + seed, 4)
     rolled = model.with_sweeps("rolled")
     rng = np.random.default_rng(seed)
     q, v, x = _states(model, rng, 11)
@@ -79,7 +80,7 @@ def test_rolled_and_unrolled_functions_agree(seed: int) -> None:
 
 
 def test_rolled_linearisation_agrees() -> None:
-    model = _without_mimics(30, 6)
+    model = _without_mimics(30, 4)
     rolled = model.with_sweeps("rolled")
     q, v, x = _states(model, np.random.default_rng(3), 2)
     for name in ("linearize_inverse", "linearize_forward"):

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.sim.closing import as_closing
 from linkwise.sim.plans import plan_for
+from linkwise.sim.setup import Setup
 from linkwise.targets.cuda.launching import kernel_writer
 from linkwise.targets.cuda.runtime import OPTIONS
 from linkwise.targets.cuda.source import batch_kernel, rollout_kernel
 from linkwise.targets.cuda.target import TARGET
 from linkwise.targets.steps import Rollout, repeated
+from tests.seeds import usual
 from tests.sim.mechanisms import double_pendulum
 from tests.targets.cuda.models import every_joint, sum_of_squares
 from tests.targets.cuda.test_statements import around, everything, iterated, open_sizes
@@ -40,17 +41,16 @@ def spilled_bytes(report: str) -> int:
     return max(int(n) for n in re.findall(r"(\d+) bytes spill loads", report))
 
 
-@pytest.mark.parametrize("arch", [pytest.param("sm_75", marks=pytest.mark.slow), "sm_90"])
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("arch", usual(["sm_90"], "sm_75"))
+@pytest.mark.parametrize("bits", usual([64], 32))
 def test_compiles(arch: str, bits: int, tmp_path: Path) -> None:
     program = every_joint().function("inverse_dynamics").program
     kinds = ("columns", "rows", "one", "rows")
-    compiled(batch_kernel(program, bits).text, tmp_path, arch)
     compiled(batch_kernel(program, bits, kinds).text, tmp_path, arch)
     compiled(batch_kernel(sum_of_squares(8, 900), bits).text, tmp_path, arch)
 
 
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("bits", usual([64], 32))
 def test_rollout_compiles(bits: int, tmp_path: Path) -> None:
     model = every_joint()
 
@@ -75,7 +75,7 @@ def chain(links: int) -> lw.Model:
     return builder.build()
 
 
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("bits", usual([64], 32))
 def test_long_programs_stay_on_the_chip(bits: int, tmp_path: Path) -> None:
     """Forward dynamics of 24 links needs more values than a thread has registers; they wait in shared memory."""
     program = chain(24).function("forward_dynamics").program
@@ -92,12 +92,12 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
         lw.Sampled(model, lambda t, q, v, p: -q, 50.0, delay=0.01),
     ]
     event = lw.Event(lambda t, q, v, p: q[0])
-    plan = plan_for(model, control, lw.JointRules(), 0, method, False, (event,), as_closing("projection"), False)
+    plan = plan_for(Setup.of(model, method, control, None, event, None, None, "projection", ()), 0, False)
     report = compiled(kernel_writer(plan.routine, bits).kernel().text, tmp_path, arch)
     assert spilled_bytes(report) <= (128 if method in ("rk4", "dopri5") else 2048)
 
 
-@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("bits", usual([64], 32))
 def test_loops_compile(bits: int, tmp_path: Path) -> None:
     """One body for each kind of link: the same text for any number of them, and nothing spilled."""
     program = chain(5).with_sweeps("rolled").function("forward_dynamics").rolled_for(TARGET)  # type: ignore[attr-defined]

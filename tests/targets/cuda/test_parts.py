@@ -22,6 +22,7 @@ from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.spilling import Reload, Spill, plan, with_shared_slots
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import ArraySpec, Block
+from tests.seeds import usual
 from tests.targets.cuda.emulation import LANES, Emulated, needs_compiler
 from tests.targets.cuda.models import every_joint, random_state
 from tests.targets.cuda.random_programs import execute, programs
@@ -51,7 +52,7 @@ def run(program: Block, parts: KernelParts, values: dict[int, float]) -> list[li
     return [[0.0 if place < 0 else between[place] for place in table] for table in parts.tables]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs(), st.integers(1, 12))
 def test_parts_mean_the_program(program: Block, longest: int) -> None:
     parts = split(program, longest)
@@ -60,7 +61,7 @@ def test_parts_mean_the_program(program: Block, longest: int) -> None:
         assert np.array_equal(got, np.asarray(wanted, float), equal_nan=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(programs(), st.integers(4, 8), st.integers(0, 6), st.booleans())
 def test_shared_and_local(program: Block, limit: int, room: int, elsewhere: bool) -> None:
     """Slots numbered anew hold what they held; inputs and as many others as there is room for are shared.
@@ -127,8 +128,15 @@ def launch(program: Block, kinds: list[ArrayOrder], given: list[Any], dtype: typ
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ["mass_matrix_inverse", "linearize_inverse"])
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    usual(
+        [("mass_matrix_inverse", np.float64)],
+        ("mass_matrix_inverse", np.float32),
+        ("linearize_inverse", np.float64),
+        ("linearize_inverse", np.float32),
+    ),
+)
 def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few registers and slots, so that values wait near and far, and in several parts and turns."""
     monkeypatch.setattr(wide, "LIMIT", {32: 60, 64: 60})
@@ -164,8 +172,10 @@ def test_columns_and_one_for_all(tmp_path: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("longest", [3, 7, 5000])
+@pytest.mark.parametrize(
+    ("longest", "dtype"),
+    usual([(7, np.float64), (5000, np.float32)], (3, np.float64), (3, np.float32), (7, np.float32), (5000, np.float64)),
+)
 def test_results_of_every_kind(longest: int, dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs, constants, zeros, signs changed, truths, the same number twice; huge angles; also from part to part."""
     monkeypatch.setattr(launching, "LONGEST", {32: longest, 64: longest})
@@ -250,7 +260,7 @@ def test_no_kernel_asks_for_more_memory_than_there_is(available: int, monkeypatc
     """However many results and inputs there are."""
     monkeypatch.setattr(tile_layout, "LANES", (32, 16, 8, 4))
     wide_inputs = sums(900, 70)
-    for program in (planar_arm(12).function("linearize_inverse").program, wide_inputs, sums(3, 9000)):
+    for program in (planar_arm(6).function("linearize_inverse").program, wide_inputs, sums(3, 4000)):
         for dtype in (np.float64, np.float32):
             made = DividedBlock(program, dtype)
             arrays: int = len(program.inputs) + len(program.outputs)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.targets import cache
-from linkwise.targets.llvm import tiers
+from linkwise.targets.llvm import kernel, tiers
 from linkwise.targets.llvm.binding import optimising
 
 ARM = samples.seven_joint_arm()
@@ -66,8 +67,10 @@ def results(tier, monkeypatch):
     yield lw.simulate(arm, Q[0], V[0], duration=0.05, method="rk4", dt=1e-2).q
 
 
-def test_both_tiers_round_alike(empty, monkeypatch):
+@pytest.mark.parametrize("longest", [0, 10**9], ids=["interpreted", "compiled"])
+def test_both_tiers_round_alike(empty, monkeypatch, longest):
     monkeypatch.setenv("LINKWISE_CACHE", "0")
+    monkeypatch.setattr(kernel, "_LONG_NODES", longest)
     for quick, optimised in zip(results("quick", monkeypatch), results("optimised", monkeypatch), strict=True):
         np.testing.assert_array_equal(quick, optimised)
 
@@ -84,6 +87,50 @@ def test_optimised_code_takes_over(empty, monkeypatch):
     assert library["linkwise_batch"] == gate
     assert list(empty.iterdir())
     np.testing.assert_array_equal(arm.forward_dynamics(Q, V, W), first)
+
+
+def test_a_call_on_its_way_is_taken_over(empty, monkeypatch):
+    """Blocks of a loop are replaced while it runs: here all of them, and the results are what they were."""
+    monkeypatch.setattr(kernel, "_LONG_NODES", 0)
+    arm = samples.seven_joint_arm()
+    run = partial(lw.simulate, arm, Q[0], V[0], duration=0.05, method="rk4", dt=1e-2)
+    monkeypatch.setenv("LINKWISE_TIER", "both")
+    first = run().q
+    (library,) = (x for x in tiers._libraries.values() if "linkwise_program" in x._addresses)
+    library.settle()
+    words = library._quick.words
+    assert words and all(word[0] for word in words.values())
+    entries = dict(zip(library._entries.gated, library._words, strict=True))
+    library._words[0] = library._held[0]["linkwise_program"]  # back into the loop that calls by these words
+    assert entries["linkwise_program"] != library._words[0]
+    np.testing.assert_array_equal(run().q, first)
+
+
+def test_products_are_fused_as_llvm_fuses_them(empty, monkeypatch):
+    """Random sums and differences of products, negated ones, products read twice: bits of compiled code."""
+    steps = np.random.default_rng(8).integers([1, 1, 0], [25, 25, 8], size=(200, 3)).tolist()
+
+    def text(_, x):
+        values = [*x]
+        for back, further, kind in steps:
+            a, b = values[-min(back, len(values))], values[-min(further, len(values))]
+            m = a * b
+            kinds = (m, a + b, a - b, -(a * x[0]) + -b, -m + 0.3, 0.5 * a - b * x[1], 2.0 * a, -(-m + -(b * x[2])))
+            values.append(kinds[kind])
+            if len(values) % 40 == 0:
+                values += [*x]  # so that numbers stay of one size
+        return values[-60:]
+
+    monkeypatch.setenv("LINKWISE_CACHE", "0")
+    monkeypatch.setattr(kernel, "_LONG_NODES", 0)
+    x = np.random.default_rng(9).uniform(-0.5, 0.5, size=(64, 12))
+    found = []
+    for tier in ("quick", "optimised"):
+        monkeypatch.setenv("LINKWISE_TIER", tier)
+        monkeypatch.setattr(tiers, "_libraries", type(tiers._libraries)())
+        found.append(lw.compile(text, ARM, {"x": 12})(x))
+    assert np.isfinite(found[0]).all()
+    np.testing.assert_array_equal(*found)
 
 
 def test_nobody_waits_for_what_another_thread_optimises(empty, monkeypatch):
@@ -140,7 +187,7 @@ import os, sys
 import numpy as np
 import linkwise as lw
 from linkwise import samples
-from linkwise.targets.llvm import tiers
+from linkwise.targets.llvm import kernel, tiers
 tiers._SHORT = 0
 arm = samples.seven_joint_arm()
 q = np.ones((3, 7))
