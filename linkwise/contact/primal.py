@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwise.contact.cones import Cone
-from linkwise.contact.elimination import eliminated, eliminated_in_a_loop
+from linkwise.contact.elimination import eliminated, eliminated_in_loops
 from linkwise.contact.smoothed import (
     LENGTHS,
     MUCH_NARROWER,
@@ -48,6 +48,9 @@ WRITTEN_OUT = 20
 
 UNSOLVED = 1e-6
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution."""
+
+THIN = 1e-10
+"""Of the size of impulses: the least width over which corners of laws are rounded."""
 
 _TINY = 1e-30
 _STEPS = tuple(SHORTER**k for k in range(LENGTHS))
@@ -126,7 +129,7 @@ class Primal:
         laws: numbers of the :class:`Laws` of each point.
         disks: rows of each disk of a point.
         along: cones along joints.
-        used: of each point a number that is zero where there is none; then sums over points pass it over.
+        used: of each point a number that is zero where there is none; then it is passed over.
     """
 
     M: Items
@@ -136,7 +139,7 @@ class Primal:
     laws: Items
     disks: tuple[int, ...]
     along: Sequence[Along]
-    used: Items | None = None
+    used: Items
     n: int = field(init=False)
     rows: int = field(init=False)
 
@@ -160,10 +163,10 @@ class Primal:
         n = self.n
 
         def attempt(state: list[Scalar]) -> list[Scalar]:
-            begin, (eased, solved) = state[n:-2], state[-2:]
+            begin, eased = state[n:-2], state[-2]
             laws = self._eased(eased)
             swept = laws.swept(self.pushed(free, begin), begin, rules.sweeps)
-            found = laws.followed(*swept, rules.rounds + rules.polish, rules.tolerance)
+            found = laws.followed(*swept, rules)
             before, after = laws.residuals(*swept)[0], laws.residuals(*found)[0]
             worse = (after > UNSOLVED) & (after > before)
             both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
@@ -171,10 +174,10 @@ class Primal:
             again = (after > UNSOLVED) & (eased < 0.5)
             restart = [*free, *(0.0 for _ in begin)]
             following = [where(again, a, b) for a, b in zip(restart, kept, strict=True)]
-            now = [where(solved > 0.5, a, b) for a, b in zip(state[:-2], following, strict=True)]
-            return [*now, where(again & (solved < 0.5), 1.0, eased), where(again, solved, 1.0)]
+            return [*following, where(again, 1.0, eased), where(again, 0.0, 1.0)]
 
-        *found, eased, _ = repeated(2, attempt, [*free, *impulses, 0.0, 0.0])
+        begin = [*free, *impulses, 0.0, 0.0]
+        *found, eased, _ = repeated_while(lambda state: state[-1] < 0.5, attempt, begin)
         return found[:n], found[n:], self._eased(eased)
 
     def _eased(self, eased: Scalar) -> Primal:
@@ -197,7 +200,7 @@ class Primal:
         def step(now: Flat, U: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(now, U, own), []
 
-        found = self._summed([self.U, self._points(impulses)], step, v)
+        found = self._gone_over([self.U, self._points(impulses)], step, v)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             found = [a + u * x for a, u in zip(found, one.push, strict=True)]
         return found
@@ -208,7 +211,7 @@ class Primal:
         def once(state: list[Scalar]) -> list[Scalar]:
             own = state[self.n :]
             columns = [self.J, self.U, self.laws, self._points(own)]
-            now, made = looped_over(columns, self._swept_point, state[: self.n])
+            now, made = self._gone_over(columns, self._swept_point, state[: self.n])
             found = [x for row in made for x in row]
             for one, x in zip(self.along, own[self.count :], strict=True):
                 (new,) = one.cone.nearest([x - (one.of(now) + one.cone.bias[0]) / one.slope], 1.0)
@@ -231,15 +234,11 @@ class Primal:
                 now = [a + u * change for a, u in zip(now, U[j * self.n : (j + 1) * self.n], strict=True)]
         return now, found
 
-    def _summed(self, columns: Sequence[Items], step: Callable[..., Made], state: Flat) -> list[Scalar]:
-        """The sum over all points that are used of what each adds to some numbers."""
-        if self.used is None:
-            return looped_over(columns, step, state)[0]
-
-        def asks(state: Flat, used: Flat, *_: Flat) -> Any:
-            return used[0] > 0.0
-
-        return looped_over([self.used, *columns], lambda state, _, *items: step(state, *items), state, asks)[0]
+    def _gone_over(
+        self, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+    ) -> tuple[list[Scalar], list[list[Scalar]]]:
+        """As of :func:`looped_over`, for all points that are used; others make zeros."""
+        return over_used(self.used, columns, step, state)
 
     def _parts(self) -> list[range]:
         """Rows of the normal, and of each disk."""
@@ -266,17 +265,22 @@ class Primal:
         return now
 
     # Newton steps on smoothed laws.
-    def followed(self, v: Flat, impulses: Flat, steps: int, tolerance: float) -> tuple[list[Scalar], list[Scalar]]:
-        """Velocities and impulses, once the laws hold or after some steps; as given, where that brought nothing."""
-        n, first = self.n, [*v, *impulses]
+    def followed(self, v: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
+        """Velocities and impulses, once the laws hold or after some steps; as given, where that brought nothing.
+
+        The first steps are those of the laws themselves, which end at once where contacts go on as they were.
+        """
+        n, first, steps = self.n, [*v, *impulses], rules.rounds + rules.polish
         size = sqrt(maximum(_squared(impulses), _TINY))
         missed = self.missed(v, impulses)
         scale = size / len(self.J.starts) ** 0.5
-        width = scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
         proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
 
+        def wide(missed: Scalar) -> Scalar:
+            return scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
+
         def goes_on(state: Flat) -> Scalar:
-            return is_missed(state[-2], state[n:-3], tolerance) & (state[-1] < float(steps))
+            return is_missed(state[-2], state[n:-3], rules.tolerance) & (state[-1] < float(steps))
 
         def step(state: list[Scalar]) -> list[Scalar]:
             now, width, passed = state[:-3], state[-3], state[-1]
@@ -289,8 +293,14 @@ class Primal:
             square = width * width
             rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
             found = [a + length * b for a, b in zip(now, change, strict=True)]
-            return [*found, maximum(width * rate, 1e-10 * scale), exact, passed + 1.0]
+            polished = passed + 1.0
+            turns = (polished > rules.polish - 0.5) & (polished < rules.polish + 0.5)
+            back = turns & (exact > missed)
+            exact = where(back, missed, exact)
+            width = where(turns, wide(exact), maximum(width * rate, THIN * scale))
+            return [*(where(back, a, b) for a, b in zip(first, found, strict=True)), width, exact, polished]
 
+        width = THIN * scale if rules.polish else wide(missed)
         *after, _, exact, _ = repeated_while(goes_on, step, [*first, width, missed, 0.0])
         found = [where(exact < missed, a, b) for a, b in zip(after, first, strict=True)]
         return found[:n], found[n:]
@@ -303,7 +313,7 @@ class Primal:
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             return [total[0] + self._missing(known, own, w)], []
 
-        (total,) = self._summed([self.J, self.laws, self._points(impulses)], step, [0.0])
+        ((total,), _) = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             total = total + _off(one, x, one.of(v) + one.cone.bias[0])
         return total
@@ -338,7 +348,7 @@ class Primal:
             T = [_combined(line, J, n) for line in K]
             return [], [*(x for line in T for x in line), *shift, *w]
 
-        _, made = looped_over([self.J, self.laws, own], answer, [])
+        _, made = self._gone_over([self.J, self.laws, own], answer, [])
         answers = [x for row in made for x in row]
         width = self.rows * (n + 2)
         starts = [k * width for k in range(len(made))]
@@ -351,7 +361,7 @@ class Primal:
                     found = [a + c * b for a, b in zip(found, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)]
                 return found, []
 
-            return [], self._summed([self._points(column), T, shift], gathered, [*line, 0.0])
+            return [], self._gone_over([self._points(column), T, shift], gathered, [*line, 0.0])[0]
 
         _, equations = looped_over([self.by_freedom, self.M], equation, [])
         system = [list(row) for row in equations]
@@ -365,14 +375,14 @@ class Primal:
                 system[i][n] = system[i][n] - a * rest
                 for j, b in one.row.items():
                     system[i][j] = system[i][j] + a * b * factor
-        solve = eliminated if n <= WRITTEN_OUT else eliminated_in_a_loop
+        solve = eliminated if n <= WRITTEN_OUT else eliminated_in_loops
         dv = solve([row[:n] for row in system], [row[n] for row in system])
 
         def change(moved: Flat, T: Flat, shift: Flat, U: Flat) -> tuple[list[Scalar], list[Scalar]]:
             found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
             return self._moved(moved, U, found), found
 
-        moved, changes = looped_over([T, shift, self.U], change, [0.0] * n)
+        moved, changes = self._gone_over([T, shift, self.U], change, [0.0] * n)
         joints: list[Scalar] = []
         for one, (factor, rest) in zip(self.along, parts, strict=True):
             joints.append(-(factor * one.of(dv) + rest))
@@ -390,7 +400,7 @@ class Primal:
 
         w = Items(answers, [s + self.rows * (n + 1) for s in starts], self.rows)
         columns = [self.J, self.laws, w, own, Items.rows(changes)]
-        sums = self._summed(columns, tried, [0.0] * (2 * LENGTHS))
+        sums = self._gone_over(columns, tried, [0.0] * (2 * LENGTHS))[0]
         for one, x, dx in zip(self.along, impulses[self.count :], joints, strict=True):
             for k, length in enumerate(_STEPS):
                 at = x + length * dx
@@ -437,7 +447,7 @@ class Primal:
                 found[1:] = [maximum(found[1], beyond), maximum(found[2], lost)]
             return found, []
 
-        worst = self._summed([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])
+        worst = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             w = one.of(v) + one.cone.bias[0]
             if one.cone.kind == "half_line":
@@ -446,6 +456,17 @@ class Primal:
                 beyond, lost = _off_the_disk(one.cone.radius, [x], [w])
                 worst[1:] = [maximum(worst[1], beyond), maximum(worst[2], lost)]
         return worst
+
+
+def over_used(
+    used: Items, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+) -> tuple[list[Scalar], list[list[Scalar]]]:
+    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero."""
+
+    def asks(state: Flat, used: Flat, *_: Flat) -> Any:
+        return used[0] > 0.0
+
+    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,))
 
 
 def _off(one: Along, x: Scalar, w: Scalar) -> Scalar:

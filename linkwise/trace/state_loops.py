@@ -66,12 +66,13 @@ class Column:
 
 
 def loop_over_items(
-    name: str, code: Block | Program, columns: Sequence[Column], asks: Block | Program | None = None
+    name: str, code: Block | Program, columns: Sequence[Column], asks: Sequence[Block | Program] = ()
 ) -> Program:
     """Program of a body that takes ``state``, ``captured`` and an item of each column, pass after pass.
 
-    It makes the next state, and ``made``, numbers of the pass, if it has a second output. With ``asks``, which raises
-    a flag from the same inputs, passes that no state asks for are left out.
+    It makes the next state, and ``made``, numbers of the pass, if it has a second output. With ``asks``, each of
+    which raises a flag from the same inputs if the one before did, passes that no state asks for are left out, and make
+    zeros.
     """
     state = code.inputs[0]
     own, around = _arrays(code, len(columns))
@@ -97,9 +98,11 @@ def loop_over_items(
         buffers.append(Buffer(MADE, made * passes, store=True))
         results = ("next", Stretch(MADE, len(columns)))
     body: tuple[Statement, ...] = (*spread.call(code, results), Copy("next", RESULT))
-    if asks is not None:
+    if asks:
         buffers.append(Buffer("flag", 1))
-        body = (*spread.call(asks, ("flag",)), IfAny("flag", body))
+        for ask in reversed(asks):
+            body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
+        body = (*((Call(_zeros(made), (), results[1:]),) if made else ()), *body)
     return Program(
         name,
         (*own, *buffers),
@@ -141,6 +144,10 @@ def _as_it_is(width: int) -> Block:
     nodes = tuple(("input", 0, i) for i in range(width))
     spec = ArraySpec("item", (width,))
     return Block("item", nodes, (spec,), (spec,), (tuple(range(width)),))
+
+
+def _zeros(width: int) -> Block:
+    return Block("zeros", (("const", 0.0),), (), (ArraySpec("zeros", (width,)),), ((0,) * width,))
 
 
 def _moved(state: str, flag: str) -> tuple[Copy, Copy]:
