@@ -17,16 +17,7 @@ from typing import Any
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_loops
-from linkwise.contact.smoothed import (
-    LENGTHS,
-    MUCH_NARROWER,
-    NARROWER,
-    PROXIMAL,
-    PROXIMAL_SINGLE,
-    SHORTER,
-    SmoothedSlope,
-    is_missed,
-)
+from linkwise.contact.smoothed import LENGTHS, PROXIMAL_SINGLE, SHORTER, SmoothedSlope, is_missed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Items,
@@ -51,6 +42,16 @@ UNSOLVED = 1e-6
 
 THIN = 1e-10
 """Of the size of impulses: the least width over which corners of laws are rounded."""
+
+NARROWER, MUCH_NARROWER = 0.1, 0.01
+"""By how much widths shrink once smoothed laws are missed by less than the width, and by less than a thousandth."""
+
+PROXIMAL = 1e-6
+"""On the diagonal of Newton's matrix, beside one: more than for few points, of which fewer are wedged."""
+
+STALE, NEAR = 4, 1e-5
+"""Steps without a gain after which impulses are as good as they get, if laws are missed by less than this part of them:
+of bodies wedged in friction some are not determined by more."""
 
 _TINY = 1e-30
 _STEPS = tuple(SHORTER**k for k in range(LENGTHS))
@@ -270,7 +271,7 @@ class Primal:
 
         The first steps are those of the laws themselves, which end at once where contacts go on as they were.
         """
-        n, first, steps = self.n, [*v, *impulses], rules.rounds + rules.polish
+        n, count, first, steps = self.n, len(impulses), [*v, *impulses], rules.rounds + rules.polish
         size = sqrt(maximum(_squared(impulses), _TINY))
         missed = self.missed(v, impulses)
         scale = size / len(self.J.starts) ** 0.5
@@ -280,10 +281,12 @@ class Primal:
             return scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
 
         def goes_on(state: Flat) -> Scalar:
-            return is_missed(state[-2], state[n:-3], rules.tolerance) & (state[-1] < float(steps))
+            _, exact, passed, best, stale = state[n + count :]
+            better = (stale < STALE - 0.5) | (exact > 4.0 * best) | (exact > NEAR * NEAR * size * size)
+            return is_missed(exact, state[n : n + count], rules.tolerance) & (passed < float(steps)) & better
 
         def step(state: list[Scalar]) -> list[Scalar]:
-            now, width, passed = state[:-3], state[-3], state[-1]
+            now, (width, _, passed, best, stale) = state[: n + count], state[n + count :]
             change, sums = self._newton(now[:n], now[n:], width * width, proximal)
             length, least, exact = 1.0, sums[0], sums[LENGTHS]
             for k in range(1, LENGTHS):
@@ -293,16 +296,19 @@ class Primal:
             square = width * width
             rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
             found = [a + length * b for a, b in zip(now, change, strict=True)]
-            polished = passed + 1.0
-            turns = (polished > rules.polish - 0.5) & (polished < rules.polish + 0.5)
+            passed = passed + 1.0
+            turns = (passed > rules.polish - 0.5) & (passed < rules.polish + 0.5)
             back = turns & (exact > missed)
             exact = where(back, missed, exact)
             width = where(turns, wide(exact), maximum(width * rate, THIN * scale))
-            return [*(where(back, a, b) for a, b in zip(first, found, strict=True)), width, exact, polished]
+            stale = where(turns | (exact < 0.25 * best), 0.0, stale + 1.0)
+            found = [where(back, a, b) for a, b in zip(first, found, strict=True)]
+            return [*found, width, exact, passed, minimum(exact, best), stale]
 
         width = THIN * scale if rules.polish else wide(missed)
-        *after, _, exact, _ = repeated_while(goes_on, step, [*first, width, missed, 0.0])
-        found = [where(exact < missed, a, b) for a, b in zip(after, first, strict=True)]
+        after = repeated_while(goes_on, step, [*first, width, missed, 0.0, missed, 0.0])
+        nearer = after[n + count + 1] < missed
+        found = [where(nearer, a, b) for a, b in zip(after, first, strict=False)]
         return found[:n], found[n:]
 
     def missed(self, v: Flat, impulses: Flat) -> Scalar:
