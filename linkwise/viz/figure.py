@@ -76,10 +76,13 @@ class Figure:
         """The name of a body's node."""
         return f"{self.root}/{body}: {self.model.bodies[body].name.replace('/', '∕')}"
 
+    def add(self, name: str, solid: Solid, **finish: Any) -> Any:
+        """A node with a surface, in the frame of the node that its name has above it."""
+        vertices, faces = solid.vertices.astype(np.float32), solid.faces.astype(np.uint32)
+        return self.scene.add_mesh_simple(name, vertices, faces, **finish)
+
     def _mesh(self, name: str, solid: Solid) -> Any:
-        plain = self.scene.add_mesh_simple(
-            name, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), **self._finish(solid)
-        )
+        plain = self.add(name, solid, **self._finish(solid))
         return plain if solid.texture is None or self.tint else TexturedMesh(self.scene, name, solid, plain)
 
     def _skin(self, name: str, surface: Bending) -> Any:
@@ -254,8 +257,3 @@ class Ghosts:
         places[lost] = 1e6
         for k, handle in self.handles.items():
             handle.batched_wxyzs, handle.batched_positions = turns[:, k], places[:, k]
-
-    @property
-    def bytes_per_picture(self) -> int:
-        """Number of bytes that are sent for each picture."""
-        return 28 * self.count * len(self.handles)

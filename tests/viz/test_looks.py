@@ -9,7 +9,7 @@ import linkwise as lw
 from linkwise import samples
 from linkwise.errors import ModelWarning
 from linkwise.viz.bending import bending
-from linkwise.viz.looks import inertia_of, looks_of
+from linkwise.viz.looks import looks_of
 from linkwise.viz.meshes import placeholder
 from linkwise.viz.solids import box, turns_of
 
@@ -121,7 +121,7 @@ def test_inertias_are_those_of_the_parameters():
     looks = looks_of(model)
     assert all(looks.bodies) and all(each is not None for each in looks.ellipsoids)
     for body in model.bodies:
-        mass, com, inertia = inertia_of(body)
+        mass, com, inertia = body.mass, body.com, body.inertia
         m, h, J = _parameters(model, body.index)
         np.testing.assert_allclose([mass, *(mass * com)], [m, *h], atol=1e-12)
         np.testing.assert_allclose(inertia + mass * (com @ com * np.eye(3) - np.outer(com, com)), J, atol=1e-12)
