@@ -330,8 +330,8 @@ def _array(group: Any, name: str, shape: Any, chunks: Any, dtype: Any, axis: str
     chunks = tuple(max(1, n) for n in chunks)
     # Numbers of a simulation hardly shrink, and compressing them takes longer than writing them.
     group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=_nothing(dtype), dimension_names=axes, compressors=None,
-        attributes={"role": role},
+        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=_nothing(dtype), dimension_names=axes,
+        compressors=None, attributes={"role": role},
     )  # fmt: skip
 
 

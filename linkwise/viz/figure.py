@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.mechanism.placement import quaternions_of
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
-from linkwise.viz.solids import GREY, Colour, Solid, from_wxyz, merged, simplified, turns_of
+from linkwise.viz.solids import GREY, Colour, Solid, from_wxyz, merged, simplified
 from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
 from linkwise.viz.textures import TexturedMesh
 
@@ -21,7 +22,7 @@ _SELECTED: Colour = (255, 190, 60)
 
 def quaternions(poses: ArrayLike) -> Array:
     """(..., 4), w first, of poses (..., 4, 4)."""
-    return turns_of(np.asarray(poses, float)[..., :3, :3])
+    return quaternions_of(np.asarray(poses, float)[..., :3, :3])
 
 
 def pose_of(wxyz: ArrayLike, position: ArrayLike) -> Array:

@@ -8,10 +8,11 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.errors import ModelWarning
+from linkwise.mechanism.placement import quaternions_of
 from linkwise.viz.bending import bending
 from linkwise.viz.looks import looks_of
 from linkwise.viz.meshes import placeholder
-from linkwise.viz.solids import box, turns_of
+from linkwise.viz.solids import box
 
 ROBOT = """<robot name="r"><link name="base"/>
 <material name="paint"><color rgba="0.2 0.4 0.6 0.5"/></material>
@@ -192,10 +193,10 @@ def test_turns_are_those_of_the_matrices():
     rng = np.random.default_rng(0)
     half = np.concatenate([(np.pi - gap) * np.eye(3) for gap in (0.0, 1e-9, 1e-4)])
     turns = Rotation.concatenate([Rotation.random(100, rng=rng), Rotation.identity(1), Rotation.from_rotvec(half)])
-    found = turns_of(turns.as_matrix())
+    found = quaternions_of(turns.as_matrix())
     np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1.0, atol=1e-15)
     np.testing.assert_allclose(Rotation.from_quat(found[:, [1, 2, 3, 0]]).as_matrix(), turns.as_matrix(), atol=1e-14)
-    assert turns_of(np.eye(3)[None, None]).shape == (1, 1, 4)
+    assert quaternions_of(np.eye(3)[None, None]).shape == (1, 1, 4)
 
 
 def test_a_rod_in_the_frame_of_its_chord():
