@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.contact.scene import rigid_meeting
-from linkwise.errors import InputError
+from linkwise.errors import InputError, InputWarning, message
+from linkwise.joints.free import Free
 from linkwise.memoized import once
 from linkwise.model.memory import Memory
 from linkwise.model.model import Model
@@ -73,6 +75,8 @@ class Setup:
         name = checked_method(method)
         if name == "moreau":
             model = touching(model)
+        else:
+            _warn_of_ground(model, name)
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
@@ -162,6 +166,17 @@ class Setup:
     def curves(self, plan: Plan, states: States) -> RunTables:
         """The tables' numbers."""
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
+
+
+def _warn_of_ground(model: Model, method: str) -> None:
+    """Warn of a body that would fall through the ground of its file."""
+    if model._contact_scene is None and model._base_collisions and any(isinstance(j.type, Free) for j in model.joints):
+        told = message(
+            f"nothing touches the ground of {model.name!r} by this method",
+            got=f"method={method!r}",
+            do='method="moreau" takes contacts of the file as they are',
+        )
+        warnings.warn(told, InputWarning, stacklevel=4)
 
 
 def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequence[Event]) -> None:
