@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.functions.purity import frozen_alike
+from linkwise.functions.frozen import frozen_alike
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError
-from linkwise.memoized import once
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_start
 from linkwise.sim.closed_states import OPEN, captures_of, check_switched, closure_flags, start_closed

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.errors import InputError
-from linkwise.memoized import once
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.checks import checked_vector
 from linkwise.sim.limits import is_linear
