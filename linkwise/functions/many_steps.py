@@ -36,7 +36,7 @@ from linkwise.memoized import cached_property, once
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, StepsBatch, device_of
 from linkwise.targets.steps import Repetition, Rollout, repeated
-from linkwise.trace.forward import Tangent
+from linkwise.trace.derivatives import Tangent
 from linkwise.trace.recorded import code_tangents, code_values
 
 
