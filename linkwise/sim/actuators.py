@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
@@ -32,7 +33,6 @@ from linkwise.sim.elements import (
     vector,
 )
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
 from linkwise.spatial.dual import derivative
 

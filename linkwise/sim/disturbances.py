@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import (
@@ -21,7 +22,6 @@ from linkwise.sim.elements import (
     tables_in,
     vector,
 )
-from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
 
 Load = Any  # numbers, a Table, or a function (t, q, v, p)

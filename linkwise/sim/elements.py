@@ -19,8 +19,8 @@ import numpy as np
 
 from linkwise.errors import FrozenElementError, InputError
 from linkwise.functions.scalar_arrays import ScalarArray
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
-from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.functions.rolled.ground import BASE, START, Spot, Written
 from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
-from linkwise.functions.rolled.record import BASE, START, Recorded, Spot, Written
+from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind
 from linkwise.functions.rolled.systems import Solved, needed
 from linkwise.functions.rolled.vectors import FieldVector, GlobalInput

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from linkwise.functions.rolled.record import Recorded, Written, arrays_read
+from linkwise.functions.rolled.ground import Written, arrays_read
+from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import Kind
 from linkwise.functions.rolled.systems import Solved
 from linkwise.spatial.scalar import Scalar

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from linkwise.functions.rolled.record import Ground, Recorded, Spot, Written, arrays_read
+from linkwise.functions.rolled.ground import Ground, Spot, Written, arrays_read
+from linkwise.functions.rolled.record import Recorded
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.program import Program

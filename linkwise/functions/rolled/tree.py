@@ -22,7 +22,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwise.functions.rolled.finish import Finisher
-from linkwise.functions.rolled.record import Ground, OnlyAtField, Recorded, RolledField, SharedField, Spot, Written
+from linkwise.functions.rolled.ground import Ground, Spot, Written
+from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
 from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind, sorted_into_kinds
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
 from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part

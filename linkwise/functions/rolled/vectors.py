@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from linkwise.functions.rolled.record import Ground, Spot
+from linkwise.functions.rolled.ground import Ground, Spot
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
