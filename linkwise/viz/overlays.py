@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.looks import outlines_of
-from linkwise.viz.solids import Colour, sphere, towards
+from linkwise.viz.solids import Colour, sphere
 
 if TYPE_CHECKING:
     from linkwise.viz.touches import Touches
@@ -137,7 +138,7 @@ def joint_arrows(model: Model, body: Body, length: float) -> tuple[Array, Array]
     joint = model.joints[body.index].type
     if joint.nv in (0, 6):
         return None
-    about_z = np.eye(3) if joint.axis is None else towards(joint.axis)
+    about_z = np.eye(3) if joint.axis is None else turn_z_to(joint.axis)
     X = np.array(body.joint_frame)
     points, colours = [], []
     for column in joint.subspace(joint.neutral()):
