@@ -83,8 +83,8 @@ class ContactRules:
 
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 4
-    polish: int = 2
-    rounds: int = 40
+    polish: int = 4
+    rounds: int = 45
     tolerance: float = 1e-9
     passes: int = 2
     recovery: float = 0.1
