@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
-from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
+from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated_while, sqrt, where
 
 if TYPE_CHECKING:
     from linkwise.contact.cones import Cone, Response
@@ -33,8 +33,8 @@ PROXIMAL, PROXIMAL_SINGLE = 1e-8, 3e-5
 NARROWER, MUCH_NARROWER = 0.3, 0.09
 """By how much widths shrink once smoothed laws are missed by less than the width, and by less than a thousandth."""
 
-QUICKLY, QUICK_STEPS, SLOWLY = 0.2, 14, 0.5
-"""By how much widths shrink in a step, for how many steps, and after these."""
+RATES = ((0.2, 14), (0.5, 32), (0.7, 60))
+"""By how much widths shrink in a step, and for how many steps: each time slower, if it had led nowhere."""
 
 NARROW = 1e-10
 """The least width, relative to impulses."""
@@ -47,7 +47,8 @@ def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -
 
     The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
     width is that of half of the digits which were missing, and shrinks in every step: quickly, and if that leads
-    nowhere, slowly. Every step is gone in full: shorter ones were not better, and each length costs a look at all laws.
+    nowhere, from the same width on slowly. Every step is gone in full: shorter ones were no better, and each length
+    costs a look at all laws.
     """
     n, first = len(V), [*V, *impulses]
     points = sum(cone.kind == "half_line" for cone in response.cones) or 1
@@ -56,7 +57,9 @@ def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -
     scale = size / points**0.5
     narrow, wide = NARROW * scale, scale * minimum(1.0, sqrt(sqrt(missed) / size))
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
-    slower = float(rules.polish + QUICK_STEPS)
+    begins = [float(rules.polish)]
+    for _, count in RATES[:-1]:
+        begins.append(begins[-1] + count)
 
     def goes_on(state: Flat) -> Scalar:
         return is_missed(squared(response.missing(state[:n], state[n:-2])), state[n:-2], rules.tolerance) & (
@@ -66,9 +69,10 @@ def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -
     def step(state: list[Scalar]) -> list[Scalar]:
         now, width, passed = state[:-2], state[-2], state[-1] + 1.0
         change = SmoothedLaws(response, now[:n], now[n:], width).newton_step(proximal)
-        begins = (abs(passed - float(rules.polish)) < 0.5) | (abs(passed - slower) < 0.5)
-        shrunk = maximum(width * where(passed < slower, QUICKLY, SLOWLY), narrow)
-        return [*(a + b for a, b in zip(now, change, strict=True)), where(begins, wide, shrunk), passed]
+        next_width = width * RATES[0][0]
+        for begin, (rate, _) in zip(begins, RATES, strict=True):
+            next_width = where(passed > begin, width * rate, where(passed < begin, next_width, wide))
+        return [*(a + b for a, b in zip(now, change, strict=True)), maximum(next_width, narrow), passed]
 
     state = [*first, narrow if rules.polish else wide, 0.0]
     if rules.rounds > 1:

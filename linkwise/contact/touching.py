@@ -172,8 +172,8 @@ def pulled(
                 rows.append(Row(numbers, tuple(x * s for r, s in arms for x in (*(moment + r.cross(force)), *force))))
             else:
                 rows.append(Row((len(forces),), (1.0,)))
-                sides_ = [(link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, link, s in sides]
-                forces.append(sides_)
+                at = point.point
+                forces.append([(link, _on_link(a, frames, q, at, moment * s, force * s)) for a, link, s in sides])
     return Pulled(_as_pulls(tree, forces), rows, forces)
 
 
