@@ -79,7 +79,7 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 
 # Where there is no such build, the tests that need it are skipped, and say so.
 $(VENV)/.torch: $(VENV)/.dev
-	$(PIP) install --quiet --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu "$(TORCH)" stable-baselines3 \
+	$(PIP) install -qq --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu "$(TORCH)" stable-baselines3 \
 	  || echo "$(TORCH) could not be installed: the tests of PyTorch are skipped"
 	touch $@
 
