@@ -88,7 +88,7 @@ class ContactRules:
     tolerance: float = 1e-9
     passes: int = 2
     recovery: float = 0.1
-    overlap: float = 0.01
+    overlap: float = 0.05
     friction_speed: float = 1e-3
     joint_limits: bool = False
     joint_friction: bool = False

@@ -15,8 +15,8 @@ from linkwise.mechanism.equipment import closing_joint
 from linkwise.memoized import cached_property
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
+from linkwise.sim.elements import own_parameters
 from linkwise.sim.sensors import Seed, field_at, gravity_of, model_of, noisy, outside_forces
-from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Instruments"]
