@@ -22,7 +22,7 @@ from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.instances import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
 from linkwise.mechanism.parameters import Parameters, check_names, parameters
-from linkwise.memoized import cached_property, once
+from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.base import ByName, by_name
 from linkwise.model.closures import Constraints
 from linkwise.model.contact import Contacts, Touching
@@ -30,11 +30,9 @@ from linkwise.model.dynamics import Centroidal, Dynamics, Energies, Identificati
 from linkwise.model.editing import Editing
 from linkwise.model.files import Files
 from linkwise.model.formulas import with_formulas
-from linkwise.model.inverse_kinematics import InverseKinematics
-from linkwise.model.kinematics import Kinematics
+from linkwise.model.kinematics import InverseKinematics, Kinematics
 from linkwise.model.making import install, install_at, list_methods, made
-from linkwise.model.memory import Memory
-from linkwise.model.sensitivity import Sensitivities
+from linkwise.model.state_space import Sensitivities
 from linkwise.model.statics import Statics
 
 if TYPE_CHECKING:

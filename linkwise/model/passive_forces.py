@@ -24,9 +24,8 @@ from linkwise.mechanism.actuation import JointTransmission, Spring
 from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.parameters import Values
-from linkwise.memoized import cached_property, once
+from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.base import Methods
-from linkwise.model.memory import Memory
 from linkwise.model.transmissions import (
     MovingFrames,
     add_forces,

@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwise.algorithms.configuration import structure_constants
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
@@ -133,11 +133,6 @@ class Works(Element):
     def signature(self) -> str:
         """One for all: there is nothing to choose."""
         return "works"
-
-
-def objects(values: Flat) -> Any:
-    """Scalars in an object array, as the model's functions take them."""
-    return scalar_array(values)
 
 
 class Motion:

@@ -29,8 +29,7 @@ from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import JointRules, Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Frame, Setup
-from linkwise.sim.states import States
+from linkwise.sim.setup import Frame, Setup, States
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span

@@ -30,8 +30,7 @@ from linkwise.sim.motion import JointRules
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
-from linkwise.sim.setup import Frame, Setup
-from linkwise.sim.states import States
+from linkwise.sim.setup import Frame, Setup, States
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span

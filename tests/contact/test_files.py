@@ -142,6 +142,16 @@ def test_meshes_that_are_not_there_are_named(tmp_path: Path) -> None:
         model.with_contacts(lw.Ground())
 
 
+def test_methods_that_do_not_touch_the_floor_say_so() -> None:
+    model = lw.loads(SCENE)
+    with pytest.warns(lw.errors.InputWarning, match=r"(?s)nothing touches the ground.*moreau") as told:
+        lw.simulate(model, duration=0.01)
+    assert told[0].filename == __file__
+    with pytest.warns(lw.errors.InputWarning, match="nothing touches the ground") as told:
+        lw.Simulation(model)
+    assert told[0].filename == __file__
+
+
 def test_files_without_a_floor_say_so() -> None:
     with pytest.raises(lw.InputError, match=r"lw\.Ground"):
         lw.simulate(lw.loads("<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>"),
