@@ -17,7 +17,7 @@ from typing import Any
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_loops
-from linkwise.contact.smoothed import LENGTHS, PROXIMAL_SINGLE, SHORTER, SmoothedSlope, is_missed
+from linkwise.contact.smoothed import SmoothedSlope, followed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Items,
@@ -40,21 +40,8 @@ WRITTEN_OUT = 20
 UNSOLVED = 1e-6
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution."""
 
-THIN = 1e-10
-"""Of the size of impulses: the least width over which corners of laws are rounded."""
-
-NARROWER, MUCH_NARROWER = 0.1, 0.01
-"""By how much widths shrink once smoothed laws are missed by less than the width, and by less than a thousandth."""
-
-PROXIMAL = 1e-6
-"""On the diagonal of Newton's matrix, beside one: more than for few points, of which fewer are wedged."""
-
-STALE, NEAR = 4, 1e-5
-"""Steps without a gain after which impulses are as good as they get, if laws are missed by less than this part of them:
-of bodies wedged in friction some are not determined by more."""
-
-_TINY = 1e-30
-_STEPS = tuple(SHORTER**k for k in range(LENGTHS))
+TOGETHER = 6
+"""Equations of Newton's system that are summed up in one pass over the points."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +154,7 @@ class Primal:
             begin, eased = state[n:-2], state[-2]
             laws = self._eased(eased)
             swept = laws.swept(self.pushed(free, begin), begin, rules.sweeps)
-            found = laws.followed(*swept, rules)
+            found = followed(laws, *swept, rules)
             before, after = laws.residuals(*swept)[0], laws.residuals(*found)[0]
             worse = (after > UNSOLVED) & (after > before)
             both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
@@ -266,50 +253,10 @@ class Primal:
         return now
 
     # Newton steps on smoothed laws.
-    def followed(self, v: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
-        """Velocities and impulses, once the laws hold or after some steps; as given, where that brought nothing.
-
-        The first steps are those of the laws themselves, which end at once where contacts go on as they were.
-        """
-        n, count, first, steps = self.n, len(impulses), [*v, *impulses], rules.rounds + rules.polish
-        size = sqrt(maximum(_squared(impulses), _TINY))
-        missed = self.missed(v, impulses)
-        scale = size / len(self.J.starts) ** 0.5
-        proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
-
-        def wide(missed: Scalar) -> Scalar:
-            return scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
-
-        def goes_on(state: Flat) -> Scalar:
-            _, exact, passed, best, stale = state[n + count :]
-            better = (stale < STALE - 0.5) | (exact > 4.0 * best) | (exact > NEAR * NEAR * size * size)
-            return is_missed(exact, state[n : n + count], rules.tolerance) & (passed < float(steps)) & better
-
-        def step(state: list[Scalar]) -> list[Scalar]:
-            now, (width, _, passed, best, stale) = state[: n + count], state[n + count :]
-            change, sums = self._newton(now[:n], now[n:], width * width, proximal)
-            length, least, exact = 1.0, sums[0], sums[LENGTHS]
-            for k in range(1, LENGTHS):
-                nearer = sums[k] < least
-                length, least = where(nearer, _STEPS[k], length), where(nearer, sums[k], least)
-                exact = where(nearer, sums[LENGTHS + k], exact)
-            square = width * width
-            rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
-            found = [a + length * b for a, b in zip(now, change, strict=True)]
-            passed = passed + 1.0
-            turns = (passed > rules.polish - 0.5) & (passed < rules.polish + 0.5)
-            back = turns & (exact > missed)
-            exact = where(back, missed, exact)
-            width = where(turns, wide(exact), maximum(width * rate, THIN * scale))
-            stale = where(turns | (exact < 0.25 * best), 0.0, stale + 1.0)
-            found = [where(back, a, b) for a, b in zip(first, found, strict=True)]
-            return [*found, width, exact, passed, minimum(exact, best), stale]
-
-        width = THIN * scale if rules.polish else wide(missed)
-        after = repeated_while(goes_on, step, [*first, width, missed, 0.0, missed, 0.0])
-        nearer = after[n + count + 1] < missed
-        found = [where(nearer, a, b) for a, b in zip(after, first, strict=False)]
-        return found[:n], found[n:]
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return len(self.J.starts)
 
     def missed(self, v: Flat, impulses: Flat) -> Scalar:
         """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
@@ -343,34 +290,49 @@ class Primal:
             missing += [own[j] - y for j, y in zip(rows, slopes[-1].value, strict=True)]
         return slopes, missing
 
-    def _newton(self, v: Flat, impulses: Flat, square: Scalar, proximal: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-        """Newton's step of [v, λ]; for each length by how much smoothed laws are missed, then the laws, squared."""
-        n, own = self.n, self._points(impulses)
+    def newton_step(self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
+        """The changes of v and of λ that laws ask for which are smoothed over a width."""
+        n, own, square = self.n, self._points(impulses), width * width
 
         def answer(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             K, shift = self._answer(known, own, w, square, proximal)
             T = [_combined(line, J, n) for line in K]
-            return [], [*(x for line in T for x in line), *shift, *w]
+            return [], [*(x for line in T for x in line), *shift]
 
         _, made = self._gone_over([self.J, self.laws, own], answer, [])
         answers = [x for row in made for x in row]
-        width = self.rows * (n + 2)
-        starts = [k * width for k in range(len(made))]
+        starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
 
-        def equation(state: Flat, column: Flat, line: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            def gathered(total: Flat, J: Flat, T: Flat, shift: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def equations(state: Flat, columns: Flat, lines: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def gathered(total: Flat, T: Flat, shift: Flat, *columns: Flat) -> tuple[list[Scalar], list[Scalar]]:
                 found = list(total)
-                for j, c in enumerate(J):
-                    found = [a + c * b for a, b in zip(found, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)]
+                for i, column in enumerate(columns):
+                    for j, c in enumerate(column):
+                        line = found[i * (n + 1) : (i + 1) * (n + 1)]
+                        found[i * (n + 1) : (i + 1) * (n + 1)] = [
+                            a + c * b for a, b in zip(line, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)
+                        ]
                 return found, []
 
-            return [], self._gone_over([self._points(column), T, shift], gathered, [*line, 0.0])[0]
+            own = [self._points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
+            begin = [x for i in range(together) for x in (*lines[i * n : (i + 1) * n], 0.0)]
+            return [], self._gone_over([T, shift, *own], gathered, begin)[0]
 
-        _, equations = looped_over([self.by_freedom, self.M], equation, [])
-        system = [list(row) for row in equations]
+        # Several equations at a time, so that what all need of a point is read less often.
+        together = min(TOGETHER, n)
+        firsts = [min(k, n - together) for k in range(0, n, together)]
+        both = [
+            Items(items.numbers, [items.starts[k] for k in firsts], items.width * together)
+            for items in (self.by_freedom, self.M)
+        ]
+        _, made = looped_over(both, equations, [])
+        system: list[list[Scalar]] = [[] for _ in range(n)]
+        for first, rows in zip(firsts, made, strict=True):
+            for i in range(together):
+                system[first + i] = list(rows[i * (n + 1) : (i + 1) * (n + 1)])
         parts = []
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             slope = SmoothedSlope.of(one.cone, [x - (one.of(v) + one.cone.bias[0]) / one.slope], 1.0, square)
@@ -394,27 +356,7 @@ class Primal:
             joints.append(-(factor * one.of(dv) + rest))
             moved = [a + u * joints[-1] for a, u in zip(moved, one.push, strict=True)]
 
-        def tried(sums: Flat, J: Flat, laws: Flat, w: Flat, own: Flat, more: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            known = Laws.of(laws, self.disks)
-            dw = [self._along(J, j, moved) for j in range(self.rows)]
-            found = list(sums)
-            for k, length in enumerate(_STEPS):
-                at, there = ([a + length * b for a, b in zip(x, dx, strict=True)] for x, dx in ((own, more), (w, dw)))
-                found[k] = found[k] + _squared(self._smoothed(known, at, there, square)[1])
-                found[LENGTHS + k] = found[LENGTHS + k] + self._missing(known, at, there)
-            return found, []
-
-        w = Items(answers, [s + self.rows * (n + 1) for s in starts], self.rows)
-        columns = [self.J, self.laws, w, own, Items.rows(changes)]
-        sums = self._gone_over(columns, tried, [0.0] * (2 * LENGTHS))[0]
-        for one, x, dx in zip(self.along, impulses[self.count :], joints, strict=True):
-            for k, length in enumerate(_STEPS):
-                at = x + length * dx
-                there = one.of(v) + one.cone.bias[0] + length * one.of(moved)
-                near = SmoothedSlope.of(one.cone, [at - there / one.slope], 1.0, square).value[0]
-                sums[k] = sums[k] + (at - near) * (at - near)
-                sums[LENGTHS + k] = sums[LENGTHS + k] + _off(one, at, there)
-        return [*moved, *(x for row in changes for x in row), *joints], sums
+        return [*moved, *(x for row in changes for x in row), *joints]
 
     def _answer(
         self, laws: Laws, own: Flat, w: Flat, square: Scalar, proximal: Scalar

@@ -81,7 +81,7 @@ def loop_over_items(
     places: list[Stretch] = []
     buffers: list[Buffer] = [Buffer("next", state.size)]
     parameters: list[NDArray[np.float64]] = []
-    rows = np.zeros((passes, len(columns) + 1), np.int64)
+    rows = np.zeros((passes, len(columns) + 2), np.int64)
     for k, column in enumerate(columns):
         rows[:, k] = column.starts
         if column.constants is None:
@@ -91,18 +91,22 @@ def loop_over_items(
             rows[:, k] += sum(map(len, parameters))
             parameters.append(column.constants)
             places.append(Stretch(PARAMETERS, k))
-    rows[:, -1] = made * np.arange(passes)
+    rows[:, len(columns)] = made * np.arange(passes)
     spread = _Spread(around, places, columns, buffers)
-    results: tuple[str | Stretch, ...] = ("next",)
+    results: tuple[Stretch, ...] = ()
     if made:
         buffers.append(Buffer(MADE, made * passes, store=True))
-        results = ("next", Stretch(MADE, len(columns)))
-    body: tuple[Statement, ...] = (*spread.call(code, results), Copy("next", RESULT))
+        results = (Stretch(MADE, len(columns)),)
+    body: tuple[Statement, ...] = (*spread.call(code, ("next", *results)), Copy("next", RESULT))
+    if isinstance(code, Block):  # which may write a stretch that it reads: here the state, from its beginning on
+        now = Stretch(RESULT, len(columns) + 1)
+        body = (Call(code, (now, *around[1:], *places), (now, *results)),)
+        buffers.pop(0)
     if asks:
         buffers.append(Buffer("flag", 1))
         for ask in reversed(asks):
             body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
-        body = (*((Call(_zeros(made), (), results[1:]),) if made else ()), *body)
+        body = (*((Call(_zeros(made), (), results),) if made else ()), *body)
     return Program(
         name,
         (*own, *buffers),
