@@ -170,13 +170,33 @@ class Setup:
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
 
 
+def usual_method(model: Any, events: Any, otherwise: str) -> str:
+    """The method where none is named: "moreau" for rigid bodies that touch, the other one elsewhere.
+
+    So a model with rigid contacts, unless impacts are events, and one with a body that would fall through the ground of
+    its file.
+    """
+    if not isinstance(model, Model):
+        return otherwise
+    if model._contact_scene is None:
+        return "moreau" if _falls_through(model) else otherwise
+    impacts = any(isinstance(event, ImpactEvent) for event in as_events(events))
+    return otherwise if impacts or rigid_meeting(model) is None else "moreau"
+
+
+def _falls_through(model: Model) -> bool:
+    """Whether the model has no contacts, its file has a ground, and something is free to fall."""
+    free = any(isinstance(joint.type, Free) for joint in model.joints)
+    return model._contact_scene is None and bool(model._base_collisions) and free
+
+
 def _warn_of_ground(model: Model, method: str) -> None:
     """Warn of a body that would fall through the ground of its file."""
-    if model._contact_scene is None and model._base_collisions and any(isinstance(j.type, Free) for j in model.joints):
+    if _falls_through(model):
         told = message(
             f"nothing touches the ground of {model.name!r} by this method",
             got=f"method={method!r}",
-            do='method="moreau" takes contacts of the file as they are',
+            do='method="moreau", or none, takes contacts of the file as they are',
         )
         warnings.warn(told, InputWarning, stacklevel=4)
 

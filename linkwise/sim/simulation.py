@@ -30,7 +30,7 @@ from linkwise.sim.motion import JointRules
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
-from linkwise.sim.setup import Frame, Setup, States
+from linkwise.sim.setup import Frame, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
@@ -59,7 +59,8 @@ class Simulation:
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
-        method: the integrator; adaptive ones go on with the step they had.
+        method: the integrator; adaptive ones go on with the step they had. None: ``"moreau"`` where rigid bodies touch,
+            as in :func:`linkwise.simulate`, and ``"rk4"`` elsewhere.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: as for :func:`simulate`; commands from outside are parameters: ``control=lambda t, q, v, p: p``.
@@ -89,7 +90,7 @@ class Simulation:
         v0: ArrayLike | None = None,
         *,
         dt: float = 1e-3,
-        method: str | GeneralizedAlpha = "rk4",
+        method: str | GeneralizedAlpha | None = None,
         rtol: float = 1e-9,
         atol: float | None = None,
         control: Any = None,
@@ -111,6 +112,7 @@ class Simulation:
         **_unknown: Never,
     ) -> None:
         check_arguments(Simulation, _unknown)
+        method = usual_method(model, events, "rk4") if method is None else method
         self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released, frame)
         check_finite("t0", t0)
         check_count("max_steps", max_steps)

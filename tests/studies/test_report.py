@@ -41,21 +41,15 @@ def test_it_fetches_and_runs_nothing(page):
     assert all(link.startswith(("#", "page_members/")) for link in links)
 
 
-def test_members_play_when_they_are_clicked(page):
+def test_members_play_when_they_are_clicked(page, chromium):
     """In a browser: the drawing stands still, is clicked, and moves."""
-    sync = pytest.importorskip("playwright.sync_api")
-    with sync.sync_playwright() as browsers:
-        try:
-            browser = browsers.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        except sync.Error:
-            pytest.skip("there is no browser")
-        tab = browser.new_page(viewport={"width": 960, "height": 600})
-        tab.goto(page[1].as_uri())
-        tip = "() => document.querySelectorAll('.gallery svg')[0].querySelectorAll('line')[2].x2.animVal.value"
-        still = tab.evaluate(tip)
-        tab.locator(".gallery svg").first.click()
-        tab.wait_for_function(f"({tip})() !== {still}", polling=50)
-        browser.close()
+    tab = chromium.new_page(viewport={"width": 960, "height": 600})
+    tab.goto(page[1].as_uri())
+    tip = "() => document.querySelectorAll('.gallery svg')[0].querySelectorAll('line')[2].x2.animVal.value"
+    still = tab.evaluate(tip)
+    tab.locator(".gallery svg").first.click()
+    tab.wait_for_function(f"({tip})() !== {still}", polling=50)
+    tab.close()
 
 
 def test_an_unfinished_ensemble_has_no_report(tmp_path):
