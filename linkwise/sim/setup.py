@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.contact.scene import rigid_meeting
-from linkwise.errors import InputError
+from linkwise.errors import InputError, InputWarning, message
+from linkwise.joints.free import Free
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_start, checked_vector
@@ -85,6 +87,8 @@ class Setup:
         name = checked_method(method)
         if name == "moreau":
             model = touching(model)
+        else:
+            _warn_of_ground(model, name)
         rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
@@ -176,6 +180,37 @@ class Setup:
     def curves(self, plan: Plan, states: States) -> RunTables:
         """The tables' numbers."""
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
+
+
+def usual_method(model: Any, events: Any, otherwise: str) -> str:
+    """The method where none is named: "moreau" for rigid bodies that touch, the other one elsewhere.
+
+    So a model with rigid contacts, unless impacts are events, and one with a body that would fall through the ground of
+    its file.
+    """
+    if not isinstance(model, Model):
+        return otherwise
+    if model._contact_scene is None:
+        return "moreau" if _falls_through(model) else otherwise
+    impacts = any(isinstance(event, ImpactEvent) for event in as_events(events))
+    return otherwise if impacts or rigid_meeting(model) is None else "moreau"
+
+
+def _falls_through(model: Model) -> bool:
+    """Whether the model has no contacts, its file has a ground, and something is free to fall."""
+    free = any(isinstance(joint.type, Free) for joint in model.joints)
+    return model._contact_scene is None and bool(model._base_collisions) and free
+
+
+def _warn_of_ground(model: Model, method: str) -> None:
+    """Warn of a body that would fall through the ground of its file."""
+    if _falls_through(model):
+        told = message(
+            f"nothing touches the ground of {model.name!r} by this method",
+            got=f"method={method!r}",
+            do='method="moreau", or none, takes contacts of the file as they are',
+        )
+        warnings.warn(told, InputWarning, stacklevel=4)
 
 
 def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequence[Event]) -> None:

@@ -28,7 +28,7 @@ from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Options, Setup, States
+from linkwise.sim.setup import Options, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
@@ -81,7 +81,7 @@ def simulate(
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
-    method: str | GeneralizedAlpha = "dop853",
+    method: str | GeneralizedAlpha | None = None,
     *,
     output_times: ArrayLike | None = None,
     save_every: int = 1,
@@ -92,9 +92,11 @@ def simulate(
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
-    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
-    nothing else: its shapes and their friction count, and surfaces are rigid. Nine free bodies and more, one state of
-    them with nothing but gravity, are a pile: each looks at its neighbours alone, so that there can be thousands.
+    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. It is the method of models with rigid
+    contacts and of those whose file has a floor that something could fall through, unless another is named; the file's
+    shapes and their friction count, and surfaces are rigid. Other models go by ``"dop853"``. Nine free bodies and more,
+    one state of them with nothing but gravity, are a pile: each looks at its neighbours alone, so that there can be
+    thousands.
 
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
@@ -127,7 +129,7 @@ def simulate(
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
             not given); the first step tried by an adaptive one.
-        method: the integrator, by name or as :class:`GeneralizedAlpha`.
+        method: the integrator, by name or as :class:`GeneralizedAlpha`; None: ``"moreau"`` or ``"dop853"``, see above.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
@@ -180,6 +182,7 @@ def simulate(
     """
     check_arguments(simulate, options, Options.__annotations__)
     t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
+    method = usual_method(model, options.get("events"), "dop853") if method is None else method
     named: Mapping[str, Any] = {**options, "output_times": output_times, "out": out, "account": account or None}
     plain = all(value is None for name, value in named.items() if name not in _OF_PILES)
     if method == "moreau" and plain:

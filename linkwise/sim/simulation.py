@@ -27,7 +27,7 @@ from linkwise.sim.events import Occurrence
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
-from linkwise.sim.setup import Options, Setup, States
+from linkwise.sim.setup import Options, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
@@ -56,7 +56,8 @@ class Simulation:
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
-        method: the integrator; adaptive ones go on with the step they had.
+        method: the integrator; adaptive ones go on with the step they had. None: ``"moreau"`` where rigid bodies touch,
+            as in :func:`linkwise.simulate`, and ``"rk4"`` elsewhere.
         as_is: take the start, and what :meth:`set` is given, as it is: perhaps within the spring of a joint limit, or
             with closures a little open. Otherwise the one is refused, and the others are closed.
         options: as for :func:`simulate`, by name: ``control`` (commands from outside are parameters:
@@ -80,11 +81,12 @@ class Simulation:
         v0: ArrayLike | None = None,
         *,
         dt: float = 1e-3,
-        method: str | GeneralizedAlpha = "rk4",
+        method: str | GeneralizedAlpha | None = None,
         as_is: bool = False,
         **options: Unpack[Options],
     ) -> None:
         check_arguments(Simulation, options, Options.__annotations__)
+        method = usual_method(model, options.get("events"), "rk4") if method is None else method
         self._setup = Setup.of(model, method, options)
         t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
         check_finite("t0", t0)
