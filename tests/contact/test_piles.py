@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import linkwise as lw
-from linkwise.sim.piles.solver import frames, projected, projection_slopes
+from linkwise.sim.piles.islands import frames, projected, projection_slopes
 
 EDGE, WEIGHT = 0.1, 9.81  # m, N
 

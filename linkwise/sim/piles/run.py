@@ -19,8 +19,9 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress
 from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
-from linkwise.sim.piles.solver import Rows, Settled, frames, settled
+from linkwise.sim.piles.solver import Settled, settled
 from linkwise.sim.progress import Progress
 from linkwise.sim.setup import States as StartingStates
 from linkwise.sim.trajectory import Trajectory
