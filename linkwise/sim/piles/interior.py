@@ -20,7 +20,7 @@ STEPS = 60
 """At most."""
 
 START = 10.0
-"""How many times what laws are missed by points lie inside at the start."""
+"""How many times what laws are missed by contacts begin inside their cones."""
 
 CENTRING, SHORT = 0.3, 0.9
 """The least part of x·z that a step asks for, and that part of the way to the cone's surface that it goes."""
@@ -53,17 +53,17 @@ class InteriorPoint:
         for side in range(2):
             self.of_body[self.island.body[:, side]] = self.number
 
-    def impulses(self, velocity: Array, impulse: Array, missed: Array, misses: Callable[[Array], Array]) -> Array:
+    def impulses(self, velocity: Array, impulse: Array, within: Array, misses: Callable[[Array], Array]) -> Array:
         """The best impulses (m, 3) on the way from some velocities of bodies (n, 6) and impulses (m, 3).
 
         Args:
             velocity: of the bodies of the islands.
             impulse: of contacts.
-            missed: by how much these miss their laws (m), m/s.
-            misses: the same for other impulses.
+            within: how far inside the cones contacts begin (m), m/s.
+            misses: by how much impulses miss their laws (m), m/s.
         """
-        v, best, kept = velocity, self._worst(missed), impulse
-        x, z = self._inside(v, impulse, best)
+        v, best, kept = velocity, self._worst(misses(impulse)), impulse
+        x, z = self._inside(v, impulse, self._worst(within)[self.number] + 1e-12)
         for _ in range(STEPS):
             dv, dx, dz, gap = self._step(v, x, z)
             if not np.isfinite(dv).all():
@@ -88,12 +88,11 @@ class InteriorPoint:
         known = np.concatenate([v, np.zeros((1, 6))])
         return np.asarray(np.einsum("mski,msi->mk", self.J, known[self.island.body]))
 
-    def _inside(self, v: Array, impulse: Array, missed: Array) -> tuple[Array, Array]:
-        """The x and z inside their cones, by more the more laws are missed."""
+    def _inside(self, v: Array, impulse: Array, within: Array) -> tuple[Array, Array]:
+        """The x and z inside their cones, by so many m/s."""
         rows = self.island.rows
         x, z = impulse / self.scale, self._velocities(v) + self.scale * rows.bias
         z[:, 0] += np.hypot(z[:, 1], z[:, 2])
-        within = (START * missed + 1e-12)[self.number]
         for one, more in ((x, within / (rows.own[:, 0, 0] * self.scale[:, 0])), (z, within * self.scale[:, 0])):
             one[:, 0] = np.maximum(one[:, 0], np.hypot(one[:, 1], one[:, 2]) + more)
         return x, z

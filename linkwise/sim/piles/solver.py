@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from linkwise.array_types import Array
 from linkwise.contact.elimination import eliminated
-from linkwise.sim.piles.interior import InteriorPoint
+from linkwise.sim.piles.interior import START, InteriorPoint
 from linkwise.sim.piles.islands import Island, Rows, projected
 from linkwise.sim.work import program
 from linkwise.spatial.scalar import Scalar, dot, maximum, sqrt, where
@@ -171,8 +171,8 @@ def settled(rows: Rows, free: Array, impulse: Array, tolerance: float = 1e-10, *
     system = _System(rows, free, impulse.copy())
     system.sweep(_CALLS, tolerance)
     seen = []
-    for _ in range(_ATTEMPTS if polish else 0):
-        system.interior(tolerance)
+    for k in range(_ATTEMPTS if polish else 0):
+        system.interior(tolerance, START * 10.0**k)
         system.newton(tolerance)
         seen.append(system.impulse)
         if system.missed.max() < _ENOUGH:
@@ -188,7 +188,7 @@ class _System:
 
     def __init__(self, rows: Rows, free: Array, impulse: Array) -> None:
         self.rows, self.free, self.impulse = rows, free, impulse
-        self.islands = _islands(rows.body, len(free))
+        self.islands = islands_of(rows.body, len(free))
         self.velocity = pushed(rows, free, impulse)
         self.missed = misses(rows, impulse, self.velocity)
 
@@ -212,7 +212,7 @@ class _System:
             self.velocity, self.impulse[going] = swept(part, self.velocity, self.impulse[going])
             self.missed[going] = misses(part, self.impulse[going], self.velocity)
 
-    def interior(self, tolerance: float) -> None:
+    def interior(self, tolerance: float, start: float) -> None:
         """An interior-point method on what is not settled."""
         going = self._unsettled(tolerance)
         if not len(going):
@@ -224,7 +224,7 @@ class _System:
         trial[going] = way.impulses(
             self.velocity[island.bodies],
             self.impulse[going],
-            self.missed[going],
+            start * self.missed[going],
             lambda impulse: misses(part, impulse, pushed(part, self.free, impulse)),
         )
         self.take(trial)
@@ -269,7 +269,7 @@ def misses(rows: Rows, impulse: Array, velocity: Array) -> Array:
     return np.asarray(np.linalg.norm(wanted - impulse, axis=1) * trace)
 
 
-def _islands(body: Array, count: int) -> Array:
+def islands_of(body: Array, count: int) -> Array:
     """For each contact the number of its island; the world joins nothing."""
     both = body[body[:, 1] != count]
     graph = coo_matrix((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(count, count))
