@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypedDict, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError, InputWarning, message
@@ -42,6 +42,28 @@ class Frame(Protocol):
         ...
 
 
+class Options(TypedDict, total=False):
+    """Options of every simulation, by name: see :func:`linkwise.simulate`."""
+
+    control: Any
+    events: Any
+    p: ArrayLike | None
+    f_ext: Any
+    t0: float
+    x0: ArrayLike | None
+    rtol: float
+    atol: float | None
+    max_step: float
+    min_step: float
+    max_steps: int
+    rules: JointRules | None
+    limits: str | None
+    stabilization: Any
+    released: str | Sequence[str]
+    threads: int | None
+    frame: Frame | None
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """A model, a method, and all that acts."""
@@ -58,19 +80,7 @@ class Setup:
     """For each closure, 1 if it is in force at the start."""
 
     @classmethod
-    def of(
-        cls,
-        model: Model,
-        method: str | GeneralizedAlpha,
-        control: Any,
-        f_ext: Any,
-        events: Any,
-        rules: JointRules | None,
-        limits: str | None,
-        stabilization: Any,
-        released: str | Sequence[str],
-        frame: Frame | None = None,
-    ) -> Setup:
+    def of(cls, model: Model, method: str | GeneralizedAlpha, options: Options) -> Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
@@ -79,21 +89,23 @@ class Setup:
             model = touching(model)
         else:
             _warn_of_ground(model, name)
+        rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
         if limits is not None:
             rules = replace(rules, limits=limits)
-        elements = (*as_elements(control), *as_loads(model, f_ext))
+        elements = (*as_elements(options.get("control")), *as_loads(model, options.get("f_ext")))
         if frame is not None:
             if not isinstance(frame, Frame):
                 raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
             elements = frame.enter(model, elements)
-        chosen = as_events(events)
+        chosen = as_events(options.get("events"))
         check_switched(model, chosen)
         elements = (*elements, *captures_of(chosen))
         _check_contacts(model, name, rules, chosen)
-        closing, flags = as_closing(stabilization), closure_flags(model, released)
+        closing = as_closing(options.get("stabilization", "projection"))
+        flags = closure_flags(model, options.get("released", ()))
         if rules.limits == "stop":
             chosen = (*chosen, *limits_of(model, rules)[1])
         own = method if isinstance(method, GeneralizedAlpha) else name
