@@ -52,45 +52,47 @@ class Unsolved(Protocol):
 
 
 def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
-    """V and impulses after Newton steps; as given, where these did not bring the laws nearer.
+    """V and impulses after Newton steps: of all, those that come nearest to the laws.
 
     The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
     width is that of half of the digits which were missing, and shrinks in every step, quickly; if that leads nowhere,
     from larger widths on and slowly. Every step is gone in full: shorter ones were no better, and each length costs a
     look at all laws.
     """
-    n, first = len(V), [*V, *impulses]
+    n, count = len(V), len(V) + len(impulses)
     size = sqrt(maximum(squared(impulses), _TINY))
     missed = response.missed(V, impulses)
     scale = size / response.points**0.5
     narrow, widths = NARROW * scale, (scale * minimum(1.0, sqrt(sqrt(missed) / size)), scale, 10.0 * scale)
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
     begins = [float(rules.polish)]
-    for _, count in RATES[:-1]:
-        begins.append(begins[-1] + count)
+    for _, steps in RATES[:-1]:
+        begins.append(begins[-1] + steps)
 
     def goes_on(state: Flat) -> Scalar:
-        left = response.missed(state[:n], state[n:-2])
-        missing = is_missed(left, state[n:-2], rules.tolerance, (rules.tolerance * 1e-3) ** 2 * missed)
-        return missing & (state[-1] < float(rules.polish + rules.rounds - 1))
+        least, passed = state[-2], state[-1]
+        missing = is_missed(least, state[count + n : -3], rules.tolerance, (rules.tolerance * 1e-3) ** 2 * missed)
+        return missing & (passed < float(rules.polish + rules.rounds - 1))
 
     def step(state: list[Scalar]) -> list[Scalar]:
-        now, width, passed = state[:-2], state[-2], state[-1] + 1.0
+        now, best, width, least, passed = state[:count], state[count:-3], state[-3], state[-2], state[-1] + 1.0
         change = response.newton_step(now[:n], now[n:], width, proximal)
+        now = [a + b for a, b in zip(now, change, strict=True)]
+        left = response.missed(now[:n], now[n:])
+        nearer = left < least
+        best = [where(nearer, a, b) for a, b in zip(now, best, strict=True)]
         next_width = width * RATES[0][0]
         for begin, wide, (rate, _) in zip(begins, widths, RATES, strict=True):
             next_width = where(passed > begin, width * rate, where(passed < begin, next_width, wide))
-        return [*(a + b for a, b in zip(now, change, strict=True)), maximum(next_width, narrow), passed]
+        return [*now, *best, maximum(next_width, narrow), where(nearer, left, least), passed]
 
-    state = [*first, narrow if rules.polish else widths[0], 0.0]
+    state = [*V, *impulses, *V, *impulses, narrow if rules.polish else widths[0], missed, 0.0]
     if rules.rounds > 1:
         state = repeated_while(goes_on, step, state)
     else:
         for _ in range(rules.polish):
             state = step(state)
-    nearer = response.missed(state[:n], state[n:-2]) < missed
-    found = [where(nearer, a, b) for a, b in zip(state[:-2], first, strict=True)]
-    return found[:n], found[n:]
+    return state[count : count + n], state[count + n : -3]
 
 
 def is_missed(square: Scalar, impulses: Flat, tolerance: float, least: Scalar = 0.0) -> Scalar:

@@ -108,7 +108,7 @@ def by_primal(n: int, points: int) -> lw.CompiledFunction:
         rows = [[list(x.reshape(-1)) for x in each] for each in (J, U)]
         columns = [[J[k, i, a] for k in range(points) for i in range(3)] for a in range(n)]
         given = (Items.rows([list(x) for x in M]), *map(Items.rows, rows), Items.rows(columns), Items.rows(laws))
-        found = Primal(*given, (2,), []).solved(
+        found = Primal(*given, (2,), [], Items.rows([[1.0]] * points)).solved(
             list(v), [0.0] * (3 * points), ContactRules(tolerance=1e-12, rounds=ROUNDS)
         )
         return np.array(found[1], object).reshape(points, 3)
