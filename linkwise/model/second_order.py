@@ -85,9 +85,8 @@ def second_order_inverse(
 ) -> SecondOrderInverse:
     """τ with its first and second derivatives at a state (q, v, v̇)."""
     _check("linearize_inverse", order, out)
-    first, rates = _along_all(model, "linearize_inverse", state, f_ext, None, p, threads)
-    along_q, along_v, along_vdot = rates
-    return SecondOrderInverse._make((*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq))
+    first, along_q, along_v = _along_all(model, "linearize_inverse", state, f_ext, None, p, threads)
+    return SecondOrderInverse(*first, along_q.dq, along_v.dq, along_v.dv, np.swapaxes(along_q.dvdot, -1, -2))
 
 
 def second_order_forward(
@@ -97,9 +96,8 @@ def second_order_forward(
     _check("linearize_forward", order, out)
     if model.closures:
         return _closed(model, state, f_ext, t, p, threads)
-    first, rates = _along_all(model, "linearize_forward", state, f_ext, t, p, threads)
-    along_q, along_v, along_tau = rates
-    return SecondOrderForward._make((*first, along_q.dq, along_v.dq, along_v.dv, along_tau.dq))
+    first, along_q, along_v = _along_all(model, "linearize_forward", state, f_ext, t, p, threads)
+    return SecondOrderForward(*first, along_q.dq, along_v.dq, along_v.dv, np.swapaxes(along_q.dtau, -1, -2))
 
 
 def _check(name: str, order: object, out: object) -> None:
@@ -112,8 +110,11 @@ def _check(name: str, order: object, out: object) -> None:
 
 def _along_all(
     model: Linearization, name: str, state: State, f_ext: Any, t: Any, p: Any, threads: int | None
-) -> tuple[Any, list[Any]]:
-    """The first-order result, and its change along every direction of q, v and the third argument."""
+) -> tuple[Any, Any, Any]:
+    """The first-order result, and its change along every direction of q and of v.
+
+    Along q, how a derivative by the third argument changes is how the one by q changes along the third argument.
+    """
     check_on_host("derivatives of second order are computed", *state, f_ext, t, p)
     first = model._run(name, *state, f_ext=f_ext, t=t, p=p, threads=threads)
     optional = {key: given for key, given in {"f_ext": (f_ext, 2), "t": (t, 0)}.items() if given[0] is not None}
@@ -121,12 +122,12 @@ def _along_all(
     arrays = [*((x, 1) for x in state), *optional.values(), *_parameters(model, p)]
     # Every direction is a state of a batch.
     lanes = [np.expand_dims(np.asarray(x), np.ndim(x) - axes) for x, axes in arrays]
-    rates = []
-    for direction, wanted in zip((n for n, _ in function.inputs[:3]), (("dq",), ("dq", "dv"), ("dq",)), strict=True):
-        along = _part(function, wanted).jvp(direction)
-        result = along.general(*lanes, np.eye(model.nv), threads=threads)
-        rates.append(type(result)._make(np.moveaxis(x, -3, -1) for x in result))
-    return first, rates
+
+    def along(direction: str, *wanted: str) -> Any:
+        result = _part(function.jvp(direction), wanted).general(*lanes, np.eye(model.nv), threads=threads)
+        return type(result)._make(np.moveaxis(x, -3, -1) for x in result)
+
+    return first, along("q", "dq", first._fields[-1]), along("v", "dq", "dv")
 
 
 def _parameters(model: Linearization, p: Any) -> list[tuple[Any, int]]:
