@@ -8,7 +8,7 @@ as well, and takes 1.1 to 1.7 times as long there (UR5, Panda, G1).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -85,8 +85,9 @@ def second_order_inverse(
 ) -> SecondOrderInverse:
     """τ with its first and second derivatives at a state (q, v, v̇)."""
     _check("linearize_inverse", order, out)
-    first, along_q, along_v = _along_all(model, "linearize_inverse", state, f_ext, None, p, threads)
-    return SecondOrderInverse(*first, along_q.dq, along_v.dq, along_v.dv, np.swapaxes(along_q.dvdot, -1, -2))
+    wanted = {"q": ("dq",), "v": ("dq", "dv"), "vdot": ("dq",)}
+    first, (along_q, along_v, along_vdot) = _along(wanted, model, "linearize_inverse", state, f_ext, None, p, threads)
+    return SecondOrderInverse(*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq)
 
 
 def second_order_forward(
@@ -96,7 +97,9 @@ def second_order_forward(
     _check("linearize_forward", order, out)
     if model.closures:
         return _closed(model, state, f_ext, t, p, threads)
-    first, along_q, along_v = _along_all(model, "linearize_forward", state, f_ext, t, p, threads)
+    # The inverse of 𝓜 is a part of dq here, so that its change along q costs nothing; along τ, dq would be a program more.
+    wanted = {"q": ("dq", "dtau"), "v": ("dq", "dv")}
+    first, (along_q, along_v) = _along(wanted, model, "linearize_forward", state, f_ext, t, p, threads)
     return SecondOrderForward(*first, along_q.dq, along_v.dq, along_v.dv, np.swapaxes(along_q.dtau, -1, -2))
 
 
@@ -108,13 +111,17 @@ def _check(name: str, order: object, out: object) -> None:
         raise InputError(f"{name} of second order takes no out", do="drop the out= argument")
 
 
-def _along_all(
-    model: Linearization, name: str, state: State, f_ext: Any, t: Any, p: Any, threads: int | None
-) -> tuple[Any, Any, Any]:
-    """The first-order result, and its change along every direction of q and of v.
-
-    Along q, how a derivative by the third argument changes is how the one by q changes along the third argument.
-    """
+def _along(
+    wanted: Mapping[str, tuple[str, ...]],
+    model: Linearization,
+    name: str,
+    state: State,
+    f_ext: Any,
+    t: Any,
+    p: Any,
+    threads: int | None,
+) -> tuple[Any, list[Any]]:
+    """The first-order result, and the changes of the wanted parts along every direction of some arguments."""
     check_on_host("derivatives of second order are computed", *state, f_ext, t, p)
     first = model._run(name, *state, f_ext=f_ext, t=t, p=p, threads=threads)
     optional = {key: given for key, given in {"f_ext": (f_ext, 2), "t": (t, 0)}.items() if given[0] is not None}
@@ -122,12 +129,11 @@ def _along_all(
     arrays = [*((x, 1) for x in state), *optional.values(), *_parameters(model, p)]
     # Every direction is a state of a batch.
     lanes = [np.expand_dims(np.asarray(x), np.ndim(x) - axes) for x, axes in arrays]
-
-    def along(direction: str, *wanted: str) -> Any:
-        result = _part(function.jvp(direction), wanted).general(*lanes, np.eye(model.nv), threads=threads)
-        return type(result)._make(np.moveaxis(x, -3, -1) for x in result)
-
-    return first, along("q", "dq", first._fields[-1]), along("v", "dq", "dv")
+    rates = []
+    for direction, parts in wanted.items():
+        result = _part(function.jvp(direction), parts).general(*lanes, np.eye(model.nv), threads=threads)
+        rates.append(type(result)._make(np.moveaxis(x, -3, -1) for x in result))
+    return first, rates
 
 
 def _parameters(model: Linearization, p: Any) -> list[tuple[Any, int]]:
