@@ -24,7 +24,7 @@ from linkwise.functions.many_steps import RolloutFunction, rollout
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.math import maximum, sqrt, where
 from linkwise.memoized import cached_property
-from linkwise.model.one_step import one_step
+from linkwise.model.held_motion import one_step
 from linkwise.model.passive_forces import PassiveForces
 from linkwise.spatial.scalar import is_zero
 

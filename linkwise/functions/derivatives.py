@@ -1,7 +1,7 @@
 """Derivatives of compiled functions, themselves compiled functions.
 
-Each derivative is a program made from the program of the function by :mod:`linkwise.trace.forward` or
-:mod:`linkwise.trace.reverse`; values that both need are computed once, values that nothing needs are dropped.
+Each derivative is a program made from the program of the function by :mod:`linkwise.trace.derivatives` or
+:mod:`linkwise.trace.derivatives`; values that both need are computed once, values that nothing needs are dropped.
 
 An input that is a configuration is differentiated in its tangent space: a direction is a velocity, so a derivative has
 nv columns, also where q has more numbers (quaternions) or other ones (planar joints).
@@ -17,7 +17,7 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
-from linkwise.trace.forward import Tangent
+from linkwise.trace.derivatives import Cotangent, Tangent
 from linkwise.trace.recorded import (
     Recorded,
     code_cotangents,
@@ -27,7 +27,6 @@ from linkwise.trace.recorded import (
     refuse_again,
 )
 from linkwise.trace.replay import NUMBERS, Table
-from linkwise.trace.reverse import Cotangent
 
 Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]

@@ -15,9 +15,8 @@ from linkwise.contact.catalogue import EVERY
 from linkwise.errors import UnknownNameError
 from linkwise.functions.call_arrays import is_one_state, is_plain_batch
 from linkwise.functions.function import CompiledFunction, Relay
-from linkwise.memoized import once
+from linkwise.memoized import Memory, once, shadow
 from linkwise.model.formulas import check_classes
-from linkwise.model.memory import Memory, shadow
 from linkwise.spatial.scalar import is_exact
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     inputs = [(n, INPUTS[n].shape(model)) for n in names]
     charts = {n: model._chart for n in names if INPUTS[n].divided == "q"}
     if model._closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
-        from linkwise.model.state_by_state import solved_by_numbers
+        from linkwise.model.null_space import solved_by_numbers
 
         return solved_by_numbers(model, name, run, inputs, doc, charts)
     if model._rolls:

@@ -16,7 +16,7 @@ from linkwise.sim.closed_states import OPEN, drift
 from linkwise.sim.happenings import Happenings
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress, held_back
-from linkwise.sim.states import States
+from linkwise.sim.setup import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
 from linkwise.sim.touched import doubts, surfaces_note

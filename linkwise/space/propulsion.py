@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers
+from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers, own_parameters
 from linkwise.sim.events import Event
-from linkwise.sim.motion import objects
-from linkwise.sim.targets import own_parameters
 from linkwise.sim.varying import flow_wrench
 from linkwise.space.planets import STANDARD_GRAVITY
 from linkwise.space.tanks import Tank

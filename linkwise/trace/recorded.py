@@ -16,8 +16,7 @@ from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.calls import CallingTracer
-from linkwise.trace.derivative_rules import RULES
-from linkwise.trace.forward import Tangent, is_zero, one_tangent
+from linkwise.trace.derivatives import RULES, Cotangent, Meaning, Tangent, behind, is_zero, one_cotangent, one_tangent
 from linkwise.trace.program import Program
 from linkwise.trace.program_derivatives import (
     called,
@@ -27,7 +26,6 @@ from linkwise.trace.program_derivatives import (
     values_and_tangents,
 )
 from linkwise.trace.replay import Table
-from linkwise.trace.reverse import Cotangent, Meaning, behind, one_cotangent
 from linkwise.trace.tracer import Number, Traced
 
 
@@ -233,7 +231,7 @@ def code_values(
 def code_tangents(
     code: Code, inputs: Sequence[Sequence[Number]], directions: Sequence[Sequence[Tangent]], table: Table
 ) -> list[list[Tangent]]:
-    """The tangents of all outputs of any code, as by :func:`linkwise.trace.forward.tangents`."""
+    """The tangents of all outputs of any code, as by :func:`linkwise.trace.derivatives.tangents`."""
     if not isinstance(code, Recorded):
         return program_tangents(code, inputs, directions, table)
     _once_only(code, inputs)
@@ -257,7 +255,7 @@ def code_has_reverse(code: Code) -> bool:
 def code_cotangents(
     code: Code, inputs: Sequence[Sequence[Number]], weights: Sequence[Sequence[Cotangent]], table: Table
 ) -> list[list[Cotangent]]:
-    """The cotangents of all inputs of any code, as by :func:`linkwise.trace.reverse.cotangents`."""
+    """The cotangents of all inputs of any code, as by :func:`linkwise.trace.derivatives.cotangents`."""
     if not isinstance(code, Recorded):
         return program_cotangents(code, inputs, weights, table)
     _once_only(code, inputs)

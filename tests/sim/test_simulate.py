@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory
 from linkwise.sim.run import Run
 from linkwise.sim.simulate import IntegrationWarning, SlowControlWarning
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider

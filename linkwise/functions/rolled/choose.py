@@ -14,7 +14,7 @@ from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction, Rolling
 from linkwise.functions.rolled.ground import Ground
 from linkwise.functions.rolled.halves import HalvedFunction, is_halved
-from linkwise.functions.rolled.long_chain import function_type
+from linkwise.functions.rolled.segments import function_type
 from linkwise.functions.rolled.tree import RolledTree, change_of
 from linkwise.functions.rolled.vectors import DualVector, GlobalInput
 from linkwise.mechanism.tree import Tree

@@ -22,7 +22,7 @@ from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.solver import Rows, Settled, frames, settled
 from linkwise.sim.progress import Progress
-from linkwise.sim.states import States as StartingStates
+from linkwise.sim.setup import States as StartingStates
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Pile", "is_pile", "simulate_pile"]
