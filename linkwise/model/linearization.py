@@ -306,7 +306,7 @@ def second_order_inverse(
     _check("linearize_inverse", order, out)
     wanted = {"q": ("dq",), "v": ("dq", "dv"), "vdot": ("dq",)}
     first, (along_q, along_v, along_vdot) = _along(wanted, model, "linearize_inverse", state, f_ext, None, p, threads)
-    return SecondOrderInverse(*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq)
+    return SecondOrderInverse._make((*first, along_q.dq, along_v.dq, along_v.dv, along_vdot.dq))
 
 
 def second_order_forward(
@@ -316,10 +316,11 @@ def second_order_forward(
     _check("linearize_forward", order, out)
     if model.closures:
         return _closed(model, state, f_ext, t, p, threads)
-    # The inverse of 𝓜 is a part of dq here, so that its change along q costs nothing; along τ, dq would be a program more.
+    # The inverse of 𝓜 is a part of dq here, so that its change along q costs nothing.
     wanted = {"q": ("dq", "dtau"), "v": ("dq", "dv")}
     first, (along_q, along_v) = _along(wanted, model, "linearize_forward", state, f_ext, t, p, threads)
-    return SecondOrderForward(*first, along_q.dq, along_v.dq, along_v.dv, np.swapaxes(along_q.dtau, -1, -2))
+    by_tau = np.swapaxes(along_q.dtau, -1, -2)
+    return SecondOrderForward._make((*first, along_q.dq, along_v.dq, along_v.dv, by_tau))
 
 
 def _check(name: str, order: object, out: object) -> None:
