@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated_while, sqrt, where
@@ -22,16 +22,8 @@ if TYPE_CHECKING:
 
 Flat = Sequence[Scalar]
 
-LENGTHS = 4
-"""Number of lengths of a step that are tried: 1, and each less than half of the one before."""
-
-SHORTER = 0.45
-
 PROXIMAL, PROXIMAL_SINGLE = 1e-8, 3e-5
 """On the diagonal of Newton's matrix, beside one: with sixteen digits, and with seven."""
-
-NARROWER, MUCH_NARROWER = 0.3, 0.09
-"""By how much widths shrink once smoothed laws are missed by less than the width, and by less than a thousandth."""
 
 RATES = ((0.2, 14), (0.5, 32), (0.7, 60))
 """By how much widths shrink in a step, and for how many steps: each time slower, if it had led nowhere."""
@@ -42,7 +34,21 @@ NARROW = 1e-10
 _TINY = 1e-30
 
 
-def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
+class Unsolved(Protocol):
+    """Cones and how velocities V answer to their impulses: what Newton's method asks of them."""
+
+    @property
+    def points(self) -> int:
+        """Number of normals, at least one."""
+
+    def missed(self, V: Flat, impulses: Flat) -> Scalar:
+        """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
+
+    def newton_step(self, V: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
+        """The changes of V and of λ that smoothed laws ask for."""
+
+
+def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
     """V and impulses after Newton steps; as given, where these did not bring the laws nearer.
 
     The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
@@ -51,10 +57,9 @@ def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -
     costs a look at all laws.
     """
     n, first = len(V), [*V, *impulses]
-    points = sum(cone.kind == "half_line" for cone in response.cones) or 1
     size = sqrt(maximum(squared(impulses), _TINY))
-    missed = squared(response.missing(V, impulses))
-    scale = size / points**0.5
+    missed = response.missed(V, impulses)
+    scale = size / response.points**0.5
     narrow, wide = NARROW * scale, scale * minimum(1.0, sqrt(sqrt(missed) / size))
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
     begins = [float(rules.polish)]
@@ -62,13 +67,12 @@ def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -
         begins.append(begins[-1] + count)
 
     def goes_on(state: Flat) -> Scalar:
-        return is_missed(squared(response.missing(state[:n], state[n:-2])), state[n:-2], rules.tolerance) & (
-            state[-1] < float(rules.polish + rules.rounds - 1)
-        )
+        missed = is_missed(response.missed(state[:n], state[n:-2]), state[n:-2], rules.tolerance)
+        return missed & (state[-1] < float(rules.polish + rules.rounds - 1))
 
     def step(state: list[Scalar]) -> list[Scalar]:
         now, width, passed = state[:-2], state[-2], state[-1] + 1.0
-        change = SmoothedLaws(response, now[:n], now[n:], width).newton_step(proximal)
+        change = response.newton_step(now[:n], now[n:], width, proximal)
         next_width = width * RATES[0][0]
         for begin, (rate, _) in zip(begins, RATES, strict=True):
             next_width = where(passed > begin, width * rate, where(passed < begin, next_width, wide))
@@ -80,7 +84,7 @@ def followed(response: Response, V: Flat, impulses: Flat, rules: ContactRules) -
     else:
         for _ in range(rules.polish):
             state = step(state)
-    nearer = squared(response.missing(state[:n], state[n:-2])) < missed
+    nearer = response.missed(state[:n], state[n:-2]) < missed
     found = [where(nearer, a, b) for a, b in zip(state[:-2], first, strict=True)]
     return found[:n], found[n:]
 
