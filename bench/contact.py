@@ -9,6 +9,10 @@ needed. Both start from the file's first key frame and are pushed by the same ra
 What the laws are missed by is printed beside, since a faster answer can be a worse one.
 
 ``--gpu`` measures steps on arrays of a CUDA device.
+
+``--whole`` keeps all shapes that are no meshes, which may all touch each other, and the limits of joints: robots that
+stand, held by springs at their joints, and robots under random joint forces, each held for 50 steps. From the states
+reached so, both libraries make one step.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from __future__ import annotations
 import argparse
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +46,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.contact", description=__doc__)
     parser.add_argument("robots", nargs="+", type=Path, help="MJCF files, or native ones where MuJoCo is not installed")
     parser.add_argument("--gpu", action="store_true", help="on a CUDA device, by CuPy")
+    parser.add_argument("--whole", action="store_true", help="whole robots, which touch themselves")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each call (default 7)")
     parser.add_argument("--hold", type=int, default=1, help="steps after which joint forces change (default 1)")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="of solving (default: all)")
     options = parser.parse_args(argv)
+    if options.whole:
+        whole_robots(options.robots, options.rounds)
+        return
     rows = []
     for path in options.robots:
         rows += (
@@ -60,16 +68,25 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def on_feet(path: Path) -> str:
     """The text of a robot whose feet alone touch a floor, with nothing at its joints but their rotors."""
+    return on_a_floor(path, lambda geom: geom.get("class") == "foot", limited=False)
+
+
+def on_a_floor(path: Path, touches: Callable[[ET.Element], bool], *, limited: bool) -> str:
+    """The text of a robot of which some shapes touch, on a floor."""
     root = ET.parse(path).getroot()
     drives = ("actuator", "position", "motor", "general")
     for parent in list(root.iter()):
         for child in list(parent):
-            shape = child.tag == "geom" and parent.tag != "default" and child.get("class") != "foot"
-            if shape or child.tag in ("mesh", "texture", "material", "sensor", "contact", *drives):
+            shape = child.tag == "geom" and parent.tag != "default" and not touches(child)
+            if (
+                shape
+                or child.tag in ("mesh", "texture", "material", "sensor", *drives)
+                or (child.tag == "contact" and not limited)
+            ):
                 parent.remove(child)
     for kind, names in (
         ("geom", ("material",)),
-        ("joint", ("damping", "frictionloss", "range", "limited")),
+        ("joint", ("damping", "frictionloss", *(() if limited else ("range", "limited")))),
         ("key", ("ctrl",)),
     ):
         for element in root.iter(kind):
@@ -169,6 +186,82 @@ def mujoco_state(mujoco: Any, model: Any, data: Any) -> Any:
     state = np.empty(mujoco.mj_stateSize(model, kind))
     mujoco.mj_getState(model, data, state, kind)
     return state
+
+
+def whole_robots(paths: Sequence[Path], rounds: int) -> None:
+    """Print a row for each robot and each way in which it is moved."""
+    rows = []
+    for path in paths:
+        text = on_a_floor(path, lambda geom: geom.get("class") != "visual" and geom.get("mesh") is None, limited=True)
+        for moved in ("standing", "random"):
+            rows.append({"robot": path.stem, "moved": moved, **whole_robot(text, moved, rounds)})
+            print(rows[-1], flush=True)
+    print(report.table(list(rows[0]), [list(row.values()) for row in rows]))
+    report.write("contact_whole", {"rows": rows})
+
+
+def whole_robot(text: str, moved: str, rounds: int, count: int = 256, beside: int = 16) -> dict[str, Any]:
+    """The time of a step of a robot that may touch itself, beside MuJoCo's, and what the laws are missed by."""
+    import mujoco
+
+    peer = mujoco.MjModel.from_xml_string(text)
+    peer.opt.cone, peer.opt.timestep = mujoco.mjtCone.mjCONE_ELLIPTIC, STEP
+    data = mujoco.MjData(peer)
+    mujoco.mj_resetDataKeyframe(peer, data, 0)
+    robot = lw.loads(text).with_contacts(
+        material=lw.Material(friction=0.8), rules=lw.ContactRules(joint_limits=moved == "random")
+    )
+    step, dt, rng = robot.function("contact_step"), np.full(count, STEP), np.random.default_rng(0)
+    start = np.concatenate([data.qpos[3:7], data.qpos[:3], data.qpos[7:]])
+    q, v = np.tile(start, (count, 1)), 0.1 * rng.normal(size=(count, robot.nv))
+    q[:, 7:] += 0.1 * rng.normal(size=(count, robot.nq - 7))
+    tau, impulses = np.zeros_like(v), np.zeros((count, *step.inputs[3][1]))
+    missed = []
+    for k in range(300):
+        if moved == "standing":
+            tau[:, 6:] = 100.0 * (start[7:] - q[:, 7:]) - 4.0 * v[:, 6:]
+        elif k % 50 == 0:
+            tau[:, 6:] = 5.0 * rng.normal(size=(count, robot.nv - 6))
+        made = step(q, v, tau, impulses, dt)
+        given = (q, v, tau, impulses, dt)
+        q, v, impulses = made.q, made.v, made.impulses
+        missed.append(made.residuals[:, 0])
+    states = [mujoco_at(mujoco, peer, *(x[k] for x in given[:3])) for k in range(beside)]
+
+    def theirs() -> None:
+        for one, *before in states:
+            one.qpos[:], one.qvel[:], one.qacc_warmstart[:] = before
+            mujoco.mj_step(peer, one)
+
+    best = [float("inf")] * 2
+    for _ in range(max(rounds, 2)):
+        for k, (call, states_each) in enumerate(((lambda: step(*given), count), (theirs, beside))):
+            began = time.thread_time_ns()
+            call()
+            best[k] = min(best[k], (time.thread_time_ns() - began) / states_each)
+    late = np.array(missed[100:])
+    return {
+        "pairs": len(robot.contacts.pairs),
+        "points": round(float((made.gaps < 1.0).sum(axis=1).mean()), 1),
+        "mujoco points": float(np.mean([one.ncon for one, *_ in states])),
+        "us/step": round(best[0] / 1e3, 2),
+        "mujoco us": round(best[1] / 1e3, 1),
+        "times": round(best[1] / best[0], 1),
+        **{f"missed {part:g}": f"{np.quantile(late, part):.0e}" for part in (0.5, 0.99, 0.999, 1.0)},
+    }
+
+
+def mujoco_at(mujoco: Any, model: Any, q: Any, v: Any, tau: Any) -> tuple[Any, ...]:
+    """A MuJoCo simulation two steps after a state, so that it has warm starts, and what a step from there needs."""
+    data = mujoco.MjData(model)
+    data.qpos[:] = np.concatenate([q[4:7], q[:4], q[7:]])
+    R = np.empty(9)
+    mujoco.mju_quat2Mat(R, data.qpos[3:7])
+    data.qvel[:] = np.concatenate([R.reshape(3, 3) @ v[3:6], v[:3], v[6:]])
+    data.qfrc_applied[6:] = tau[6:]
+    for _ in range(2):
+        mujoco.mj_step(model, data)
+    return data, data.qpos.copy(), data.qvel.copy(), data.qacc_warmstart.copy()
 
 
 def on_gpu(path: Path, rounds: int, ways: Sequence[str]) -> list[dict[str, Any]]:

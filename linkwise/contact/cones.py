@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
-from linkwise.contact.smoothed import followed
+from linkwise.contact.smoothed import SmoothedLaws, followed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, sqrt, where
 
@@ -186,6 +186,21 @@ class Response:
         """The λ - proj(λ - w/ℓ) of every row, N s: zero where all laws hold."""
         wanted = [x for k in range(len(self.cones)) for x in self.wanted(k, V, impulses)]
         return [a - b for a, b in zip(impulses, wanted, strict=True)]
+
+    @property
+    def points(self) -> int:
+        """Number of normals, at least one."""
+        return sum(cone.kind == "half_line" for cone in self.cones) or 1
+
+    def missed(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
+        """What the laws are missed by, squared."""
+        return squared(self.missing(V, impulses))
+
+    def newton_step(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], width: Scalar, proximal: Scalar
+    ) -> list[Scalar]:
+        """The changes of V and of λ that laws ask for which are smoothed over a width."""
+        return SmoothedLaws(self, V, impulses, width).newton_step(proximal)
 
     def solved(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules

@@ -42,25 +42,19 @@ def test_it_fetches_nothing_and_runs_what_draws_motions(page):
     assert all(link.startswith(("#", "page_members/")) for link in links)
 
 
-def test_members_play(page):
+def test_members_play(page, chromium):
     """In a browser: the drawing moves, and stands still after a click on its button."""
-    sync = pytest.importorskip("playwright.sync_api")
-    with sync.sync_playwright() as browsers:
-        try:
-            browser = browsers.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        except sync.Error:
-            pytest.skip("there is no browser")
-        tab = browser.new_page(viewport={"width": 960, "height": 600})
-        tab.goto(page[1].as_uri())
-        tab.locator(".gallery .motion").first.scroll_into_view_if_needed()
-        picture = "() => document.querySelector('.gallery canvas').toDataURL()"
-        first = tab.evaluate(picture)
-        tab.wait_for_function(f"first => ({picture})() !== first", arg=first, polling=50)
-        tab.locator(".gallery button").first.click()
-        still = tab.evaluate(picture)
-        tab.wait_for_timeout(200)
-        assert tab.evaluate(picture) == still
-        browser.close()
+    tab = chromium.new_page(viewport={"width": 960, "height": 600}, reduced_motion="no-preference")
+    tab.goto(page[1].as_uri())
+    tab.locator(".gallery .motion").first.scroll_into_view_if_needed()
+    picture = "() => document.querySelector('.gallery canvas').toDataURL()"
+    first = tab.evaluate(picture)
+    tab.wait_for_function(f"first => ({picture})() !== first", arg=first, polling=50)
+    tab.locator(".gallery button").first.click()
+    still = tab.evaluate(picture)
+    tab.wait_for_timeout(200)
+    assert tab.evaluate(picture) == still
+    tab.close()
 
 
 def test_an_unfinished_ensemble_has_no_report(tmp_path):
