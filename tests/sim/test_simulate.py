@@ -361,7 +361,7 @@ def test_stopping_at_limits_is_compiled_once():
 @pytest.mark.parametrize("steps", [{}, {"method": "rk4", "dt": 0.01}])
 def test_a_run_that_ends_says_which_element_has_no_value(steps):
     model = double_pendulum()
-    fine = lw.PD(model, kp=1.0, kd=1.0)
+    fine = lw.PD(model, [0.0] * model.nq, kp=1.0, kd=1.0)
     with pytest.warns(IntegrationWarning, match="the control rooted is not a number"):
 
         def rooted(t, q, v, p):
