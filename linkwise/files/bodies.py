@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from linkwise.array_types import FloatArray
@@ -109,10 +109,11 @@ def _freed_joints(tree: Tree) -> tuple[JointWritten, ...]:
     return tuple(holding)
 
 
-def unused(name: str, taken: Collection[str], count: int = 1) -> str:
-    """The name, or with a number after it where the file has it already; `count`: so many are known to be taken."""
-    candidate = name if count == 1 else f"{name}_{count}"
+def unused(name: str, taken: set[str]) -> str:
+    """The name, or with a number after it where it is taken already; it is taken then."""
+    candidate, count = name, 1
     while candidate in taken:
         count += 1
         candidate = f"{name}_{count}"
+    taken.add(candidate)
     return candidate

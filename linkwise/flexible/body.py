@@ -84,9 +84,19 @@ class FlexibleBody(Frozen):
     def __post_init__(self) -> None:
         super().__post_init__()
         m = len(self.stiffness)
+        wanted: dict[str, tuple[Any, tuple[int, ...]]]
+        wanted = {name: (getattr(self, name), (m, m)) for name in ("stiffness", "damping")}
+        for name, shape in self.integrals.shapes(m).items():
+            wanted[f"the integral {name}"] = getattr(self.integrals, name), shape
         for node in self.nodes:
-            if node.Gamma.shape != (3, m) or node.Lambda.shape != (3, m) or node.Q.shape != (3, m, m):
-                raise InputError(f"the shapes of node {node.key!r} do not fit {m} modes", got=str(node.Gamma.shape))
+            for name, shape in (("position", (3,)), ("Gamma", (3, m)), ("Lambda", (3, m)), ("Q", (3, m, m))):
+                wanted[f"{name} of node {node.key!r}"] = getattr(node, name), shape
+        for what, (array, shape) in wanted.items():
+            if array.shape != shape:
+                raise InputError(f"{what} has the wrong shape", got=str(array.shape), allowed=f"{shape}: {m} modes")
+        keys = [node.key for node in self.nodes]
+        if len(set(keys)) < len(keys):
+            raise InputError("two nodes of a flexible body have one name", got=str(keys[:12]))
         at_root = [np.vstack([node.Gamma, node.Lambda]) for node in self.nodes[:1]]
         if not at_root or np.abs(at_root[0]).max(initial=0.0) > 1e-9:
             raise ModelError(

@@ -15,7 +15,7 @@ from linkwise.targets import check_on_host
 
 
 class Dynamics(Methods):
-    """Inverse and forward dynamics, and the matrices between them."""
+    """Inverse and forward dynamics, the matrices between them, energies and momenta."""
 
     def inverse_dynamics(
         self,
@@ -150,6 +150,36 @@ class Dynamics(Methods):
         """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
         return self._run("coriolis_matrix", q, v, others=others)
 
+    def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
+
+        Args:
+            q: configuration (..., nq).
+            v: velocity (..., nv).
+            vdot: acceleration (..., nv).
+            p: run-time parameters (..., np).
+            out: array to fill.
+            threads: threads to split a batch over.
+        """
+        return self._run("regressor", q, v, vdot, others=others)
+
+    # Energy, momentum, mass centre.
+    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """½ v*𝓜v (...), in J."""
+        return self._run("kinetic_energy", q, v, others=others)
+
+    def potential_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
+        """Energy of the moving bodies in the field of gravity (...), in J; zero with all mass at the world's origin."""
+        return self._run("potential_energy", q, others=others)
+
+    def center_of_mass(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Mass centre of the moving bodies (..., 3) in the world, m; NaN where none has mass."""
+        return self._run("center_of_mass", q, others=others)
+
+    def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
+        return self._run("momentum", q, v, others=others)
+
     # What the rest of the model gives.
     if TYPE_CHECKING:
         _actuated_forces: Any
@@ -179,43 +209,6 @@ class Operational(Group):
     def admittance(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
         """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`inertia`."""
         return self.model._run_at("operational_admittance", body, q, node=node, others=others)
-
-
-class Identification(Methods):
-    """Dynamics as linear functions of the inertias."""
-
-    def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
-
-        Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
-        return self._run("regressor", q, v, vdot, others=others)
-
-
-class Energies(Methods):
-    """Energy, momentum, mass centre."""
-
-    def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
-        """½ v*𝓜v (...), in J."""
-        return self._run("kinetic_energy", q, v, others=others)
-
-    def potential_energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
-        """Energy of the moving bodies in the field of gravity (...), in J; zero with all mass at the world's origin."""
-        return self._run("potential_energy", q, others=others)
-
-    def center_of_mass(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Mass centre of the moving bodies (..., 3) in the world, m; NaN where none has mass."""
-        return self._run("center_of_mass", q, others=others)
-
-    def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
-        return self._run("momentum", q, v, others=others)
 
 
 class Centroidal(Group):

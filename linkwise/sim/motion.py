@@ -41,12 +41,11 @@ from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element, state_names, with_states
 from linkwise.sim.limits import (
     AllLimits,
-    ClosureLimits,
     Limit,
-    TendonLimit,
+    TransmissionLimit,
     is_linear,
+    limits_along,
     limits_of_joints,
-    limits_of_tendons,
 )
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
@@ -464,12 +463,12 @@ class Motion:
             for limit in self.limits:
                 for i, force in limit.force(at.q, at.v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
-        along = self.closure_limits.forces(places, self.rules.limit_loss) if self.closure_limits else {}
-        for tendon in self.tendon_limits:
-            if isinstance(tendon.way, JointTransmission):
-                push = tendon.push(places, self.rules.limit_loss)
-                joint_forces(self.model, tendon.way, push, out)
-                closure_forces(self.model, tendon.way, push, along)
+        along: dict[str, list[Scalar]] = {}
+        for end in self.limits_along:
+            if isinstance(end.way, JointTransmission):
+                push = end.push(places, self.rules.limit_loss)
+                joint_forces(self.model, end.way, push, out)
+                closure_forces(self.model, end.way, push, along)
         if along:
             out = [a + b for a, b in zip(out, pushed_by_closures(places, along), strict=True)]
         return out
@@ -487,26 +486,20 @@ class Motion:
         """Wrenches on bodies by the limits of tendons through space: for each, by name, [moment, force] (6)."""
         found: dict[str, list[Scalar]] = {}
         places = MovingFrames(self.model, at.q, at.v, self.model_parameters(at.p))
-        for limit in self.tendon_limits:
+        for limit in self.limits_along:
             if not isinstance(limit.way, JointTransmission):
                 add_pulled(found, wrenches(places, limit.way), limit.push(places, self.rules.limit_loss))
         return found
 
     @cached_property
-    def tendon_limits(self) -> list[TendonLimit]:
-        """Those of tendons that act: as springs, also where joints stop hard."""
-        return [] if self.rules.limits == "ignore" else limits_of_tendons(self.model, self.rules.limit_time)
+    def limits_along(self) -> list[TransmissionLimit]:
+        """Those of tendons and of closures' freedoms that act: as springs, also where joints stop hard."""
+        return [] if self.rules.limits == "ignore" else limits_along(self.model, self.rules.limit_time)
 
     @cached_property
     def limits(self) -> list[Limit]:
         """The finite position limits of joints, those that follow others included."""
         return limits_of_joints(self.model, self.rules.limit_time)
-
-    @cached_property
-    def closure_limits(self) -> ClosureLimits | None:
-        """The finite position limits of the freedoms of closures; they push back as springs wherever limits act."""
-        found = ClosureLimits(self.model, self.rules.limit_time)
-        return found if found.ends and self.rules.limits != "ignore" else None
 
     @cached_property
     def all_limits(self) -> AllLimits:
@@ -857,8 +850,6 @@ class Motion:
             for limit in self.limits:
                 total = total + limit.energy(at.q)
         places = MovingFrames(self.model, at.q, None, own, self.closure_flags(at.x))
-        if self.closure_limits:
-            total = total + self.closure_limits.energy(places)
-        for tendon in self.tendon_limits:
-            total = total + tendon.energy(places)
+        for end in self.limits_along:
+            total = total + end.energy(places)
         return total

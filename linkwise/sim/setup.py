@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, TypedDict, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError, InputWarning, message
@@ -42,6 +42,28 @@ class Frame(Protocol):
         ...
 
 
+class Options(TypedDict, total=False):
+    """Options of every simulation, by name: see :func:`linkwise.simulate`."""
+
+    control: Any
+    events: Any
+    p: ArrayLike | None
+    f_ext: Any
+    t0: float
+    x0: ArrayLike | None
+    rtol: float
+    atol: float | None
+    max_step: float
+    min_step: float
+    max_steps: int
+    rules: JointRules | None
+    limits: str | None
+    stabilization: Any
+    released: str | Sequence[str]
+    threads: int | None
+    frame: Frame | None
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """A model, a method, and all that acts."""
@@ -58,19 +80,7 @@ class Setup:
     """For each closure, 1 if it is in force at the start."""
 
     @classmethod
-    def of(
-        cls,
-        model: Model,
-        method: str | GeneralizedAlpha,
-        control: Any,
-        f_ext: Any,
-        events: Any,
-        rules: JointRules | None,
-        limits: str | None,
-        stabilization: Any,
-        released: str | Sequence[str],
-        frame: Frame | None = None,
-    ) -> Setup:
+    def of(cls, model: Model, method: str | GeneralizedAlpha, options: Options) -> Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
@@ -79,21 +89,23 @@ class Setup:
             model = touching(model)
         else:
             _warn_of_ground(model, name)
+        rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
         if limits is not None:
             rules = replace(rules, limits=limits)
-        elements = (*as_elements(control), *as_loads(model, f_ext))
+        elements = (*as_elements(options.get("control")), *as_loads(model, options.get("f_ext")))
         if frame is not None:
             if not isinstance(frame, Frame):
                 raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
             elements = frame.enter(model, elements)
-        chosen = as_events(events)
+        chosen = as_events(options.get("events"))
         check_switched(model, chosen)
         elements = (*elements, *captures_of(chosen))
         _check_contacts(model, name, rules, chosen)
-        closing, flags = as_closing(stabilization), closure_flags(model, released)
+        closing = as_closing(options.get("stabilization", "projection"))
+        flags = closure_flags(model, options.get("released", ()))
         if rules.limits == "stop":
             chosen = (*chosen, *limits_of(model, rules)[1])
         own = method if isinstance(method, GeneralizedAlpha) else name
@@ -170,13 +182,33 @@ class Setup:
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
 
 
+def usual_method(model: Any, events: Any, otherwise: str) -> str:
+    """The method where none is named: "moreau" for rigid bodies that touch, the other one elsewhere.
+
+    So a model with rigid contacts, unless impacts are events, and one with a body that would fall through the ground of
+    its file.
+    """
+    if not isinstance(model, Model):
+        return otherwise
+    if model._contact_scene is None:
+        return "moreau" if _falls_through(model) else otherwise
+    impacts = any(isinstance(event, ImpactEvent) for event in as_events(events))
+    return otherwise if impacts or rigid_meeting(model) is None else "moreau"
+
+
+def _falls_through(model: Model) -> bool:
+    """Whether the model has no contacts, its file has a ground, and something is free to fall."""
+    free = any(isinstance(joint.type, Free) for joint in model.joints)
+    return model._contact_scene is None and bool(model._base_collisions) and free
+
+
 def _warn_of_ground(model: Model, method: str) -> None:
     """Warn of a body that would fall through the ground of its file."""
-    if model._contact_scene is None and model._base_collisions and any(isinstance(j.type, Free) for j in model.joints):
+    if _falls_through(model):
         told = message(
             f"nothing touches the ground of {model.name!r} by this method",
             got=f"method={method!r}",
-            do='method="moreau" takes contacts of the file as they are',
+            do='method="moreau", or none, takes contacts of the file as they are',
         )
         warnings.warn(told, InputWarning, stacklevel=4)
 

@@ -1,4 +1,4 @@
-"""Sensors."""
+"""Sensors: their kinds, what each is fixed to, and what could not be read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tree import Names, Places
 from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor, Zone
 
-_KINDS = {
+KINDS = {
     "jointpos": "joint_position",
     "jointvel": "joint_velocity",
     "jointactfrc": "joint_drive_force",
@@ -44,6 +44,7 @@ _KINDS = {
     "e_potential": "potential_energy",
     "clock": "clock",
 }
+"""Kinds of sensors by MuJoCo's words."""
 
 
 def read_sensors(
@@ -58,7 +59,7 @@ def read_sensors(
     for i in range(m.nsensor):
         name = source.name("sensor", i)
         word = source.word("mjtSensor", m.sensor_type[i])
-        kind = _KINDS.get(word)
+        kind = KINDS.get(word)
         target = None if kind is None else _target(source, names, places, kind, i, actuators)
         if kind is None or target is None:
             missing.setdefault(word, []).append(name)

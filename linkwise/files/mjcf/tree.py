@@ -77,9 +77,7 @@ class Places:
 
     def _added(self, source: Compiled, names: Names, key: tuple[str, int], of: str, body: int, X: Any) -> str:
         if key not in self.added:
-            own = unused(f"{of}_{key[0]}", names.taken)
-            names.taken.add(own)
-            self.added[key] = own
+            self.added[key] = own = unused(f"{of}_{key[0]}", names.taken)
             self.frames.append(FrameWritten(own, source.spot("body", body)[1], names.bodies[body], X))
         return self.added[key]
 
@@ -94,11 +92,7 @@ def names_of(source: Compiled) -> Names:
     named = {source.written("joint", i) for i in range(m.njnt)}
     joints: list[str] = []
     for i in range(m.njnt):
-        own = source.written("joint", i)
-        if not own:
-            own = unused(f"{written[m.jnt_bodyid[i]]}_joint", named)
-            named.add(own)
-        joints.append(own)
+        joints.append(source.written("joint", i) or unused(f"{written[m.jnt_bodyid[i]]}_joint", named))
     names = Names([WORLD, *written[1:]], joints, sites, cameras, taken)
     for body in range(1, m.nbody):
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
@@ -232,6 +226,4 @@ def _vector(numbers: Any) -> Vector:
 
 
 def _own(name: str, suffix: str, taken: set[str]) -> str:
-    own = name if name not in taken else unused(f"{name}{suffix}", taken)
-    taken.add(own)
-    return own
+    return unused(name if name not in taken else f"{name}{suffix}", taken)

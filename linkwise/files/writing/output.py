@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.mechanism.editing.locking import locked
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.placement import quaternions_of
 
 
 class Losses(list[str]):
@@ -56,34 +57,10 @@ def rpy(R: Any) -> tuple[float, float, float]:
     return math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
 
 
-def quaternion(R: Any) -> tuple[float, float, float, float]:
-    """w, x, y, z of a rotation, by the largest of the four."""
-    R = np.asarray(R)
-    four = [
-        1 + R[0, 0] + R[1, 1] + R[2, 2],
-        1 + R[0, 0] - R[1, 1] - R[2, 2],
-        1 - R[0, 0] + R[1, 1] - R[2, 2],
-        1 - R[0, 0] - R[1, 1] + R[2, 2],
-    ]
-    k = int(np.argmax(four))
-    rows = [
-        (four[0], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]),
-        (R[2, 1] - R[1, 2], four[1], R[1, 0] + R[0, 1], R[0, 2] + R[2, 0]),
-        (R[0, 2] - R[2, 0], R[1, 0] + R[0, 1], four[2], R[2, 1] + R[1, 2]),
-        (R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2], four[3]),
-    ]
-    w, x, y, z = np.array(rows[k]) / np.linalg.norm(rows[k])
-    return float(w), float(x), float(y), float(z)
-
-
-def unused(wanted: str, taken: set[str]) -> str:
-    """A name like the one wanted that is not taken; it is then."""
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}_{count}"
-    taken.add(name)
-    return name
+def quaternion(R: Any) -> list[float]:
+    """w, x, y, z of a rotation."""
+    found: list[float] = quaternions_of(np.asarray(R, float)).tolist()
+    return found
 
 
 def depth_first(mechanism: Mechanism) -> list[int]:

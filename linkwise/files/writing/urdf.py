@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import ModelError
+from linkwise.files.bodies import unused
 from linkwise.files.loops import loop_words
 from linkwise.files.writing.output import (
     Losses,
@@ -26,7 +27,6 @@ from linkwise.files.writing.output import (
     rpy,
     sayable,
     text_of,
-    unused,
     vector,
     write_text,
 )
@@ -260,7 +260,7 @@ def _side_file(mechanism: Mechanism, lost: Losses) -> str:
             lost.add(f"closure {each.name!r} ({kind.kind})")
             continue
         lines = [f"  - name: {_quoted(each.name)}", f"    type: {joint.word}"]
-        for side, body, X in (("a", each.body_a, each.placement_a), ("b", each.body_b, each.placement_b)):
+        for side, (body, X, _) in zip("ab", each.sides, strict=True):
             on = "world" if body < 0 else mechanism.bodies[body].name
             P = np.array(X)
             lines.append(f"    {side}: {_quoted(on)}")

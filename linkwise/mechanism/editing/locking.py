@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose
 
+DriveT = TypeVar("DriveT", Actuator, Spring)
 _CLOSED = 1e-9  # m, or a sine: how far a closure may be open that locking leaves without a motion
 
 
@@ -71,10 +72,8 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
     pieces.closures = left
     relations = [(name, _without(name, relation, values)) for name, relation in pieces.relations]
     pieces.relations = [each for each in relations if each[1] is not None]
-    actuators = [_actuator(each, values) for each in pieces.actuators]
-    pieces.actuators = [each for each in actuators if each is not None]
-    springs = [_spring(each, values) for each in pieces.springs]
-    pieces.springs = [each for each in springs if each is not None]
+    pieces.actuators = [kept for each in pieces.actuators if (kept := freed(each, values)) is not None]
+    pieces.springs = [rest for each in pieces.springs if (rest := freed(each, values)) is not None]
     return together(mechanism, pieces)
 
 
@@ -197,33 +196,19 @@ def _without(name: str, relation: Any, values: Mapping[str, tuple[float, ...]]) 
     return Coupling(left, offset) if left else None
 
 
-def _cut(
-    transmission: JointTransmission, values: Mapping[str, tuple[float, ...]]
-) -> tuple[JointTransmission | None, float]:
-    """The transmission along the joints that are left, and the length that the others have."""
-    left = [(joint, gear) for joint, gear in transmission.gears if joint not in values]
-    still = [(gear, values[joint]) for joint, gear in transmission.gears if joint in values]
+def freed(drive: DriveT, values: Mapping[str, tuple[float, ...]]) -> DriveT | None:
+    """An actuator or spring along the joints that are left, with the length that the others have; None without any."""
+    if not isinstance(drive.transmission, JointTransmission):
+        return drive
+    left = [(joint, gear) for joint, gear in drive.transmission.gears if joint not in values]
+    still = [(gear, values[joint]) for joint, gear in drive.transmission.gears if joint in values]
     length = sum(float(np.dot(gear, q)) for gear, q in still if len(gear) == len(q))
-    return (JointTransmission(left) if left else None), length
-
-
-def _actuator(actuator: Actuator, values: Mapping[str, tuple[float, ...]]) -> Actuator | None:
-    if not isinstance(actuator.transmission, JointTransmission):
-        return actuator
-    left, length = _cut(actuator.transmission, values)
-    if left is None or not length:
-        return None if left is None else replace(actuator, transmission=left)
-    (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
-    gain, bias = (g0 + g1 * length, g1, g2), (b0 + b1 * length, b1, b2)
-    muscle = None if actuator.muscle is None else actuator.muscle.shortened(length)
-    return replace(actuator, transmission=left, gain=gain, bias=bias, muscle=muscle)
-
-
-def _spring(spring: Spring, values: Mapping[str, tuple[float, ...]]) -> Spring | None:
-    if not isinstance(spring.transmission, JointTransmission):
-        return spring
-    left, length = _cut(spring.transmission, values)
-    if left is None:
+    if not left:
         return None
-    rest, limits = ((low - length, high - length) for low, high in (spring.rest, spring.limits))
-    return replace(spring, transmission=left, rest=rest, limits=limits)
+    along = JointTransmission(left)
+    if isinstance(drive, Spring):
+        rest, limits = ((low - length, high - length) for low, high in (drive.rest, drive.limits))
+        return replace(drive, transmission=along, rest=rest, limits=limits)
+    gain, bias = ((c + k * length, k, d) for c, k, d in (drive.gain, drive.bias))
+    muscle = drive.muscle and drive.muscle.shortened(length)
+    return replace(drive, transmission=along, gain=gain, bias=bias, muscle=muscle)
