@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -123,26 +121,3 @@ def _joints(joints: Any, axes: Any, names: Sequence[str]) -> list[Joint]:
             allowed="a joint such as lw.Revolute((0, 0, 1)), one for each body, or a class with axes=…",
         )
     return each
-
-
-MANY = 2000
-"""Bodies from which the pause is worth it."""
-
-
-@contextmanager
-def paused(count: int) -> Iterator[None]:
-    """No search for cycles meanwhile, where so many bodies are at work and it was on.
-
-    What was made joins the objects that have long been there, else the next search would begin with all of it.
-    """
-    if count < MANY or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        if gc.get_freeze_count() == 0:  # else others rely on what is frozen
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()
