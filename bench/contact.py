@@ -10,8 +10,8 @@ What the laws are missed by is printed beside, since a faster answer can be a wo
 
 ``--gpu`` measures steps on arrays of a CUDA device.
 
-``--standing 60`` lets robots stand for so many seconds, held by springs and dampers at their joints, put on the ground or
-dropped from 5 cm: how deep surfaces overlap in any step, and how far feet creep in the second half.
+``--standing 60`` lets robots stand for so many seconds, held by springs and dampers at their joints, put on the ground
+or dropped from 5 cm: how deep surfaces overlap in any step, and how far feet creep in the second half.
 
 ``--whole`` keeps all shapes that are no meshes, which may all touch each other, and the limits of joints: robots that
 stand, held by springs at their joints, and robots under random joint forces, each held for 50 steps. From the states
