@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +13,12 @@ from scipy.sparse import csgraph
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError, ModelFileError, ModelWarning
-from linkwise.flexible.body import FlexibleBody
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.solving import SymmetricFactor, lowest_modes
 from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
 
 __all__ = ["StructureCheck", "check", "check_structure", "suspect_units"]
 
