@@ -25,8 +25,11 @@ Flat = Sequence[Scalar]
 PROXIMAL, PROXIMAL_SINGLE = 1e-8, 3e-5
 """On the diagonal of Newton's matrix, beside one: with sixteen digits, and with seven."""
 
-RATES = ((0.2, 14), (0.5, 32), (0.7, 60))
+RATES = ((0.2, 14), (0.5, 32), (0.6, 60))
 """By how much widths shrink in a step, and for how many steps: each time slower, if it had led nowhere."""
+
+FIRMNESS = 0.25
+"""Of normals' 1/ℓ, how much of it is taken in smoothed laws: an impulse then counts for more than a velocity."""
 
 NARROW = 1e-10
 """The least width, relative to impulses."""
@@ -49,53 +52,58 @@ class Unsolved(Protocol):
 
 
 def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
-    """V and impulses after Newton steps; as given, where these did not bring the laws nearer.
+    """V and impulses after Newton steps: of all, those that come nearest to the laws.
 
     The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
-    width is that of half of the digits which were missing, and shrinks in every step: quickly, and if that leads
-    nowhere, from the same width on slowly. Every step is gone in full: shorter ones were no better, and each length
-    costs a look at all laws.
+    width is that of half of the digits which were missing, and shrinks in every step, quickly; if that leads nowhere,
+    from larger widths on and slowly. Every step is gone in full: shorter ones were no better, and each length costs a
+    look at all laws.
     """
-    n, first = len(V), [*V, *impulses]
+    n, count = len(V), len(V) + len(impulses)
     size = sqrt(maximum(squared(impulses), _TINY))
     missed = response.missed(V, impulses)
     scale = size / response.points**0.5
-    narrow, wide = NARROW * scale, scale * minimum(1.0, sqrt(sqrt(missed) / size))
+    narrow, widths = NARROW * scale, (scale * minimum(1.0, sqrt(sqrt(missed) / size)), scale, 10.0 * scale)
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
     begins = [float(rules.polish)]
-    for _, count in RATES[:-1]:
-        begins.append(begins[-1] + count)
+    for _, steps in RATES[:-1]:
+        begins.append(begins[-1] + steps)
 
     def goes_on(state: Flat) -> Scalar:
-        missed = is_missed(response.missed(state[:n], state[n:-2]), state[n:-2], rules.tolerance)
-        return missed & (state[-1] < float(rules.polish + rules.rounds - 1))
+        least, passed = state[-2], state[-1]
+        missing = is_missed(least, state[count + n : -3], rules.tolerance, (rules.tolerance * 1e-3) ** 2 * missed)
+        return missing & (passed < float(rules.polish + rules.rounds - 1))
 
     def step(state: list[Scalar]) -> list[Scalar]:
-        now, width, passed = state[:-2], state[-2], state[-1] + 1.0
+        now, best, width, least, passed = state[:count], state[count:-3], state[-3], state[-2], state[-1] + 1.0
         change = response.newton_step(now[:n], now[n:], width, proximal)
+        now = [a + b for a, b in zip(now, change, strict=True)]
+        left = response.missed(now[:n], now[n:])
+        nearer = left < least
+        best = [where(nearer, a, b) for a, b in zip(now, best, strict=True)]
         next_width = width * RATES[0][0]
-        for begin, (rate, _) in zip(begins, RATES, strict=True):
+        for begin, wide, (rate, _) in zip(begins, widths, RATES, strict=True):
             next_width = where(passed > begin, width * rate, where(passed < begin, next_width, wide))
-        return [*(a + b for a, b in zip(now, change, strict=True)), maximum(next_width, narrow), passed]
+        return [*now, *best, maximum(next_width, narrow), where(nearer, left, least), passed]
 
-    state = [*first, narrow if rules.polish else wide, 0.0]
+    state = [*V, *impulses, *V, *impulses, narrow if rules.polish else widths[0], missed, 0.0]
     if rules.rounds > 1:
         state = repeated_while(goes_on, step, state)
     else:
         for _ in range(rules.polish):
             state = step(state)
-    nearer = response.missed(state[:n], state[n:-2]) < missed
-    found = [where(nearer, a, b) for a, b in zip(state[:-2], first, strict=True)]
-    return found[:n], found[n:]
+    return state[count : count + n], state[count + n : -3]
 
 
-def is_missed(square: Scalar, impulses: Flat, tolerance: float) -> Scalar:
+def is_missed(square: Scalar, impulses: Flat, tolerance: float, least: Scalar = 0.0) -> Scalar:
     """Whether what is missing, squared, is more than a tolerance relative to impulses, or than precision can tell.
 
     It is where it counts beside a number that is 2⁵³ times as large as the square of what is allowed; in float32 sums
-    have fewer digits, and the same comparison asks for no more than there are.
+    have fewer digits, and the same comparison asks for no more than there are. Where impulses vanish, all is well below
+    ``least``, also a square.
     """
-    large = maximum((tolerance * tolerance * 2.0**53) * squared(impulses), _TINY)
+    allowed = maximum((tolerance * tolerance) * squared(impulses), least)
+    large = maximum(2.0**53 * allowed, _TINY)
     missed: Scalar = large + square > large
     return missed
 
@@ -122,13 +130,15 @@ class SmoothedSlope:
             return cls(tuple(x), 1.0, 1.0, 0.0, 0.0)
         if cone.kind == "half_line":
             above, below, root = _rounded(x[0] - cone.least, square)
-            return cls((cone.least + above,), above / root, above / root, below / root, below / root)
+            inverse = 1.0 / root
+            return cls((cone.least + above,), above * inverse, above * inverse, below * inverse, below * inverse)
         reach = cone.radius * normal if cone.follows is not None else cone.radius
         length = sqrt(maximum(squared(x), _TINY))
         above, _, root = _rounded(length - reach, square)
         slip, inverse = above / root, 1.0 / (reach + above)
         ratio, across, bent = reach * inverse, above * inverse, length * inverse
-        unit = tuple(a / length for a in x)
+        shrunk = 1.0 / length
+        unit = tuple(a * shrunk for a in x)
         follow = None
         if cone.follows is not None:
             part = cone.radius * bent * (across + ratio * slip)
@@ -169,11 +179,16 @@ class SmoothedLaws:
         self.missing: list[Scalar] = []
         """λ - proj(λ - w/ℓ), of every row."""
         for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
-            inverse, own = response.inverses[k], impulses[start : start + len(cone.rows)]
+            inverse, own = self._inverse(k), impulses[start : start + len(cone.rows)]
             x = [a - w * inverse for a, w in zip(own, response.velocities(k, V, impulses), strict=True)]
             normal = 1.0 if cone.follows is None else self.slopes[cone.follows].value[0]
             self.slopes.append(SmoothedSlope.of(cone, x, normal, square))
             self.missing += [a - b for a, b in zip(own, self.slopes[k].value, strict=True)]
+
+    def _inverse(self, k: int) -> Scalar:
+        """1/ℓ of one cone."""
+        inverse = self.response.inverses[k]
+        return FIRMNESS * inverse if self.response.cones[k].kind == "half_line" else inverse
 
     def newton_step(self, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ.
@@ -214,7 +229,7 @@ class SmoothedLaws:
     ) -> tuple[list[dict[int, Scalar]], list[Scalar]]:
         """The δ of one cone as lines · δV + shift, where those of the cones before are known."""
         response, slope = self.response, self.slopes[k]
-        cone, start, inverse = response.cones[k], response.starts[k], response.inverses[k]
+        cone, start, inverse = response.cones[k], response.starts[k], self._inverse(k)
         give = cone.compliance if is_zero(cone.compliance) else cone.compliance * inverse
         across, along = slope.inverse(give, proximal)
         F = self.missing[start : start + len(cone.rows)]

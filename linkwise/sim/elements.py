@@ -210,6 +210,13 @@ class Element(metaclass=_Finished):
         """
         return None
 
+    def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
+        """Why forces, fields or rates are not numbers in a state of numbers, for people; empty where it is not known.
+
+        Asked when a run has ended because of it: a table that was left, a place where a field has no value.
+        """
+        return ""
+
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """Function of a point (3), m in world axes, that gives the potential U of its field there, J/kg; None for none.
 

@@ -397,6 +397,29 @@ class Motion:
                 passive[i] = passive[i] + value
         return active, passive
 
+    def without_value(self, at: Instant) -> str:
+        """First element whose forces, fields or rates are not numbers in a state of numbers, and why; empty if none."""
+
+        def is_number(element: Element, given: tuple[Any, ...]) -> bool:
+            field = element.acceleration(*given)
+            if callable(field):
+                field = field(self.model.center_of_mass(np.array(at.q, float)))
+            elif field is not None and len(field) == 2:
+                field = field[0]
+            values = [field, element.force(*given), element.rate(*given), *(element.wrench(*given) or {}).values()]
+            return all(np.isfinite(np.array(value, float)).all() for value in values if value is not None)
+
+        for element, given in self._asked(at):
+            try:
+                with np.errstate(all="ignore"):
+                    known = is_number(element, given)
+            except (ArithmeticError, ValueError):  # numbers of Python: division by zero, roots of negative ones
+                known = False
+            if not known:
+                why = element.trouble(*given)
+                return f"{element!r} is not a number" + (f": {why}" if why else "")
+        return ""
+
     def _along_closures(self, at: Instant, chosen: Sequence[bool]) -> dict[str, list[Scalar]]:
         """Forces of some elements along the freedoms of closures, by name; of actuators, within limits."""
         found: dict[str, list[Scalar]] = {}

@@ -119,10 +119,6 @@ class Propulsion(Element):
                     do="give tank=lw.space.Tank.sphere(...), or leave the impulse out: the force then uses nothing up",
                 )
         if tank is not None:
-            if not hasattr(Element, "parameters"):
-                raise InputError(
-                    "masses cannot change during a run yet", got=repr(tank), do="leave tank and impulse out"
-                )
             model.frame(tank.body)
             if not any(each.impulse for each in self.thrusters):
                 raise InputError("no thruster uses the tank", got=repr(tank), do="give thrusters a specific impulse")
