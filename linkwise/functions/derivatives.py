@@ -9,11 +9,16 @@ nv columns, also where q has more numbers (quaternions) or other ones (planar jo
 
 from __future__ import annotations
 
+import math
 import sys
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.functions.call_arrays import results_like
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
@@ -67,7 +72,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
     """∂f/∂(input ``name``): each output gains a last axis, or two for an input that is a matrix."""
     _check(f, [name])
     shape = _tangent_shape(f, name)
-    columns = _size(shape)
+    columns = math.prod(shape)
     outputs = f.program.outputs
     rows = sum(array.size for array in outputs)
     chosen = mode or ("reverse" if rows < columns and code_has_reverse(f.differentiable) else "forward")
@@ -96,7 +101,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
         return _result(
             f,
             [
-                _shaped([x for row in matrix for x in row], (*array.shape, *shape))
+                results_like((*array.shape, *shape), [x for row in matrix for x in row])
                 for matrix, array in zip(text(*flat), outputs, strict=True)
             ],
         )
@@ -120,7 +125,7 @@ def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
 def hessian(f: CompiledFunction, name: str, other: str | None = None) -> CompiledFunction:
     """∂²f/∂(``name``)∂(``other``): the Jacobian's Jacobian; the axis of ``other`` comes last."""
     first = jacobian(f, name)
-    second = jacobian(first, other or name, "forward" if _size(_tangent_shape(f, other or name)) else None)
+    second = jacobian(first, other or name, "forward" if math.prod(_tangent_shape(f, other or name)) else None)
     doc = _doc("Second derivatives", f, f"{name}, {other or name}")
     return CompiledFunction(f"{f.name}_hessian_{name}_{other or name}", second.text, f.inputs, doc, f.charts)
 
@@ -141,7 +146,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
         return _result(
             f,
             [
-                _shaped([x.get(0, 0.0) for x in array], spec.shape)
+                results_like(spec.shape, [x.get(0, 0.0) for x in array])
                 for array, spec in zip(moved, f.program.outputs, strict=True)
             ],
         )
@@ -164,7 +169,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
         for name in names:
             position = _position(f, name)
             flat_back = [x.get(0, 0.0) for x in back[position]]
-            results.append(_shaped(_pulled(f, name, flat, flat_back), _tangent_shape(f, name)))
+            results.append(results_like(_tangent_shape(f, name), _pulled(f, name, flat, flat_back)))
         return results[0] if len(names) == 1 else kind(*results)
 
     inputs = [*f.inputs, *((_new_name(f, "w", array.name), array.shape) for array in f.program.outputs)]
@@ -198,8 +203,8 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
         gradients = []
         for name in names:
             own = [x.get(0, 0.0) for x in back[_position(f, name)]]
-            gradients.append(_shaped(_pulled(f, name, flat, own), _tangent_shape(f, name)))
-        return kind(_shaped([number], f.program.outputs[0].shape), *gradients)
+            gradients.append(results_like(_tangent_shape(f, name), _pulled(f, name, flat, own)))
+        return kind(results_like(f.program.outputs[0].shape, [number]), *gradients)
 
     doc = _doc("The value and the gradient", f, ", ".join(names))
     return CompiledFunction(f"{f.name}_value_and_gradient_{'_'.join(names)}", text, f.inputs, doc, f.charts)
@@ -230,8 +235,6 @@ def to_tangents(chart: Chart, size: int) -> CompiledFunction:
 
 def tuple_of(names: Sequence[str]) -> Any:
     """A named tuple of derivatives."""
-    from collections import namedtuple
-
     return namedtuple("Cotangents", list(names))
 
 
@@ -279,13 +282,6 @@ def _tangent_shape(f: CompiledFunction, name: str) -> tuple[int, ...]:
     return dict(f.inputs)[name] if chart is None else (chart.size,)
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
-
-
 def _pushed(f: CompiledFunction, name: str, values: Flat, direction: Flat) -> list[Any]:
     """A direction of the tangent space as one of the input's own numbers."""
     chart = f.charts.get(name)
@@ -331,15 +327,7 @@ def _result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
     return arrays[0] if f.result_type is None else f.result_type._make(arrays)
 
 
-def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    from linkwise.functions.call_arrays import results_like
-
-    return results_like(shape, values)
-
-
 def _axes_first(array: Any, axes: int) -> Any:
-    import numpy as np
-
     whole = np.asarray(array, dtype=object)
     return np.moveaxis(whole, range(whole.ndim - axes, whole.ndim), range(axes))
 

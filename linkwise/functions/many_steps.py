@@ -125,8 +125,6 @@ class RolloutFunction:
         Takes the inputs, then a direction for each name (all inputs, if none); a sequence has one for each step. The
         direction of a configuration is a velocity. Returns what the rollout returns.
         """
-        from linkwise.functions.many_steps import StepsForward
-
         return StepsForward(self, names)
 
     def vjp(self, *names: str) -> Callable[..., Any]:
@@ -136,8 +134,6 @@ class RolloutFunction:
         each name (all inputs, if none): (..., n) for what is fed back or stays, (steps, ..., n) for sequences.
         Derivatives by a configuration are in its tangent space. States between the steps are kept, none of the work.
         """
-        from linkwise.functions.many_steps import StepsBackward
-
         return StepsBackward(self, names)
 
     def value_and_gradient(self, *names: str, of: str | None = None) -> Callable[..., Any]:
@@ -148,8 +144,6 @@ class RolloutFunction:
             of: the output that is differentiated, a single number: a cost that the step adds to, say. The only such
                 output if left out. If steps are recorded, the sum over all of them.
         """
-        from linkwise.functions.many_steps import StepsGradient
-
         return StepsGradient(self, names, of)
 
     def on_host(self, arrays: Sequence[Any]) -> StepsBatch:

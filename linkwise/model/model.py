@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -30,6 +29,7 @@ from linkwise.model.kinematics import InverseKinematics, Kinematics
 from linkwise.model.making import list_methods
 from linkwise.model.state_space import Sensitivities
 from linkwise.model.statics import Statics
+from linkwise.renamed import BUILDER, MODEL, missing
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -59,8 +59,6 @@ class ModelBuilder(Builder):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            from linkwise.renamed import BUILDER, missing
-
             raise missing(f"{type(self).__name__!r} object", "builder", name, BUILDER)
 
 
@@ -281,9 +279,10 @@ class Model(
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
 
     def _repr_html_(self) -> str | None:
-        """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
-        html: str | None = import_module("linkwise.viz.recording").model_picture(self)
-        return html
+        """In a notebook: a picture and the facts; None where it cannot be drawn."""
+        from linkwise.viz.recording import model_picture
+
+        return model_picture(self)
 
     # Names that others use, which work and are not listed.
     if TYPE_CHECKING:
@@ -295,8 +294,6 @@ class Model(
         def __getattr__(self, name: str) -> Any:
             if name in _ALIASES:
                 return getattr(self, _ALIASES[name])
-            from linkwise.renamed import MODEL, missing
-
             raise missing(f"{type(self).__name__!r} object", "model", name, MODEL)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -423,9 +422,9 @@ class Passive(Methods):
         """All that acts besides τ in a simulation with this control and these rules but joint limits; None: nothing."""
         model = self._whole
         if control is not None:
-            above = import_module("linkwise.sim.acting")  # what elements are is known in a layer above
-            made: Acting = above.acting(model, control, rules, t, p)
-            return made
+            from linkwise.sim.acting import acting
+
+            return acting(model, control, rules, t, p)
         texts = PassiveForces.under(model, rules)
         if not texts.there_are:
             return None

@@ -48,6 +48,7 @@ from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.targets.batch import HostBatch
 from linkwise.targets.device import Device
+from linkwise.targets.llvm.binding import host
 from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import Program
@@ -348,8 +349,6 @@ class LongChainFunction(RolledFunction):
         return LongChainProgram(self._trees.aligned, self.rolled_for(device.target), dtype)
 
     def _segments(self, threads: int) -> ParallelForwardDynamics:
-        from linkwise.targets.llvm.binding import host
-
         chain = self._trees.aligned
         wave = host().lanes(np.float64) * threads  # segments that run at the same time
         count = wave * max(1, round(len(chain.links) / (wave * SEGMENT)))
