@@ -108,9 +108,9 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     inputs = [(n, INPUTS[n].shape(model)) for n in names]
     charts = {n: model._chart for n in names if INPUTS[n].divided == "q"}
     if model._closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
-        from linkwise.model.null_space import solved_by_numbers
+        from linkwise.model.null_space import SolvedByNumbers
 
-        return solved_by_numbers(model, name, run, inputs, doc, charts)
+        return SolvedByNumbers(name, run, inputs, doc, charts, model=model)
     if model._rolls:
         from linkwise.functions.rolled.choose import rolled_function
 
