@@ -22,8 +22,7 @@ from linkwise.memoized import cached_property
 from linkwise.model.closures import Constraints
 from linkwise.model.contact import Contacts, Touching
 from linkwise.model.dynamics import Centroidal, Dynamics, Operational
-from linkwise.model.editing import Editing
-from linkwise.model.files import Files
+from linkwise.model.editing import Editing, Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.kinematics import InverseKinematics, Kinematics
 from linkwise.model.making import list_methods
