@@ -1,4 +1,4 @@
-"""Changed copies of a model (joints locked, others attached, bodies taken away, a mirror image), and models in files."""
+"""Changed copies of a model (joints locked, others attached, bodies taken away, mirrored), and models in files."""
 
 from __future__ import annotations
 
