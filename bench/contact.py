@@ -10,6 +10,9 @@ What the laws are missed by is printed beside, since a faster answer can be a wo
 
 ``--gpu`` measures steps on arrays of a CUDA device.
 
+``--standing 60`` lets robots stand for so many seconds, held by springs and dampers at their joints, put on the ground
+or dropped from 5 cm: how deep surfaces overlap in any step, and how far feet creep in the second half.
+
 ``--whole`` keeps all shapes that are no meshes, which may all touch each other, and the limits of joints: robots that
 stand, held by springs at their joints, and robots under random joint forces, each held for 50 steps. From the states
 reached so, both libraries make one step.
@@ -47,10 +50,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("robots", nargs="+", type=Path, help="MJCF files, or native ones where MuJoCo is not installed")
     parser.add_argument("--gpu", action="store_true", help="on a CUDA device, by CuPy")
     parser.add_argument("--whole", action="store_true", help="whole robots, which touch themselves")
+    parser.add_argument("--standing", type=float, metavar="SECONDS", help="standing robots, for so long")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each call (default 7)")
     parser.add_argument("--hold", type=int, default=1, help="steps after which joint forces change (default 1)")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="of solving (default: all)")
     options = parser.parse_args(argv)
+    if options.standing:
+        for path in options.robots:
+            for dt in (0.002, 0.005):
+                for height in (0.0, 0.05):
+                    print(path.stem, f"{1e3 * dt:g} ms, from {height:g} m:", stand(path, options.standing, dt, height))
+        return
     if options.whole:
         whole_robots(options.robots, options.rounds)
         return
@@ -178,6 +188,28 @@ def beside_mujoco(path: Path, rounds: int, ways: Sequence[str], hold: int) -> li
         )
         print(rows[-1], flush=True)
     return rows
+
+
+def stand(path: Path, duration: float, dt: float, height: float) -> str:
+    """Report of a robot that is held in the posture of its first key frame, let go above the ground."""
+    text = on_feet(path)
+    robot = touching(lw.loads(text), lw.ContactRules())
+    key = ET.fromstring(text).find("keyframe/key")
+    assert key is not None
+    posture = np.array(key.attrib["qpos"].split(), float)
+    q = np.concatenate([posture[3:7], posture[:3], posture[7:]])
+    q[6] += height - float(robot.contacts.points(q).gap.min())
+    gains = {"kp": [0.0] * 6 + [300.0] * (robot.nv - 6), "kd": [0.0] * 6 + [10.0] * (robot.nv - 6)}
+    hold = lw.PD(robot, q, **gains)
+    motion = lw.simulate(robot, q, duration=duration, dt=dt, method="moreau", control=hold)
+    points = robot.contacts.points(motion.q)
+    late = len(motion.t) // 2
+    touches = points.gap[late:].max() < 1e-6
+    creep = np.abs(points.point[late:] - points.point[late])[..., :2].max()
+    return (
+        f"overlap at most {-points.gap.min():.1e} m, in the second half {-points.gap[late:].min():.1e} m, "
+        f"creep {creep:.1e} m, all feet on the ground: {touches}, speed at the end {np.abs(motion.v[-1]).max():.0e}"
+    )
 
 
 def mujoco_state(mujoco: Any, model: Any, data: Any) -> Any:

@@ -130,13 +130,15 @@ class SmoothedSlope:
             return cls(tuple(x), 1.0, 1.0, 0.0, 0.0)
         if cone.kind == "half_line":
             above, below, root = _rounded(x[0] - cone.least, square)
-            return cls((cone.least + above,), above / root, above / root, below / root, below / root)
+            inverse = 1.0 / root
+            return cls((cone.least + above,), above * inverse, above * inverse, below * inverse, below * inverse)
         reach = cone.radius * normal if cone.follows is not None else cone.radius
         length = sqrt(maximum(squared(x), _TINY))
         above, _, root = _rounded(length - reach, square)
         slip, inverse = above / root, 1.0 / (reach + above)
         ratio, across, bent = reach * inverse, above * inverse, length * inverse
-        unit = tuple(a / length for a in x)
+        shrunk = 1.0 / length
+        unit = tuple(a * shrunk for a in x)
         follow = None
         if cone.follows is not None:
             part = cone.radius * bent * (across + ratio * slip)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.joints.free import Free
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_start, checked_vector
@@ -198,7 +197,7 @@ def usual_method(model: Any, events: Any, otherwise: str) -> str:
 
 def _falls_through(model: Model) -> bool:
     """Whether the model has no contacts, its file has a ground, and something is free to fall."""
-    free = any(isinstance(joint.type, Free) for joint in model.joints)
+    free = any(joint.type.flies for joint in model.joints)
     return model._contact_scene is None and bool(model._base_collisions) and free
 
 

@@ -17,6 +17,7 @@ from linkwise.mechanism.configurations import Configurations
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import numbered
+from linkwise.mechanism.many_bodies import all_of_each
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 
@@ -88,7 +89,8 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
     number = {"world": -1} | {body.name: k for k, (body, _, _) in enumerate(pieces.bodies)}
     _check_names(pieces)
     bodies, joints = numbered(
-        [replace(body, parent=number[parent]) for body, parent, _ in pieces.bodies], [j for _, _, j in pieces.bodies]
+        [replace(body, parent=number[parent]) for body, parent, _ in pieces.bodies],
+        all_of_each(JointInstance, [joint for _, _, joint in pieces.bodies]),
     )
     tree = replace(
         mechanism,
