@@ -43,7 +43,7 @@ from linkwise.trace.program import Call
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 

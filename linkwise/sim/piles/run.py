@@ -33,10 +33,9 @@ __all__ = ["Pile", "is_pile", "simulate_pile"]
 
 @dataclass(frozen=True)
 class Touched:
-    """Contacts of a step.
+    """Contacts of a step: points, in its middle, with their gaps at its start; impulses; and what laws are missed by.
 
-    Points in its middle, with their gaps at its start; impulses in the world's axes (m, 3), N s; and what laws are
-    missed by (m), m/s.
+    Impulses (m, 3) are in the world's axes, N s; what laws are missed by (m) in m/s.
     """
 
     contacts: PileContacts
