@@ -13,6 +13,8 @@ CAMPAIGN ?= 10m
 CAMPAIGN_ARGS ?=
 LANES ?=
 LANES_ARGS ?=
+# PyTorch without CUDA, which alone would be gigabytes: for Linux its own index has it, for other systems PyPI.
+TORCH ?= $(if $(filter Linux,$(shell uname)),torch==2.13.0+cpu,torch>=2.13)
 
 .PHONY: help demo test lint types layers pytest slow lanes bench campaign docs format clean
 .DELETE_ON_ERROR:
@@ -37,10 +39,10 @@ types: $(VENV)/.dev
 layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
-pytest: $(VENV)/.dev
+pytest: $(VENV)/.dev $(VENV)/.torch
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
-slow: $(VENV)/.dev $(VENV)/.models
+slow: $(VENV)/.dev $(VENV)/.torch $(VENV)/.models
 	$(BIN)/python -m pytest -n auto -m slow $(PYTEST_ARGS)
 	$(MAKE) lanes
 
@@ -74,6 +76,12 @@ $(VENV)/.viz: $(BIN)/python pyproject.toml
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(PIP) install --quiet --editable ".[dev]"
 	touch $(VENV)/.viz $@
+
+# Where there is no such build, the tests that need it are skipped, and say so.
+$(VENV)/.torch: $(VENV)/.dev
+	$(PIP) install -qq --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu "$(TORCH)" stable-baselines3 \
+	  || echo "$(TORCH) could not be installed: the tests of PyTorch are skipped"
+	touch $@
 
 # Their model files alone: what these packages need besides would be gigabytes.
 $(VENV)/.models: $(VENV)/.dev

@@ -5,7 +5,7 @@ and for one joining of two pieces; all joinings of a round are one call on a bat
 would need the links' velocities first, which are one more round of sums; they are left out here.) With ``--gpu`` the
 same three functions run on arrays of a CUDA device, where all joinings of a round run at once; beside them stand the
 serial kernel of the processor, and the library's own way for one long chain on a device, which joins segments of links
-pair by pair (``linkwise.algorithms.pairwise``).
+pair by pair (``linkwise.algorithms.segments``).
 """
 
 from __future__ import annotations

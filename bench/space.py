@@ -153,9 +153,9 @@ def station_row() -> dict[str, Any]:
         "threads": 1,
     }
     lw.simulate(model, None, v0, 60.0, **{**options, "output_times": [60.0]})
-    before = time.perf_counter()
+    before = time.process_time()
     motion = lw.simulate(model, None, v0, 86400.0, **options)
-    taken = time.perf_counter() - before
+    taken = time.process_time() - before
     return {
         "what": f"flexible station, nv {model.nv}",
         "status": motion.status,

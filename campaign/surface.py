@@ -33,7 +33,9 @@ LEFT_OUT = {
     "contact_step": "of models whose bodies touch: tested with contact",
     "distances": "of models whose bodies touch: tested with contact",
     "collides": "of models whose bodies touch: tested with contact",
-    "field_forces": "part of simulations, not public: tested with fields of acceleration",
+    "field_wrenches": "part of simulations, not public: tested with fields of acceleration",
+    "field_on_modes": "part of simulations, not public: tested with fields of acceleration",
+    "linear_field": "part of simulations, not public: tested with fields of acceleration",
     "field_energy": "part of simulations, not public: tested with fields of acceleration",
     "operators": "returns expressions, not arrays: tested with the operators",
 }

@@ -44,6 +44,14 @@ def sentence(name: str) -> str:
     return " ".join(whole.split("\n\n")[0].split())
 
 
+def upwards(name: str) -> set[str]:
+    """The folders above that a folder imports from inside single functions, as the contract lists them."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        listed = tomllib.load(file)["tool"]["importlinter"]["contracts"][0]["ignore_imports"]
+    pairs = [[side.split(".")[1] for side in each.split(" -> ")] for each in listed]
+    return {there for here, there in pairs if here == name}
+
+
 def imported(name: str) -> set[str]:
     """The folders that a folder imports from, but for type checkers."""
     path = ROOT / "linkwise" / name
@@ -55,7 +63,7 @@ def imported(name: str) -> set[str]:
                 parts = node.module.split(".")
                 found |= {parts[1]} if parts[0] == "linkwise" and len(parts) > 1 else set()
                 found |= {alias.name for alias in node.names} if node.module == "linkwise" else set()
-    return {folder for row in layers() for folder in row} & found - {name}
+    return {folder for row in layers() for folder in row} & found - {name} - upwards(name)
 
 
 def _running(tree: ast.AST) -> list[ast.AST]:

@@ -3,14 +3,24 @@
 Making one may take seconds, and may ask for others on the way: to trace a function that evaluates another is to compile
 that other first. So every value has a place of its own to wait at, and a thread that would wait for one which, in the
 end, waits for this very thread makes the value itself: it is then made twice, and the first to be ready is kept.
+
+What is made stays. So Python does not search it for cycles meanwhile: a third of the time in which the largest
+functions are traced and differentiated, to find nothing.
+
+A model keeps what it has worked out in a memory of its own. It is frozen: what it *is* are its fields, which are
+compared, pickled and copied. What has been compiled for it is none of that, and is made again where a copy is used. All
+of it is kept here, and goes when the model goes.
 """
 
 from __future__ import annotations
 
 import functools
+import gc
+import itertools
 import os
 import threading
-from collections.abc import Callable, Hashable, MutableMapping
+from collections.abc import Callable, Hashable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import Any, Self, TypeVar, overload
 
 T = TypeVar("T")
@@ -34,6 +44,7 @@ _guard = threading.RLock()
 _made: dict[tuple[int, Hashable], _Making] = {}
 _awaited: dict[int, _Making] = {}  # by thread
 _MISSING: Any = object()
+_MANY_OBJECTS = 300_000  # which take some hundredths of a second to search
 
 
 def _forget() -> None:
@@ -65,7 +76,8 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
                 else:
                     other = mine
             if other is mine:
-                known = store.setdefault(key, make())
+                with no_search_for_cycles():
+                    known = store.setdefault(key, make())
                 break
             try:
                 with other.gate:
@@ -78,6 +90,25 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
         with _guard:
             if _made.get(place) is mine:
                 del _made[place]
+
+
+@contextmanager
+def no_search_for_cycles() -> Iterator[None]:
+    """No garbage collection inside, if there was any.
+
+    Where a great many objects were made, they join those that have long been there, else the next search would begin
+    with all of them.
+    """
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searched:
+            if gc.get_count()[0] > _MANY_OBJECTS and gc.get_freeze_count() == 0:  # else others rely on what is frozen
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 def _waits_for_me(making: _Making | None) -> bool:
@@ -101,3 +132,45 @@ class cached_property(functools.cached_property[T]):  # noqa: N801
         if instance is None:
             return self
         return once(vars(instance), self.attrname, lambda: self.func(instance))
+
+
+_PLACE = "_memory"
+
+
+class Memory:
+    """Tables by name, for those who compile something for a model."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[Any, Any]] = {}
+        self._clock = itertools.count()
+
+    @classmethod
+    def of(cls, model: Any) -> Memory:
+        """The memory of a model."""
+        memory: Memory | None = vars(model).get(_PLACE)
+        if memory is None:
+            memory = vars(model).setdefault(_PLACE, cls())  # of two threads, the first one's
+        return memory
+
+    def table(self, name: str) -> dict[Any, Any]:
+        """The table with this name, empty at first."""
+        return self._tables.setdefault(name, {})
+
+    def recent(self, name: str, key: Hashable, make: Callable[[], T], most: int) -> T:
+        """An entry of a table that keeps those used last, made if it is not there; at most so many are kept.
+
+        Any number of threads may ask at once: each step is one of a dict's own, so none is seen half done.
+        """
+        table, used = self.table(name), self.table(f"{name}: when used")
+        value = once(table, key, make)
+        used[key] = next(self._clock)
+        while len(table) > most:
+            oldest = min(list(table), key=lambda k: used.get(k, -1))
+            table.pop(oldest, None)
+            used.pop(oldest, None)
+        return value
+
+
+def shadow(model: Any, name: str, function: Callable[..., Any]) -> None:
+    """Put a compiled function before the method of this name: a look-up on the model ends there, without a detour."""
+    vars(model)[name] = function

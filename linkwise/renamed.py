@@ -89,7 +89,11 @@ MODEL = {
 BUILDER = {"add_constraint": "add_coupling(name, function)"}
 """Methods of a builder."""
 
-SOUGHT = {"Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())"}
+SOUGHT = {
+    **_in_group("control", "as_nlsys as_state_space crocoddyl_action emit_acados emit_casadi shoot to_fmu"),
+    **_in_group("shapes", "box capsule cylinder mesh sphere"),
+    "Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())",
+}
 """Names of ``lw`` that never were, but that people ask for."""
 
 _CONTACT = 'model.with_contacts(lw.Ground(), material=lw.Material(friction=0.8)), and method="moreau"'

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import sys
 
+import pytest
 from hypothesis import settings
+
+from tests.viz.browser import ARGUMENTS
 
 # One tier of compiled code: what a test measures or counts must not depend on when another thread is ready. The quick
 # one takes LLVM a tenth of the time and rounds alike (tests/targets/llvm/test_tiers.py).
@@ -29,3 +33,20 @@ def pytest_collection_finish() -> None:
     """Leave what was imported alone from here on: the collector would go through all of it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real Chromium, driven by Playwright: one for a process, since two drivers do not stand beside each other.
+
+    The browser is a package of the operating system, not of Python: where it is not found, or Playwright is not, the
+    tests of pages are skipped and say so.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra `test`)")
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("there is no Chromium (Debian: apt-get install chromium): pages are not tested in a browser")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, headless=True, args=ARGUMENTS)
+        yield browser
+        browser.close()

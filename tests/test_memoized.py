@@ -1,5 +1,6 @@
 """Values made once: by one thread for all, without waiting for each other in a ring, also after a fork."""
 
+import gc
 import os
 import signal
 import threading
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.memoized import _made, _Making, cached_property, once
+from linkwise.memoized import _made, _Making, cached_property, no_search_for_cycles, once
 from linkwise.samples import planar_arm
 
 
@@ -183,3 +184,19 @@ def test_a_making_that_was_interrupted_while_it_ended_keeps_nobody_waiting() -> 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(once, store, "x", lambda: 7).result(timeout=10.0) == 7
     assert (id(store), "x") not in _made
+
+
+def test_the_collector_is_only_paused() -> None:
+    assert gc.isenabled()
+    with no_search_for_cycles():
+        assert not gc.isenabled()
+    with pytest.raises(KeyError), no_search_for_cycles():
+        raise KeyError
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with no_search_for_cycles():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
@@ -111,21 +110,9 @@ class Branches(ClosureSolver):
     """A closed system whose closures hold one branch each; ``links`` has the indices of each closure's."""
 
     def __init__(
-        self,
-        tree: Tree,
-        q: Flat,
-        v: Flat,
-        constraints: Sequence[Constraint],
-        t: Scalar,
-        links: Sequence[Sequence[int]],
-        *,
-        closed: bool = False,
+        self, tree: Tree, q: Flat, found: tuple[list[Equations], Pulls], links: Sequence[Sequence[int]]
     ) -> None:
-        self.tree, self.q = tree, q
-        self._whole: Callable[[], Constrained] = partial(Constrained, tree, q, v, constraints, t, closed=closed)
-        self._pushed: list[Flat] = []
-        self.equations, _ = equations(tree, q, v, constraints, t, closed=closed)
-        self.gamma = [[-x for x in e.bias] for e in self.equations]
+        super().__init__(tree, q, found)
         self.branches = [
             Branch(tree, q, [tree.links[k] for k in own], e) for own, e in zip(links, self.equations, strict=True)
         ]
@@ -136,7 +123,7 @@ class Branches(ClosureSolver):
 
     def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
         """v̇ (nv)."""
-        return self._solved(self.gamma, lambda link: link.rates(tau), b)
+        return self._solved(self._by_branch(self.gamma), lambda link: link.rates(tau), b)
 
     def project(self, rates: Flat) -> list[Scalar]:
         """The change of v, least in kinetic energy, that changes J_c v by these amounts."""
@@ -146,19 +133,15 @@ class Branches(ClosureSolver):
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
         whole = self._whole()
-        for pushed in self._pushed:
-            whole.push(pushed)
+        whole.gamma = self.gamma
         return self.accelerations(tau, b), whole.solve(tau, b)[1]
 
     def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
         """The change of v, and its impulses."""
         return self.project(rates), self._whole().held(rates)[1]
 
-    def push(self, accelerations: Flat) -> None:
-        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
-        self._pushed.append(accelerations)
-        more = self._by_branch(accelerations)
-        self.gamma = [_sum(own, pushed) for own, pushed in zip(self.gamma, more, strict=True)]
+    def _whole(self) -> Constrained:
+        return Constrained(self.tree, self.q, (self.equations, self.pulls))
 
     def _by_branch(self, numbers: Flat) -> list[Flat]:
         ends = list(accumulate((e.count for e in self.equations), initial=0))

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from linkwise.algorithms.branches import Branches
 from linkwise.algorithms.constrained import ClosureSolver, Constrained
 from linkwise.algorithms.embedded import Embedded
-from linkwise.algorithms.equations import Constraint
+from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.full_system import FullSystem
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Scalar
@@ -51,4 +51,4 @@ def closure_solver(
         chosen: what the solver has chosen on numbers beforehand: pivots for "embedding", links for "branches".
         closed: whether accelerations alone are asked for; see :func:`linkwise.algorithms.equations.equations`.
     """
-    return TRACED.get(name, Constrained)(tree, q, v, constraints, t, *chosen, closed=closed)
+    return TRACED.get(name, Constrained)(tree, q, equations(tree, q, v, constraints, t, closed=closed), *chosen)

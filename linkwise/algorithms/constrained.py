@@ -12,11 +12,11 @@ Rodriguez 1989 takes a sweep for each of its steps). O(n) for each row of J_c, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
-from linkwise.algorithms.equations import Constraint, Equations, equations
+from linkwise.algorithms.equations import Equations
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.multipliers import FLOOR, Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
@@ -28,14 +28,17 @@ from linkwise.spatial.scalar import Flat, Scalar
 
 
 class ClosureSolver(ABC):
-    """A closed system at one state."""
+    """A closed system at one state: the equations of each constraint, and the pulls of all of them together."""
 
-    equations: list[Equations]
-    """Those of each constraint."""
+    def __init__(self, tree: Tree, q: Flat, found: tuple[list[Equations], Pulls]) -> None:
+        self.tree, self.q = tree, q
+        self.equations, self.pulls = found
+        self.gamma: list[Scalar] = [-x for e in self.equations for x in e.bias]
+        """γ of J_c v̇ = γ."""
 
-    @abstractmethod
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
+        self.gamma = [x + a for x, a in zip(self.gamma, accelerations, strict=True)]
 
     @abstractmethod
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
@@ -135,31 +138,16 @@ class PulledTree:
 class Constrained(ClosureSolver):
     """The accelerations that closures and couplings allow, and the multipliers that hold them."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        q: Flat,
-        v: Flat,
-        constraints: Sequence[Constraint],
-        t: Scalar = 0.0,
-        *,
-        closed: bool = False,
-    ) -> None:
-        self.tree = tree
-        self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
-        self.bias = [x for e in self.equations for x in e.bias]
-        self.count = pulls.count
-        if tree.has_mimics:  # one more coupling each
-            pulls = joined(pulls, mimic_pulls(tree))
+    def __init__(self, tree: Tree, q: Flat, found: tuple[list[Equations], Pulls]) -> None:
+        super().__init__(tree, q, found)
+        self.count = self.pulls.count
+        # A joint that follows another is one more coupling.
+        pulls = joined(self.pulls, mimic_pulls(tree)) if tree.has_mimics else self.pulls
         self.pulled = PulledTree(tree, q, pulls)
-
-    def push(self, accelerations: Flat) -> None:
-        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
-        self.bias = [x - a for x, a in zip(self.bias, accelerations, strict=True)]
 
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
-        gamma = [-x for x in self.bias] + [0.0] * (self.pulled.count - self.count)
+        gamma = self.gamma + [0.0] * (self.pulled.count - self.count)
         vdot, multipliers = self.pulled.axis_accelerations(lambda link: own_efforts(link, tau), b, gamma)
         return of_freedoms(self.tree, vdot), multipliers[: self.count]
 

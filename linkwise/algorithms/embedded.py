@@ -23,9 +23,10 @@ from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.block_triangular import BlockTriangular, dot
 from linkwise.algorithms.constrained import ClosureSolver, Constrained, refuse_rolled
-from linkwise.algorithms.equations import Constraint, equations
+from linkwise.algorithms.equations import Constraint, Equations, equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
+from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.instances import Reference
@@ -36,25 +37,13 @@ from linkwise.spatial.scalar import Flat, Matrix, Scalar
 class Embedded(ClosureSolver):
     """A closed system in its independent freedoms; ``pivots`` says which equation determines which freedom."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        q: Flat,
-        v: Flat,
-        constraints: Sequence[Constraint],
-        t: Scalar,
-        pivots: Callable[[], Pivots],
-        *,
-        closed: bool = False,
-    ) -> None:
+    def __init__(self, tree: Tree, q: Flat, found: tuple[list[Equations], Pulls], pivots: Callable[[], Pivots]) -> None:
         refuse_rolled(tree, "embedding")
-        self.tree, self.q = tree, q
-        self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
-        self.gamma = [-x for e in self.equations for x in e.bias]
+        super().__init__(tree, q, found)
         chosen = pivots()
         self.rows, self.dependent = [r for r, _ in chosen], [c for _, c in chosen]
         independent = [i for i in range(tree.nv) if i not in self.dependent]
-        J_c = pulls.generalized(tree, q)
+        J_c = self.pulls.generalized(tree, q)
         self.J_d = BlockTriangular([[J_c[r][c] for c in self.dependent] for r in self.rows])
         self.G = [self._motion(J_c, i) for i in independent]  # by columns, as is 𝓜G
         self.M = mass_matrix(tree, q)
@@ -62,12 +51,11 @@ class Embedded(ClosureSolver):
         half = [[dot(a, b) for b in self.MG[: i + 1]] for i, a in enumerate(self.G)]
         n = range(len(half))
         self.factor = factorize([[half[max(i, j)][min(i, j)] for j in n] for i in n])
-        whole = len(self.rows) == pulls.count
-        self.redundant = None if whole else Constrained(tree, q, v, constraints, t, closed=closed)
+        self.redundant = None if len(self.rows) == self.pulls.count else Constrained(tree, q, found)
 
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
-        self.gamma = [x + a for x, a in zip(self.gamma, accelerations, strict=True)]
+        super().push(accelerations)
         if self.redundant is not None:
             self.redundant.push(accelerations)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.constrained import ClosureSolver, refuse_rolled
-from linkwise.algorithms.equations import Constraint, equations
+from linkwise.algorithms.equations import Equations
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
+from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Scalar
@@ -22,31 +23,16 @@ from linkwise.spatial.scalar import Flat, Scalar
 class FullSystem(ClosureSolver):
     """The factors of the system at one state."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        q: Flat,
-        v: Flat,
-        constraints: Sequence[Constraint],
-        t: Scalar = 0.0,
-        *,
-        closed: bool = False,
-    ) -> None:
+    def __init__(self, tree: Tree, q: Flat, found: tuple[list[Equations], Pulls]) -> None:
         refuse_rolled(tree, "kkt")
-        self.tree, self.q = tree, q
-        self.equations, pulls = equations(tree, q, v, constraints, t, closed=closed)
-        self.gamma = [-x for e in self.equations for x in e.bias]
-        J_c, M = pulls.generalized(tree, q), mass_matrix(tree, q)
-        self.m = m = pulls.count
+        super().__init__(tree, q, found)
+        J_c, M = self.pulls.generalized(tree, q), mass_matrix(tree, q)
+        self.m = m = self.pulls.count
         self.soft = _softness(factorize(M), J_c)
         corner = [[-self.soft[i] if i == j else 0.0 for j in range(m)] for i in range(m)]
         upper = [[*corner[i], *J_c[i]] for i in range(m)]
         lower = [[*(J_c[r][i] for r in range(m)), *M[i]] for i in range(tree.nv)]
         self.factor = factorize([*upper, *lower])  # begins with the last row: 𝓜 before the multipliers
-
-    def push(self, accelerations: Flat) -> None:
-        """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
-        self.gamma = [x + a for x, a in zip(self.gamma, accelerations, strict=True)]
 
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""

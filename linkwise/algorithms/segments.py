@@ -9,6 +9,27 @@ segment answers to the acceleration α of its base and to the force F that its t
 with P, z the articulated inertia and bias force of the segment alone, Ψ the product of its ψ(k+1, k) (Jain 1991 eq.
 55), and Λ = Σ (HΨ)*D⁻¹HΨ its compliance at the tip, as Ω of Rodriguez 1989 §3. Three steps, each of independent
 segments: how each turns; how each answers; and, with α and F known at every cut, the ordinary forward dynamics of each.
+
+Joined one after the other, what lies from segment i on answers as F = P̂α + ẑ. With F' = P̂'α' + ẑ' beyond the cut and
+α' = c + Ψ*α - ΛF',
+
+    F' = Q (c + Ψ*α - Λẑ') + ẑ',   Q = (1 + P̂'Λ)⁻¹P̂' = L(1 + L*ΛL)⁻¹L*,   P̂' = LL*,
+
+and P̂ = P + ΨQΨ*, ẑ = z + ΨF'(α = 0). The form through L keeps Q symmetric, and 1 + L*ΛL is never badly conditioned
+from below, however stiff or heavy the two sides are.
+
+Joined pair by pair, in O(log n) steps: put segment 2 on the tip of segment 1, with c = β for each. Between them α' and
+F' are such that both hold; with Q = (1 + P₂Λ₁)⁻¹P₂ and E = 1 - QΛ₁ = (1 + P₂Λ₁)⁻¹,
+
+    F' = G α + T F + f,   G = QΨ₁*,   T = EΨ₂,   f = Qc₁ + Ez₂,        α' = Ψ₁*α + c₁ - Λ₁F',
+
+and the two together are a segment again:
+
+    P = P₁ + Ψ₁G,   Ψ = Ψ₁T,   Λ = Λ₂ + Ψ₂*Λ₁T,   z = z₁ + Ψ₁f,   c = c₂ + Ψ₂*(c₁ - Λ₁f).
+
+The operation is associative, so segments are joined pair by pair, level by level, until one is left; what
+happens at its ends is known, and from there, level by level back, what happens at every cut. Rates of turn are
+found in the same way. A segment of no links is neutral: it fills up a level of odd length.
 """
 
 from __future__ import annotations
@@ -17,7 +38,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import needed_forces
-from linkwise.algorithms.joined_segments import UPPER
 from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
@@ -25,7 +45,7 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, sqrt, where
 from linkwise.spatial.vectors import Force, Vec
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
@@ -96,3 +116,202 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, 
 def accelerated(tree: Tree, q: Flat, v: Flat, tau: Flat, base: RigidMotion, tip: Force) -> list[Scalar]:
     """v̇ of a segment whose base moves as ``base`` and whose tip must bring up the force ``tip``."""
     return Articulated(tree, q, tip).accelerations(tau, needed_forces(tree, q, v, None, base=base))
+
+
+_ROUNDING = 1e-13
+
+UPPER = [(i, j) for i in range(6) for j in range(i, 6)]
+"""Places of the 21 numbers of a symmetric 6×6 matrix, its upper half by rows."""
+
+
+def symmetric(numbers: Flat) -> Matrix:
+    """A 6×6 matrix from its upper half by rows."""
+    matrix: Matrix = [[0.0] * 6 for _ in range(6)]
+    for x, (i, j) in zip(numbers, UPPER, strict=True):
+        matrix[i][j] = matrix[j][i] = x
+    return matrix
+
+
+def upper(matrix: Matrix) -> list[Scalar]:
+    """The upper half of a symmetric matrix by rows."""
+    return [matrix[i][j] for i, j in UPPER]
+
+
+def cholesky(A: Matrix) -> Matrix:
+    """L with LL* = A, for a matrix that may be singular: P̂ is, along the joint at the cut.
+
+    A pivot that is nothing but rounding is a direction in which the matrix has nothing: its column of L is zero.
+    """
+    L: Matrix = [[0.0] * 6 for _ in range(6)]
+    for j in range(6):
+        pivot = A[j][j]
+        for k in range(j):
+            pivot = pivot - L[j][k] * L[j][k]
+        something = pivot > A[j][j] * _ROUNDING
+        L[j][j] = where(something, sqrt(where(something, pivot, 1.0)), 0.0)
+        scale = where(something, 1.0 / where(something, L[j][j], 1.0), 0.0)
+        for i in range(j + 1, 6):
+            x = A[i][j]
+            for k in range(j):
+                x = x - L[i][k] * L[j][k]
+            L[i][j] = x * scale
+    return L
+
+
+def compliance(P: Matrix, Lambda: Matrix) -> Matrix:
+    """Q = (1 + PΛ)⁻¹P, symmetric."""
+    L = cholesky(P)
+    LambdaL = product(Lambda, L)
+    inner = product(transposed(L), LambdaL)
+    for i in range(6):
+        inner[i][i] = inner[i][i] + 1.0
+    Y = lower_solve(cholesky(inner), transposed(L))
+    return product(transposed(Y), Y)
+
+
+def lower_solve(C: Matrix, B: Matrix) -> Matrix:
+    """C⁻¹B for a lower triangular C."""
+    rows: Matrix = []
+    for i in range(6):
+        row = list(B[i])
+        for k in range(i):
+            row = [x - C[i][k] * y for x, y in zip(row, rows[k], strict=True)]
+        rows.append([x / C[i][i] for x in row])
+    return rows
+
+
+def product(A: Matrix, B: Matrix) -> Matrix:
+    """A B."""
+    columns = transposed(B)
+    return [[_dot(row, column) for column in columns] for row in A]
+
+
+def times(A: Matrix, x: Flat) -> list[Scalar]:
+    """A x."""
+    return [_dot(row, x) for row in A]
+
+
+def transposed(A: Matrix) -> Matrix:
+    """A*."""
+    return [list(column) for column in zip(*A, strict=True)]
+
+
+def plus(a: Flat, b: Flat) -> list[Scalar]:
+    """a + b."""
+    return [x + y for x, y in zip(a, b, strict=True)]
+
+
+def minus(a: Flat, b: Flat) -> list[Scalar]:
+    """a - b."""
+    return [x - y for x, y in zip(a, b, strict=True)]
+
+
+def _dot(a: Flat, b: Flat) -> Scalar:
+    total = a[0] * b[0]
+    for x, y in zip(a[1:], b[1:], strict=True):
+        total = total + x * y
+    return total
+
+
+SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12
+"""Numbers of a :class:`Segment`, of a :class:`Cut`, and of [α, F]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """How a piece of a chain answers."""
+
+    P: Matrix
+    z: Flat
+    Psi: Matrix
+    Lambda: Matrix
+    c: Flat
+
+    @classmethod
+    def of(cls, numbers: Flat) -> Segment:
+        """From :attr:`numbers`."""
+        return cls(
+            symmetric(numbers[:21]), numbers[21:27], _rows(numbers[27:63]), symmetric(numbers[63:84]), numbers[84:90]
+        )
+
+    @classmethod
+    def of_no_links(cls) -> Segment:
+        """Segment of no links: whatever is done to its tip is done to its base."""
+        nothing = [[0.0] * 6 for _ in range(6)]
+        return cls(nothing, [0.0] * 6, [[float(i == j) for j in range(6)] for i in range(6)], nothing, [0.0] * 6)
+
+    @property
+    def numbers(self) -> list[Scalar]:
+        """P and Λ by their upper halves, Ψ by rows."""
+        return [*upper(self.P), *self.z, *_flat(self.Psi), *upper(self.Lambda), *self.c]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The force between two segments, from what happens at the ends of both together: F' = G α + T F + f."""
+
+    G: Matrix
+    T: Matrix
+    f: Flat
+
+    @classmethod
+    def of(cls, numbers: Flat) -> Cut:
+        """From :attr:`numbers`."""
+        return cls(_rows(numbers[:36]), _rows(numbers[36:72]), numbers[72:78])
+
+    @property
+    def numbers(self) -> list[Scalar]:
+        """The matrices by rows, then f."""
+        return [*_flat(self.G), *_flat(self.T), *self.f]
+
+
+def joined(inner: Segment, outer: Segment) -> tuple[Segment, Cut]:
+    """Both as one, and what that hides."""
+    Q = compliance(outer.P, inner.Lambda)
+    E = [[float(i == j) - x for j, x in enumerate(row)] for i, row in enumerate(product(Q, inner.Lambda))]
+    G, T = product(Q, transposed(inner.Psi)), product(E, outer.Psi)
+    f = plus(times(Q, inner.c), times(E, outer.z))
+    from_base = transposed(outer.Psi)
+    both = Segment(
+        _sum(inner.P, product(inner.Psi, G)),
+        plus(inner.z, times(inner.Psi, f)),
+        product(inner.Psi, T),
+        _sum(outer.Lambda, product(from_base, product(inner.Lambda, T))),
+        plus(outer.c, times(from_base, minus(inner.c, times(inner.Lambda, f)))),
+    )
+    return both, Cut(G, T, f)
+
+
+def ends_of_both(inner: Segment, cut: Cut, alpha: Flat, F: Flat) -> tuple[tuple[Flat, Flat], tuple[Flat, Flat]]:
+    """[α, F] at the ends of the inner and of the outer segment, from those of both together."""
+    F_cut = plus(plus(times(cut.G, alpha), times(cut.T, F)), cut.f)
+    free = plus(times(transposed(inner.Psi), alpha), inner.c)
+    return (alpha, F_cut), (minus(free, times(inner.Lambda, F_cut)), F)
+
+
+def turned_together(inner: Turned, outer: Turned) -> Turned:
+    """How both together turn: R = R₁R₂, ω = R₂*ω₁ + ω₂."""
+    R = Mat3([list(outer.R.transpose_times(Vec.of(row))) for row in inner.R.m])
+    return Turned(R, outer.R.transpose_times(inner.omega) + outer.omega)
+
+
+def turn_beyond(inner: Turned, omega: Vec) -> Vec:
+    """The rate of turn between two segments, from that of the base of both: ω' = R₁*ω + ω₁."""
+    return inner.R.transpose_times(omega) + inner.omega
+
+
+def _rows(numbers: Flat) -> Matrix:
+    return [list(numbers[6 * i : 6 * i + 6]) for i in range(6)]
+
+
+def _flat(matrix: Matrix) -> list[Scalar]:
+    return [x for row in matrix for x in row]
+
+
+def _sum(A: Matrix, B: Matrix) -> Matrix:
+    return [plus(a, b) for a, b in zip(A, B, strict=True)]
+
+
+def turned_of(numbers: Flat) -> Turned:
+    """From R by rows and ω."""
+    return Turned(Mat3([list(numbers[0:3]), list(numbers[3:6]), list(numbers[6:9])]), Vec.of(numbers[9:12]))

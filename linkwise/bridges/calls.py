@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,22 @@ import numpy as np
 from linkwise.functions.function import CompiledFunction
 
 
-def batch_shape(f: CompiledFunction, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The common leading axes of the arguments."""
-    leading = [shape[: len(shape) - len(core)] for shape, (_, core) in zip(shapes, f.inputs, strict=True)]
-    return np.broadcast_shapes(*leading)
+def batch_shape(
+    f: CompiledFunction, shapes: Sequence[Any], broadcast: Callable[..., Any] = np.broadcast_shapes
+) -> tuple[Any, ...]:
+    """The common leading axes of arguments of these shapes; raises where they do not fit the function."""
+    cores = [core for _, core in f.inputs]
+    ends = [tuple(shape[max(0, len(shape) - len(core)) :]) for shape, core in zip(shapes, cores, strict=False)]
+    if ends == cores and len(shapes) == len(cores):
+        try:
+            whole: tuple[Any, ...] = broadcast(
+                *(s[: len(s) - len(core)] for s, core in zip(shapes, cores, strict=True))
+            )
+            return whole
+        except (TypeError, ValueError):
+            pass
+    f.general(*(np.zeros([int(n) for n in shape]) for shape in shapes))  # which says what is wrong
+    raise AssertionError("unreachable")
 
 
 def as_tuple(f: CompiledFunction, result: Any) -> tuple[Any, ...]:

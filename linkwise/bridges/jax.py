@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from linkwise import targets
-from linkwise.bridges.calls import as_result, as_tuple, names_of
+from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, checked_function
 from linkwise.targets.llvm.foreign_calls import ATTRIBUTE, MAJOR, MOST_ARRAYS, foreign_calls, launch_entry, number_of
 from linkwise.targets.llvm.foreign_calls import available as foreign_calls_available
 from linkwise.trace.block import Block
@@ -45,7 +45,7 @@ def as_jax(f: CompiledFunction) -> Callable[..., Any]:
         >>> jax.hessian(lambda q: f(q, v, vdot).sum())(q)  # doctest: +SKIP
     """
     require_extra("jax", "jax")
-    plain = componentwise(f)
+    plain = componentwise(checked_function(f))
     known: Callable[..., Any] | None = plain.__dict__.get("_jax")
     if known is None:
         known = plain.__dict__["_jax"] = _jax_function(plain)
@@ -61,18 +61,15 @@ compute; a process that runs an exported program lowers the same function once b
 def _jax_function(plain: CompiledFunction) -> Callable[..., Any]:
     import jax.numpy as jnp
 
-    def call(*arrays: Any) -> Any:
-        given = [jnp.asarray(x) for x in arrays]
-        kind = jnp.result_type(float, *given) if not given else jnp.result_type(*given)
+    def call(*arrays: Any, **named: Any) -> Any:
+        given = [jnp.asarray(x) for x in (plain.in_order(arrays, named) if named else arrays)]
+        kind = jnp.result_type(*given) if given else jnp.result_type(float)
         kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
-        if len(given) != len(plain.inputs):
-            return plain.general(*arrays)  # which says what is wrong
-        cores = [core for _, core in plain.inputs]
-        if any(x.shape[x.ndim - len(core) :] != core for x, core in zip(given, cores, strict=True)):
-            return plain.general(*(np.zeros([int(n) for n in x.shape]) for x in given))  # which says what is wrong
-        batch = jnp.broadcast_shapes(*(x.shape[: x.ndim - len(core)] for x, core in zip(given, cores, strict=True)))
+        batch = batch_shape(plain, [x.shape for x in given], jnp.broadcast_shapes)
         # Equal batches, so that JAX itself sums the derivatives of what was broadcast.
-        whole = [jnp.broadcast_to(x.astype(kind), (*batch, *core)) for x, core in zip(given, cores, strict=True)]
+        whole = [
+            jnp.broadcast_to(x.astype(kind), (*batch, *core)) for x, (_, core) in zip(given, plain.inputs, strict=True)
+        ]
         return as_result(plain, _jax_call().bind(*whole, f=plain, linear=0))
 
     return call

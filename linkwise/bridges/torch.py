@@ -19,7 +19,7 @@ from typing import Any
 from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
 from linkwise.errors import require_extra
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, checked_function
 
 
 def as_torch(f: CompiledFunction) -> TorchFunction:
@@ -36,7 +36,7 @@ def as_torch(f: CompiledFunction) -> TorchFunction:
         >>> f(q, v, vdot).sum().backward()  # doctest: +SKIP
     """
     require_extra("torch", "torch")
-    known: TorchFunction | None = f.__dict__.get("_torch")
+    known: TorchFunction | None = checked_function(f).__dict__.get("_torch")
     if known is None:
         known = f.__dict__["_torch"] = TorchFunction(f)
     return known
@@ -58,9 +58,11 @@ class TorchFunction:
         self._number = _number_of(self.plain)
         self._backward, self._transformed = _autograd_functions(self.plain)
 
-    def __call__(self, *tensors: Any) -> Any:
-        """Results as tensors, from tensors (or what becomes one) with any leading batch axes."""
+    def __call__(self, *tensors: Any, **named: Any) -> Any:
+        """Results as tensors, from tensors (or what becomes one) in their order or by name, with any leading axes."""
         torch = self._torch
+        if named:
+            tensors = self.plain.in_order(tensors, named)
         if torch.compiler.is_compiling():
             return as_result(self.plain, torch.ops.linkwise.call(self._number, self._whole(tensors)))
         if _are_transformed(torch, tensors):
@@ -71,11 +73,9 @@ class TorchFunction:
 
     def _whole(self, tensors: Sequence[Any]) -> Sequence[Any]:
         """Tensors of one batch shape, so that PyTorch itself sums derivatives of what was broadcast."""
-        if [getattr(x, "shape", None) for x in tensors] == self._cores:
-            return tensors
         given = [self._torch.as_tensor(x) for x in tensors]
-        if len(given) != len(self._cores):
-            self.plain.general(*tensors)  # which says what is wrong
+        if [x.shape for x in given] == self._cores:
+            return given
         batch = batch_shape(self.plain, [tuple(x.shape) for x in given])
         return [x.expand((*batch, *core)) for x, core in zip(given, self._cores, strict=True)]
 

@@ -168,22 +168,3 @@ def takes_body(name: str) -> bool:
     from linkwise.model.making import METHODS
 
     return name in METHODS and "body" in inspect.signature(METHODS[name].method).parameters
-
-
-def q_names(model: Model) -> list[str]:
-    """A name for each number of q: the joint's, with an index where it has several."""
-    return _names(model, "q")
-
-
-def v_names(model: Model) -> list[str]:
-    """A name for each number of v."""
-    return _names(model, "v")
-
-
-def _names(model: Model, kind: Literal["q", "v"]) -> list[str]:
-    names: list[str] = []
-    for joint in model.joints:
-        if joint.mimic is None:
-            size = joint.nq if kind == "q" else joint.nv
-            names += [joint.name] if size == 1 else [f"{joint.name}[{i}]" for i in range(size)]
-    return names

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
-from linkwise.cli.arguments import q_names, v_names
 from linkwise.errors import InputError
+from linkwise.sim.trajectory_files import coordinate_names
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -141,7 +141,7 @@ def in_order(model: Model, table: MotionTable, quantity: str, path: str) -> Arra
     if quantity not in table.columns:
         return None
     names, values = table.columns[quantity]
-    wanted = q_names(model) if quantity == "q" else v_names(model)
+    wanted = coordinate_names(model) if quantity == "q" else list(model.freedom_names)
     if set(names) == set(wanted):
         return values[:, [names.index(name) for name in wanted]]
     if len(names) == len(wanted) and all(name == "" or name.isdigit() for name in names):

@@ -201,7 +201,7 @@ simulate panda.urdf --duration 2 --html fall.html""",
     )
     how = parser.add_argument_group("how it is integrated")
     how.add_argument("--duration", type=float, default=10.0, metavar="S", help="s to simulate (10)")
-    how.add_argument("--method", default="dop853", help="integrator (dop853); a wrong name lists them all")
+    how.add_argument("--method", help="integrator (dop853; moreau for files with a floor); a wrong name lists them all")
     how.add_argument("--dt", type=float, metavar="S", help="step of a fixed-step method")
     how.add_argument("--rtol", type=float, default=1e-9, help="relative tolerance of an adaptive method (1e-9)")
     how.add_argument(

@@ -12,7 +12,7 @@ from linkwise.contact.compliance import contact_energy, contact_force, felt_at_j
 from linkwise.contact.crowd import Crowd, KeptPoint
 from linkwise.contact.crowd_step import crowd_push, crowd_step
 from linkwise.contact.geometry.pairs import distance
-from linkwise.contact.geometry.points import UNUSED_GAP, tangents
+from linkwise.contact.geometry.points import tangents
 from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.scene import kept_points, meetings_of, numbers_of, rows_of, touches_of
@@ -177,7 +177,7 @@ def _points(t: Trees, q: Flat) -> ContactPoints:
 
 
 def _nearest_points(crowd: Crowd, frames: Any) -> ContactPoints:
-    slots, _ = crowd.nearest(frames, None, 0.0, 0.5 * UNUSED_GAP)
+    slots, _ = crowd.nearest(frames)
     found = [KeptPoint.of(slot, crowd.names) for slot in slots]
     return ContactPoints(
         [x.gap for x in found],

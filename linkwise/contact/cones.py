@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
-from linkwise.contact.smoothed import followed
+from linkwise.contact.smoothed import SmoothedLaws, followed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, sqrt, where
 
@@ -28,9 +28,6 @@ _TINY = 1e-30  # beside squares of velocities and impulses
 
 WRITTEN_OUT = 4000
 """Products up to which sweeps are written out: numbers then stay in registers."""
-
-LENGTHS = (1.0, 0.4, 0.1)
-"""Of Newton's step, that are tried."""
 
 PROXIMAL = 1e-6
 """On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
@@ -123,6 +120,7 @@ class Response:
         self.size, self.Lambda = len(Lambda), Lambda
         self.U = [[row.of(line) for line in Lambda] for cone in self.cones for row in cone.rows]
         self.slopes = [self._slope(k) for k in range(len(self.cones))]
+        self.inverses = [1.0 / x for x in self.slopes]
 
     def _slope(self, k: int) -> Scalar:
         """The largest eigenvalue of the cone's own block of W."""
@@ -143,15 +141,16 @@ class Response:
         ]
 
     def pushed(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
-        """V + Uλ."""
-        moved = list(V)
-        for column, x in zip(self.U, impulses, strict=True):
-            moved = [a + u * x for a, u in zip(moved, column, strict=True)]
-        return moved
+        """V + ΛC*λ."""
+        along: list[Scalar] = [0.0] * self.size
+        for row, x in zip((row for cone in self.cones for row in cone.rows), impulses, strict=True):
+            for k, c in zip(row.pulls, row.factors, strict=True):
+                along[k] = along[k] + c * x
+        return [a + sparse_product(line, along) for a, line in zip(V, self.Lambda, strict=True)]
 
     def wanted(self, k: int, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
         """The proj(λ - w/ℓ) of one cone."""
-        cone, start, inverse = self.cones[k], self.starts[k], 1.0 / self.slopes[k]
+        cone, start, inverse = self.cones[k], self.starts[k], self.inverses[k]
         own = impulses[start : start + len(cone.rows)]
         w = self.velocities(k, V, impulses)
         normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 0.0
@@ -188,68 +187,35 @@ class Response:
         wanted = [x for k in range(len(self.cones)) for x in self.wanted(k, V, impulses)]
         return [a - b for a, b in zip(impulses, wanted, strict=True)]
 
+    @property
+    def points(self) -> int:
+        """Number of normals, at least one."""
+        return sum(cone.kind == "half_line" for cone in self.cones) or 1
+
+    def missed(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
+        """What the laws are missed by, squared."""
+        return squared(self.missing(V, impulses))
+
+    def newton_step(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], width: Scalar, proximal: Scalar
+    ) -> list[Scalar]:
+        """The changes of V and of λ that laws ask for which are smoothed over a width."""
+        return SmoothedLaws(self, V, impulses, width).newton_step(proximal)
+
     def solved(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Impulses that obey all laws, and V with them: sweeps and Newton steps; where that is not enough, more.
+        """Impulses that obey all laws, and V with them: sweeps, then Newton steps."""
+        return followed(self, *self.swept(V, impulses, rules.sweeps), rules)
 
-        The first round finds nearly all; for what it misses, laws are smoothed (:mod:`linkwise.contact.smoothed`).
-        """
-        V, impulses = self.polished(*self.swept(V, impulses, rules.sweeps), rules.polish)
-        if rules.rounds == 1:
-            return V, impulses
-        state = followed(self, V, impulses, rules.rounds - 1, rules.tolerance)
-        return state[: len(V)], state[len(V) :]
-
-    def polished(
-        self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int
-    ) -> tuple[list[Scalar], list[Scalar]]:
-        """Impulses after Newton steps, and V with them.
-
-        Of each step the length that brings the laws nearest is gone, and on from there, since the way may lead through
-        worse places; the best of all is kept.
-        """
-        best = [*V, *impulses]
-        if not count:
-            return list(V), list(impulses)
-        n, least = len(V), squared(self.missing(V, impulses))
-        now = best
-        for _ in range(count):
-            change, _ = self.newton_step(now[:n], now[n:])
-            step = [*self.pushed([0.0] * n, change), *change]  # of the impulses as rounded, which float32 needs
-            now, distance = self._nearest([[a + x * b for a, b in zip(now, step, strict=True)] for x in LENGTHS], n)
-            better = distance < least
-            best = [where(better, a, b) for a, b in zip(now, best, strict=True)]
-            least = where(better, distance, least)
-        return best[:n], best[n:]
-
-    def _nearest(self, trials: Sequence[list[Scalar]], n: int) -> tuple[list[Scalar], Scalar]:
-        """Of several [V, λ] the one that misses the laws least, and by how much, squared."""
-        found = trials[0]
-        least = squared(self.missing(found[:n], found[n:]))
-        for trial in trials[1:]:
-            there = squared(self.missing(trial[:n], trial[n:]))
-            nearer = there < least
-            found = [where(nearer, a, b) for a, b in zip(trial, found, strict=True)]
-            least = where(nearer, there, least)
-        return found, least
-
-    def newton_step(
-        self, V: Sequence[Scalar], impulses: Sequence[Scalar], proximal: float = PROXIMAL
-    ) -> tuple[list[Scalar], list[Scalar]]:
-        """Newton's step for F = λ - proj(λ - w/ℓ) = 0 (Alart and Curnier 1991): changes of λ and of V.
+    def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """Newton's step δ for F = λ - proj(λ - w/ℓ) (Alart and Curnier 1991), and y = C*δ, what it is along the pulls.
 
         With D the slope of proj, (I - D + D W/ℓ) δ = -F. I - D is block-diagonal, point by point, and has a closed
         inverse A⁻¹ once a little, ``proximal``, is on its diagonal, which also makes of redundant contacts some
         combination; W = CΛC*. So what is solved is no larger than the pulls: (I + GΛ) y = -C*A⁻¹F, G = C*A⁻¹D C/ℓ,
         and then V changes by Λy.
         """
-        slopes = self._cone_slopes(V, impulses, proximal)
-        change, y = self._answered(slopes, self.missing(V, impulses))
-        return change, [sparse_product(line, y) for line in self.Lambda]
-
-    def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-        """The δ of a Newton step for what is missing, and y = C*δ, what it is along the pulls."""
         n = self.size
         G: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
         right: list[Scalar] = [0.0] * n
@@ -330,7 +296,7 @@ class Response:
         """The slopes of all projections."""
         found = []
         for k, (cone, start) in enumerate(zip(self.cones, self.starts, strict=True)):
-            inverse = 1.0 / self.slopes[k]
+            inverse = self.inverses[k]
             w = self.velocities(k, V, impulses)
             at = [impulses[start + j] - w[j] * inverse for j in range(len(w))]
             normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 1.0

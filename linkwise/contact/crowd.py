@@ -1,16 +1,17 @@
 """Crowds: scenes with so many pairs of shapes that they are gone through in loops, and the nearest points are kept.
 
 Pairs of the same two kinds share one text, a loop over them whose passes differ in numbers only: the sizes of both
-shapes, where they are, what is between them. Pairs whose bounding boxes are far apart are passed over. Of all points
-the nearest are kept, each with what a step needs to know of it; a point is put in by going along those that are there,
-so they stand in the order of their gaps. What finds no room is counted.
+shapes, where they are, what is between them. Pairs whose bounding balls, or else whose bounding boxes, are farther
+apart than they could come in a step are passed over. Of all points the nearest are kept, each with what a step needs to
+know of it; a point is put in by going along those that are there, so they stand in the order of their gaps. What finds
+no room is counted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,13 +27,33 @@ from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Items, Scalar, absolute, looped_over, maximum, where
+from linkwise.spatial.scalar import Items, Scalar, absolute, looped_over, maximum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 _GROUNDS = ("plane", "heightfield", "terrain")
+
+REACH = 2e-3
+"""m, beside the way that surfaces go past each other in a step: points that are farther are not looked at."""
+
+MOVING = 15
+"""Numbers of a moving link: origin, ω, u, ω' and a, in the world's axes."""
+
+
+class Moving(NamedTuple):
+    """Links in the middle of a step.
+
+    Args:
+        numbers: of each link its origin, ω, u, ω' and a, in the world's axes; then those of the world.
+        h: the step, s.
+        fastest: more than the speed of any point of a shape, m/s.
+    """
+
+    numbers: list[Scalar]
+    h: Scalar
+    fastest: Scalar
 
 
 @dataclass(frozen=True)
@@ -92,6 +113,15 @@ class Kind:
         second = self.second if self.is_field else figure(self.second, list(numbers[a : a + b]))
         return figure(self.first, list(numbers[:a])), second, numbers[a + b :]
 
+    def balls_apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
+        """Less than the distance of two shapes: that of the balls around them, or of one and a plane."""
+        if self.is_field:
+            return -UNUSED_GAP
+        between = A.p - B.p
+        if self.second.kind == "plane":
+            return B.R.column(2).dot(between) - a.radius
+        return sqrt(between.dot(between)) - (a.radius + b.radius)
+
     def apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
         """Less than the distance of two shapes: that of the boxes around them along the six axes of both."""
         if self.is_field:
@@ -115,9 +145,10 @@ class Kind:
             found = maximum(found, gap)
         return found
 
-    def columns(self, poses: Flat, width: int) -> list[Items]:
-        """Numbers of both shapes' poses for each pair, so many each."""
-        return [Items(poses, [width * self.crowd.ordered[k][i] for k in self.numbers], width) for i in (0, 1)]
+    def columns(self, numbers: Flat, width: int, places: Sequence[int] | None = None) -> list[Items]:
+        """Numbers of both shapes for each pair, so many each; of their links, with the places of these."""
+        both = ([self.crowd.ordered[k][i] for k in self.numbers] for i in (0, 1))
+        return [Items(numbers, [width * (k if places is None else places[k]) for k in own], width) for own in both]
 
 
 class Crowd:
@@ -131,7 +162,7 @@ class Crowd:
 
     def __init__(self, mechanism: Mechanism, tree: Tree, kept: int) -> None:
         self.meetings = meetings_of(mechanism)
-        self.tree, self.kept = tree, kept
+        self.tree, self.kept, self.mass = tree, kept, mechanism.mass
         self.features = Features.of(self.meetings)
         self.names = self.features.names
         self.width = 10 + len(self.names)
@@ -181,70 +212,77 @@ class Crowd:
         made = looped_over([Items(links, starts, 12), Items.rows(offsets)], step, [])[1]
         return [x for row in made for x in row]
 
-    def nearest(
-        self, frames: Field[Placed], motions: Field[Any] | None, h: Scalar, reach: Scalar
-    ) -> tuple[list[list[Scalar]], Scalar]:
-        """The numbers of the nearest points within a distance, in order, and how many found no room.
+    def nearest(self, frames: Field[Placed], moving: Moving | None = None) -> tuple[list[list[Scalar]], Scalar]:
+        """The numbers of the nearest points, in order, and how many found no room.
 
         Args:
             frames: of links.
-            motions: of links, for what turning does to points in half a step; None: nothing.
-            h: the step, s.
-            reach: m.
+            moving: for what turning does to points in half a step, and so that only those are kept that surfaces may
+                reach in a step; None: nothing, and however far they are.
         """
-        poses = self.placed(frames)
-        turning: list[Scalar] = []
-        if motions is not None:
-            for index, _ in self.shapes:
-                turning += [0.0] * 12 if index < 0 else _moving(frames, motions, self.tree.links[index])
+        reach = 0.5 * UNUSED_GAP if moving is None else REACH + 2.0 * moving.h * moving.fastest
         nothing = [reach, 0.0, 0.0, 1.0, *[0.0] * 6, 0.0, -1.0, -1.0, *[0.0] * (len(self.names) - 3)]
         state: list[Scalar] = [*nothing * self.kept, 0.0]
+        poses = self.placed(frames)
         for kind in self.kinds:
-            state = self._gone_through(kind, poses, turning, h, reach, state)
+            state = self._gone_through(kind, poses, moving, reach, state)
         slots = [state[k * self.width : (k + 1) * self.width] for k in range(self.kept)]
         return [[where(slot[10] > 0.0, slot[0], UNUSED_GAP), *slot[1:]] for slot in slots], state[-1]
 
     def _gone_through(
-        self, kind: Kind, poses: Flat, turning: Flat, h: Scalar, reach: Scalar, state: list[Scalar]
+        self, kind: Kind, poses: Flat, moving: Moving | None, reach: Scalar, state: list[Scalar]
     ) -> list[Scalar]:
         """The kept points once those of one kind of pairs are among them."""
         columns = [Items.rows(kind.constants), *kind.columns(poses, 12)]
-        rounding = rounding_of(kind.first, kind.second) is not None and bool(turning)
-        if rounding:
-            columns += kind.columns(turning, 12)
+        rounding = rounding_of(kind.first, kind.second) is not None
+        h: Scalar = 0.0
+        if moving is not None:
+            world = len(self.tree.links)
+            links = [world if index < 0 else index for index, _ in self.shapes]
+            h, columns = moving.h, [*columns, *kind.columns(moving.numbers, MOVING, links)]
         farthest = (self.kept - 1) * self.width
 
-        def is_near(state: Flat, apart: Scalar) -> Any:
-            # Where points are counted, those that find no room are too.
-            return apart < (reach if turning else state[farthest])
-
-        def asks(state: Flat, constants: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
+        def balls_are_near(state: Flat, constants: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
             a, b, _rest = kind.shapes(constants)
-            return is_near(state, kind.apart(_frame(A), a, _frame(B), b))
+            # Where points are counted, those that find no room are too.
+            return kind.balls_apart(_frame(A), a, _frame(B), b) < (state[farthest] if moving is None else reach)
 
-        def step(state: Flat, constants: Flat, A: Flat, B: Flat, *moving: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def are_near(state: Flat, constants: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
+            a, b, _rest = kind.shapes(constants)
+            X = _frame(A)
+            far = state[farthest]
+            if both:
+                # The speed of the second surface past the first is at most this wherever the first may be.
+                past, turns = _past(both, X.p), Vec.of(both[0][3:6]) - Vec.of(both[1][3:6])
+                far = REACH + h * (long(past) + long(turns) * a.radius)
+            return kind.apart(X, a, _frame(B), b) < far
+
+        def step(state: Flat, constants: Flat, A: Flat, B: Flat, *both: Flat) -> tuple[list[Scalar], list[Scalar]]:
             a, b, (way, *rest) = kind.shapes(constants)
             X, Y = _frame(A), _frame(B)
             found = contacts(a, X, b, Y)
-            asked = is_near(state, kind.apart(X, a, Y, b))
+            asked = are_near(state, constants, A, B, *both)
             rows = []
             for k, one in enumerate(found.points):
                 turned = Vec.zero()
-                if rounding:
+                if rounding and both:
                     kept = one.point + one.normal * (rounding_of(a, kind.second) + 0.5 * one.gap)
-                    turned = (_acceleration(moving[0], kept) - _acceleration(moving[1], kept)) * (0.5 * h * way)
+                    turned = (_acceleration(both[0], kept) - _acceleration(both[1], kept)) * (0.5 * h * way)
                 more = [rest[0] + float(k), *rest[1:]]
+                past = _past(both, one.point) if both else Vec.zero()
                 if self.features.drifts:
                     spin, speed = Y.R @ Vec.of(more[-6:-3]), Y.R @ Vec.of(more[-3:])
                     slide = speed + spin.cross(one.point - Y.p)
-                    turned = turned - spin.cross(slide) * (0.5 * h) if rounding else turned
+                    turned, past = turned - spin.cross(slide) * (0.5 * h) if rounding else turned, past - slide
                     more = [*more[:-6], *spin, *slide]
-                gap = where(asked, one.gap, UNUSED_GAP)
+                # Twice as far as surfaces that go straight at each other come in the other half of the step.
+                near = asked & (one.gap < REACH + 0.5 * h * (long(past) - past.dot(one.normal))) if both else asked
+                gap = where(near, one.gap, UNUSED_GAP)
                 rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
             over = where(asked, found.overflow, 0.0)
             return self._with(rows, reach, [*state[:-1], state[-1] + over]), []
 
-        return looped_over(columns, step, state, asks)[0]
+        return looped_over(columns, step, state, (balls_are_near, are_near))[0]
 
     def _with(self, rows: Sequence[Flat], reach: Scalar, state: list[Scalar]) -> list[Scalar]:
         """The kept points with some more."""
@@ -260,7 +298,7 @@ class Crowd:
             lost = where(left[0] < reach, 1.0, 0.0)
             return [*(x for slot in made for x in slot), state[-1] + lost], []
 
-        return looped_over([Items.rows(rows)], put_in, state)[0]
+        return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
 
     def distances(self, frames: Field[Placed]) -> list[Scalar]:
         """Of each pair, m."""
@@ -322,14 +360,20 @@ def _frame(numbers: Flat) -> Placed:
     return Placed(Mat3([list(numbers[3 * k : 3 * k + 3]) for k in range(3)]), Vec.of(numbers[9:12]))
 
 
-def _moving(frames: Field[Placed], motions: Field[Any], link: Any) -> list[Scalar]:
-    """Origin, ω, ω' and a of a link, in the world's axes."""
-    frame, motion = frames[link], motions[link]
-    return [*frame.p, *(frame.R @ motion.omega), *(frame.R @ motion.omega_dot), *(frame.R @ motion.a)]
+def _past(both: Sequence[Flat], point: Vec) -> Vec:
+    """The velocity of a point on the first of two moving links against the second."""
+    first, second = (Vec.of(one[6:9]) + Vec.of(one[3:6]).cross(point - Vec.of(one[:3])) for one in both)
+    found: Vec = first - second
+    return found
+
+
+def long(v: Vec) -> Scalar:
+    """The length of a vector."""
+    return sqrt(v.dot(v))
 
 
 def _acceleration(moving: Flat, point: Vec) -> Vec:
-    p, omega, omega_dot, a = (Vec.of(moving[k : k + 3]) for k in (0, 3, 6, 9))
+    p, omega, _, omega_dot, a = (Vec.of(moving[k : k + 3]) for k in range(0, MOVING, 3))
     arm = point - p
     found: Vec = a + omega_dot.cross(arm) + omega.cross(omega.cross(arm))
     return found

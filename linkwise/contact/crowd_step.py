@@ -9,6 +9,7 @@ in the step before begins with the impulse it had, in whatever place it stands n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
@@ -17,12 +18,12 @@ from linkwise.algorithms.kinematics import Placed, at_rest, next_motion, placed,
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.sweeps import Field, generalized, outward
 from linkwise.contact.cones import Cone
-from linkwise.contact.crowd import Crowd, KeptPoint, outboard
+from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long, outboard
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.passivity import passive_end, slackened, work_in_step
-from linkwise.contact.primal import Along, Laws, Primal
+from linkwise.contact.primal import Along, Laws, Primal, over_used
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Tree
@@ -30,9 +31,6 @@ from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
-
-REACH = 2e-3
-"""m, beside the way that bodies go in a step: points that are farther are not looked at."""
 
 STUCK = 1e-3
 """Of the mobility of the whole mass: points that joints let part less than this give way by as much, so that what no
@@ -88,21 +86,25 @@ class MiddleOfCrowd:
         self.frames = placed(tree, self.q)
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
-        reach = REACH + 2.0 * h * self._fastest()
-        self.slots, self.overflow = crowd.nearest(self.frames, motions, h, reach)
+        self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
         self.axes = articulate(self.tree, self.q)
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
         self.primal = self._primal()
 
-    def _fastest(self) -> Scalar:
-        """More than the speed of any point of a shape, m/s."""
-        most: Scalar = 0.0
+    def _moving(self, motions: Field[Any]) -> Moving:
+        """Links as they move."""
+        fastest: Scalar = 0.0
+        numbers: list[Scalar] = []
         twists = velocities(self.tree, self.q, self.v)
-        for index, radius in self.crowd.reaches.items():
-            twist = twists[self.tree.links[index]]
-            most = maximum(most, _long(twist.lin) + radius * _long(twist.ang))
-        return most
+        for link in self.tree.links:
+            frame, twist, motion = self.frames[link], twists[link], motions[link]
+            turned = (twist.ang, twist.lin, motion.omega_dot, motion.a)
+            numbers += [*frame.p, *(x for vector in turned for x in frame.R @ vector)]
+            if link.index in self.crowd.reaches:
+                speed = long(twist.lin) + self.crowd.reaches[link.index] * long(twist.ang)
+                fastest = maximum(fastest, speed)
+        return Moving([*numbers, *[0.0] * MOVING], self.h, fastest)
 
     def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
         """The velocity at the end without impulses."""
@@ -150,7 +152,8 @@ class MiddleOfCrowd:
             bias, give, gap, drift = self._laws(point, before)
             return [], [*(x for line in J for x in line), *before, *bias, give, gap, drift]
 
-        made = looped_over([Items.rows(self.slots)], one, [])[1]
+        slots, used = Items.rows(self.slots), Items.rows([[slot[10]] for slot in self.slots])
+        made = over_used(used, [slots], one, [])[1]
         everything, size = [x for row in made for x in row], len(made[0])
         width, count = self.rows * self.n, len(self.slots)
         starts = [k * size for k in range(count)]
@@ -165,7 +168,7 @@ class MiddleOfCrowd:
                 arm = _arm(axis, point)
                 return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
 
-            return [], [x for row in looped_over([Items.rows(self.slots)], of_point, [])[1] for x in row]
+            return [], [x for row in over_used(used, [slots], of_point, [])[1] for x in row]
 
         by_freedom = Items.rows(looped_over([Items.rows(columns)], column, [])[1])
 
@@ -173,7 +176,8 @@ class MiddleOfCrowd:
             return [], self._answered(row)
 
         rows = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
-        pushes = [x for row in looped_over([rows], pushed, [])[1] for x in row]
+        by_row = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
+        pushes = [x for row in over_used(by_row, [rows], pushed, [])[1] for x in row]
         U = Items(pushes, [k * width for k in range(count)], width)
 
         def laws(
@@ -191,12 +195,11 @@ class MiddleOfCrowd:
             eased = maximum(bias[0] + other[2], 0.0) - other[2]
             return [], Laws(bias, eased, give, [more[name] for name in radii], ells).numbers
 
-        mass = sum((link.inertia.m for link in self.tree.links), 0.0)
-        stuck = STUCK / mass
-        found = Items.rows(looped_over([Items.rows(self.slots), J, U, parts[1], others], laws, [])[1])
+        # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
+        stuck = STUCK / max(self.crowd.mass, 1e-30)
+        found = Items.rows(over_used(used, [slots, J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
-        used = Items.rows([[slot[10]] for slot in self.slots])
         return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
 
     def _answered(self, effort: Flat) -> list[Scalar]:
@@ -325,7 +328,7 @@ class MiddleOfCrowd:
 def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
     """Joint impulses J*λ of the kept points, from impulses of a step."""
     frames = placed(crowd.tree, q)
-    slots, _ = crowd.nearest(frames, None, 0.0, 0.5 * UNUSED_GAP)
+    slots, _ = crowd.nearest(frames)
     columns = columns_of(crowd.tree, frames, q)
     own = remembered(slots, crowd.features.rows, impulses)
 
@@ -382,10 +385,6 @@ def ways(features: Features, point: KeptPoint) -> list[tuple[Vec, Vec]]:
 def _same(a: Scalar, b: Scalar) -> Scalar:
     """Whether two whole numbers are the same."""
     return (a - b > -0.5) & (a - b < 0.5)
-
-
-def _long(v: Vec) -> Scalar:
-    return sqrt(v.dot(v))
 
 
 def _is_nothing(x: Scalar) -> bool:

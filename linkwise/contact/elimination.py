@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.spatial.scalar import Scalar, is_zero, repeated
+from linkwise.spatial.scalar import Items, Scalar, is_zero, looped_over
 
 
 def sparse_product(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
@@ -46,22 +46,41 @@ def squared(values: Sequence[Scalar]) -> Scalar:
     return total
 
 
-def eliminated_in_a_loop(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> list[Scalar]:
-    """The same by a loop, of little code for many unknowns: each pass clears the first column, then turns it away.
+def eliminated_in_loops(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar], block: int = 6) -> list[Scalar]:
+    """The same by loops, of little code for many unknowns.
 
-    A row that has given its pivot goes behind the others, and is cleared on with them (Gauss and Jordan), so that
-    after as many passes as there are rows they stand in their order again.
+    Some rows at a time are written out; a loop over all rows below clears the columns of their pivots, so that what is
+    left of a matrix is read and written once for each block of them.
     """
-    n = len(matrix)
+    rows: list[list[Scalar]] = [[*row, x] for row, x in zip(matrix, right, strict=True)]
+    upper: list[list[Scalar]] = []
+    while rows:
+        head, below = [list(row) for row in rows[:block]], rows[block:]
+        for k, pivot in enumerate(head):
+            head[k] = [0.0] * k + [x * (1.0 / pivot[k]) for x in pivot[k:]]
+            for i in range(k + 1, len(head)):
+                head[i] = _cleared(head[i], head[k], k)
+        upper += head
 
-    def step(state: list[Scalar]) -> list[Scalar]:
-        rows = [state[k * (n + 1) : (k + 1) * (n + 1)] for k in range(n)]
-        pivot = [x * (1.0 / rows[0][0]) for x in rows[0][1:]]
-        found: list[Scalar] = []
-        for row in rows[1:]:
-            found += [a - row[0] * b for a, b in zip(row[1:], pivot, strict=True)][:-1]
-            found += [0.0, row[-1] - row[0] * pivot[-1]]
-        return [*found, *pivot[:-1], 0.0, pivot[-1]]
+        def below_cleared(
+            _: Sequence[Scalar], row: Sequence[Scalar], head: Sequence[Sequence[Scalar]] = tuple(head)
+        ) -> tuple[list[Scalar], list[Scalar]]:
+            now = list(row)
+            for k, pivot in enumerate(head):
+                now = _cleared(now, pivot, k)
+            return [], now[len(head) :]
 
-    found = repeated(n, step, [x for row, b in zip(matrix, right, strict=True) for x in (*row, b)])
-    return [found[k * (n + 1) + n] for k in range(n)]
+        rows = looped_over([Items.rows(below)], below_cleared, [])[1] if below else []
+    found: list[Scalar] = []
+    for k, row in reversed(list(enumerate(upper))):
+        own = row[k % block :]
+        rest = own[-1]
+        for a, x in zip(own[1:-1], found, strict=True):
+            rest = rest - a * x
+        found.insert(0, rest)
+    return found
+
+
+def _cleared(row: Sequence[Scalar], pivot: Sequence[Scalar], k: int) -> list[Scalar]:
+    """A row without its number of place k, by one that has a one there and zeros before."""
+    return [*row[:k], 0.0, *(a - row[k] * b for a, b in zip(row[k + 1 :], pivot[k + 1 :], strict=True))]

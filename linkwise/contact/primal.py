@@ -16,17 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwise.contact.cones import Cone
-from linkwise.contact.elimination import eliminated, eliminated_in_a_loop
-from linkwise.contact.smoothed import (
-    LENGTHS,
-    MUCH_NARROWER,
-    NARROWER,
-    PROXIMAL,
-    PROXIMAL_SINGLE,
-    SHORTER,
-    SmoothedSlope,
-    is_missed,
-)
+from linkwise.contact.elimination import eliminated, eliminated_in_loops
+from linkwise.contact.smoothed import SmoothedSlope, followed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Items,
@@ -49,8 +40,8 @@ WRITTEN_OUT = 20
 UNSOLVED = 1e-6
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution."""
 
-_TINY = 1e-30
-_STEPS = tuple(SHORTER**k for k in range(LENGTHS))
+TOGETHER = 6
+"""Equations of Newton's system that are summed up in one pass over the points."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +117,7 @@ class Primal:
         laws: numbers of the :class:`Laws` of each point.
         disks: rows of each disk of a point.
         along: cones along joints.
-        used: of each point a number that is zero where there is none; then sums over points pass it over.
+        used: of each point a number that is zero where there is none; then it is passed over.
     """
 
     M: Items
@@ -136,7 +127,7 @@ class Primal:
     laws: Items
     disks: tuple[int, ...]
     along: Sequence[Along]
-    used: Items | None = None
+    used: Items
     n: int = field(init=False)
     rows: int = field(init=False)
 
@@ -160,10 +151,10 @@ class Primal:
         n = self.n
 
         def attempt(state: list[Scalar]) -> list[Scalar]:
-            begin, (eased, solved) = state[n:-2], state[-2:]
+            begin, eased = state[n:-2], state[-2]
             laws = self._eased(eased)
             swept = laws.swept(self.pushed(free, begin), begin, rules.sweeps)
-            found = laws.followed(*swept, rules.rounds + rules.polish, rules.tolerance)
+            found = followed(laws, *swept, rules)
             before, after = laws.residuals(*swept)[0], laws.residuals(*found)[0]
             worse = (after > UNSOLVED) & (after > before)
             both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
@@ -171,10 +162,10 @@ class Primal:
             again = (after > UNSOLVED) & (eased < 0.5)
             restart = [*free, *(0.0 for _ in begin)]
             following = [where(again, a, b) for a, b in zip(restart, kept, strict=True)]
-            now = [where(solved > 0.5, a, b) for a, b in zip(state[:-2], following, strict=True)]
-            return [*now, where(again & (solved < 0.5), 1.0, eased), where(again, solved, 1.0)]
+            return [*following, where(again, 1.0, eased), where(again, 0.0, 1.0)]
 
-        *found, eased, _ = repeated(2, attempt, [*free, *impulses, 0.0, 0.0])
+        begin = [*free, *impulses, 0.0, 0.0]
+        *found, eased, _ = repeated_while(lambda state: state[-1] < 0.5, attempt, begin)
         return found[:n], found[n:], self._eased(eased)
 
     def _eased(self, eased: Scalar) -> Primal:
@@ -197,7 +188,7 @@ class Primal:
         def step(now: Flat, U: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(now, U, own), []
 
-        found = self._summed([self.U, self._points(impulses)], step, v)
+        found = self._gone_over([self.U, self._points(impulses)], step, v)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             found = [a + u * x for a, u in zip(found, one.push, strict=True)]
         return found
@@ -208,7 +199,7 @@ class Primal:
         def once(state: list[Scalar]) -> list[Scalar]:
             own = state[self.n :]
             columns = [self.J, self.U, self.laws, self._points(own)]
-            now, made = looped_over(columns, self._swept_point, state[: self.n])
+            now, made = self._gone_over(columns, self._swept_point, state[: self.n])
             found = [x for row in made for x in row]
             for one, x in zip(self.along, own[self.count :], strict=True):
                 (new,) = one.cone.nearest([x - (one.of(now) + one.cone.bias[0]) / one.slope], 1.0)
@@ -231,15 +222,11 @@ class Primal:
                 now = [a + u * change for a, u in zip(now, U[j * self.n : (j + 1) * self.n], strict=True)]
         return now, found
 
-    def _summed(self, columns: Sequence[Items], step: Callable[..., Made], state: Flat) -> list[Scalar]:
-        """The sum over all points that are used of what each adds to some numbers."""
-        if self.used is None:
-            return looped_over(columns, step, state)[0]
-
-        def asks(state: Flat, used: Flat, *_: Flat) -> Any:
-            return used[0] > 0.0
-
-        return looped_over([self.used, *columns], lambda state, _, *items: step(state, *items), state, asks)[0]
+    def _gone_over(
+        self, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+    ) -> tuple[list[Scalar], list[list[Scalar]]]:
+        """As of :func:`looped_over`, for all points that are used; others make zeros."""
+        return over_used(self.used, columns, step, state)
 
     def _parts(self) -> list[range]:
         """Rows of the normal, and of each disk."""
@@ -266,34 +253,10 @@ class Primal:
         return now
 
     # Newton steps on smoothed laws.
-    def followed(self, v: Flat, impulses: Flat, steps: int, tolerance: float) -> tuple[list[Scalar], list[Scalar]]:
-        """Velocities and impulses, once the laws hold or after some steps; as given, where that brought nothing."""
-        n, first = self.n, [*v, *impulses]
-        size = sqrt(maximum(_squared(impulses), _TINY))
-        missed = self.missed(v, impulses)
-        scale = size / len(self.J.starts) ** 0.5
-        width = scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
-        proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
-
-        def goes_on(state: Flat) -> Scalar:
-            return is_missed(state[-2], state[n:-3], tolerance) & (state[-1] < float(steps))
-
-        def step(state: list[Scalar]) -> list[Scalar]:
-            now, width, passed = state[:-3], state[-3], state[-1]
-            change, sums = self._newton(now[:n], now[n:], width * width, proximal)
-            length, least, exact = 1.0, sums[0], sums[LENGTHS]
-            for k in range(1, LENGTHS):
-                nearer = sums[k] < least
-                length, least = where(nearer, _STEPS[k], length), where(nearer, sums[k], least)
-                exact = where(nearer, sums[LENGTHS + k], exact)
-            square = width * width
-            rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
-            found = [a + length * b for a, b in zip(now, change, strict=True)]
-            return [*found, maximum(width * rate, 1e-10 * scale), exact, passed + 1.0]
-
-        *after, _, exact, _ = repeated_while(goes_on, step, [*first, width, missed, 0.0])
-        found = [where(exact < missed, a, b) for a, b in zip(after, first, strict=True)]
-        return found[:n], found[n:]
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return len(self.J.starts)
 
     def missed(self, v: Flat, impulses: Flat) -> Scalar:
         """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
@@ -303,7 +266,7 @@ class Primal:
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             return [total[0] + self._missing(known, own, w)], []
 
-        (total,) = self._summed([self.J, self.laws, self._points(impulses)], step, [0.0])
+        ((total,), _) = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             total = total + _off(one, x, one.of(v) + one.cone.bias[0])
         return total
@@ -327,34 +290,49 @@ class Primal:
             missing += [own[j] - y for j, y in zip(rows, slopes[-1].value, strict=True)]
         return slopes, missing
 
-    def _newton(self, v: Flat, impulses: Flat, square: Scalar, proximal: Scalar) -> tuple[list[Scalar], list[Scalar]]:
-        """Newton's step of [v, λ]; for each length by how much smoothed laws are missed, then the laws, squared."""
-        n, own = self.n, self._points(impulses)
+    def newton_step(self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
+        """The changes of v and of λ that laws ask for which are smoothed over a width."""
+        n, own, square = self.n, self._points(impulses), width * width
 
         def answer(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             K, shift = self._answer(known, own, w, square, proximal)
             T = [_combined(line, J, n) for line in K]
-            return [], [*(x for line in T for x in line), *shift, *w]
+            return [], [*(x for line in T for x in line), *shift]
 
-        _, made = looped_over([self.J, self.laws, own], answer, [])
+        _, made = self._gone_over([self.J, self.laws, own], answer, [])
         answers = [x for row in made for x in row]
-        width = self.rows * (n + 2)
-        starts = [k * width for k in range(len(made))]
+        starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
 
-        def equation(state: Flat, column: Flat, line: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            def gathered(total: Flat, J: Flat, T: Flat, shift: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def equations(state: Flat, columns: Flat, lines: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def gathered(total: Flat, T: Flat, shift: Flat, *columns: Flat) -> tuple[list[Scalar], list[Scalar]]:
                 found = list(total)
-                for j, c in enumerate(J):
-                    found = [a + c * b for a, b in zip(found, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)]
+                for i, column in enumerate(columns):
+                    for j, c in enumerate(column):
+                        line = found[i * (n + 1) : (i + 1) * (n + 1)]
+                        found[i * (n + 1) : (i + 1) * (n + 1)] = [
+                            a + c * b for a, b in zip(line, [*T[j * n : (j + 1) * n], -shift[j]], strict=True)
+                        ]
                 return found, []
 
-            return [], self._summed([self._points(column), T, shift], gathered, [*line, 0.0])
+            own = [self._points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
+            begin = [x for i in range(together) for x in (*lines[i * n : (i + 1) * n], 0.0)]
+            return [], self._gone_over([T, shift, *own], gathered, begin)[0]
 
-        _, equations = looped_over([self.by_freedom, self.M], equation, [])
-        system = [list(row) for row in equations]
+        # Several equations at a time, so that what all need of a point is read less often.
+        together = min(TOGETHER, n)
+        firsts = [min(k, n - together) for k in range(0, n, together)]
+        both = [
+            Items(items.numbers, [items.starts[k] for k in firsts], items.width * together)
+            for items in (self.by_freedom, self.M)
+        ]
+        _, made = looped_over(both, equations, [])
+        system: list[list[Scalar]] = [[] for _ in range(n)]
+        for first, rows in zip(firsts, made, strict=True):
+            for i in range(together):
+                system[first + i] = list(rows[i * (n + 1) : (i + 1) * (n + 1)])
         parts = []
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             slope = SmoothedSlope.of(one.cone, [x - (one.of(v) + one.cone.bias[0]) / one.slope], 1.0, square)
@@ -365,40 +343,20 @@ class Primal:
                 system[i][n] = system[i][n] - a * rest
                 for j, b in one.row.items():
                     system[i][j] = system[i][j] + a * b * factor
-        solve = eliminated if n <= WRITTEN_OUT else eliminated_in_a_loop
+        solve = eliminated if n <= WRITTEN_OUT else eliminated_in_loops
         dv = solve([row[:n] for row in system], [row[n] for row in system])
 
         def change(moved: Flat, T: Flat, shift: Flat, U: Flat) -> tuple[list[Scalar], list[Scalar]]:
             found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
             return self._moved(moved, U, found), found
 
-        moved, changes = looped_over([T, shift, self.U], change, [0.0] * n)
+        moved, changes = self._gone_over([T, shift, self.U], change, [0.0] * n)
         joints: list[Scalar] = []
         for one, (factor, rest) in zip(self.along, parts, strict=True):
             joints.append(-(factor * one.of(dv) + rest))
             moved = [a + u * joints[-1] for a, u in zip(moved, one.push, strict=True)]
 
-        def tried(sums: Flat, J: Flat, laws: Flat, w: Flat, own: Flat, more: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            known = Laws.of(laws, self.disks)
-            dw = [self._along(J, j, moved) for j in range(self.rows)]
-            found = list(sums)
-            for k, length in enumerate(_STEPS):
-                at, there = ([a + length * b for a, b in zip(x, dx, strict=True)] for x, dx in ((own, more), (w, dw)))
-                found[k] = found[k] + _squared(self._smoothed(known, at, there, square)[1])
-                found[LENGTHS + k] = found[LENGTHS + k] + self._missing(known, at, there)
-            return found, []
-
-        w = Items(answers, [s + self.rows * (n + 1) for s in starts], self.rows)
-        columns = [self.J, self.laws, w, own, Items.rows(changes)]
-        sums = self._summed(columns, tried, [0.0] * (2 * LENGTHS))
-        for one, x, dx in zip(self.along, impulses[self.count :], joints, strict=True):
-            for k, length in enumerate(_STEPS):
-                at = x + length * dx
-                there = one.of(v) + one.cone.bias[0] + length * one.of(moved)
-                near = SmoothedSlope.of(one.cone, [at - there / one.slope], 1.0, square).value[0]
-                sums[k] = sums[k] + (at - near) * (at - near)
-                sums[LENGTHS + k] = sums[LENGTHS + k] + _off(one, at, there)
-        return [*moved, *(x for row in changes for x in row), *joints], sums
+        return [*moved, *(x for row in changes for x in row), *joints]
 
     def _answer(
         self, laws: Laws, own: Flat, w: Flat, square: Scalar, proximal: Scalar
@@ -437,7 +395,7 @@ class Primal:
                 found[1:] = [maximum(found[1], beyond), maximum(found[2], lost)]
             return found, []
 
-        worst = self._summed([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])
+        worst = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             w = one.of(v) + one.cone.bias[0]
             if one.cone.kind == "half_line":
@@ -446,6 +404,17 @@ class Primal:
                 beyond, lost = _off_the_disk(one.cone.radius, [x], [w])
                 worst[1:] = [maximum(worst[1], beyond), maximum(worst[2], lost)]
         return worst
+
+
+def over_used(
+    used: Items, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+) -> tuple[list[Scalar], list[list[Scalar]]]:
+    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero."""
+
+    def asks(state: Flat, used: Flat, *_: Flat) -> Any:
+        return used[0] > 0.0
+
+    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,))
 
 
 def _off(one: Along, x: Scalar, w: Scalar) -> Scalar:

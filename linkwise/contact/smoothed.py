@@ -11,79 +11,99 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
-from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
+from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated_while, sqrt, where
 
 if TYPE_CHECKING:
     from linkwise.contact.cones import Cone, Response
+    from linkwise.mechanism.contacts import ContactRules
 
 Flat = Sequence[Scalar]
-
-LENGTHS = 4
-"""Number of lengths of a step that are tried: 1, and each less than half of the one before."""
-
-SHORTER = 0.45
 
 PROXIMAL, PROXIMAL_SINGLE = 1e-8, 3e-5
 """On the diagonal of Newton's matrix, beside one: with sixteen digits, and with seven."""
 
-NARROWER, MUCH_NARROWER = 0.3, 0.09
-"""By how much widths shrink once smoothed laws are missed by less than the width, and by less than a thousandth."""
+RATES = ((0.2, 14), (0.5, 32), (0.6, 60))
+"""By how much widths shrink in a step, and for how many steps: each time slower, if it had led nowhere."""
+
+FIRMNESS = 0.25
+"""Of normals' 1/ℓ, how much of it is taken in smoothed laws: an impulse then counts for more than a velocity."""
+
+NARROW = 1e-10
+"""The least width, relative to impulses."""
 
 _TINY = 1e-30
 
 
-def followed(response: Response, V: Flat, impulses: Flat, steps: int, tolerance: float) -> list[Scalar]:
-    """V and impulses, once the laws hold or after some steps; as given, where that did not bring the laws nearer."""
-    n, first = len(V), [*V, *impulses]
-    points = sum(cone.kind == "half_line" for cone in response.cones) or 1
-    size = sqrt(maximum(squared(impulses), _TINY))
-    missed = squared(response.missing(V, impulses))
-    scale = size / points**0.5
-    # Half of the digits that are missing: a start near the solution keeps what it has.
-    width = scale * minimum(1.0, 3.0 * sqrt(sqrt(missed) / size))
+class Unsolved(Protocol):
+    """Cones and how velocities V answer to their impulses: what Newton's method asks of them."""
 
+    @property
+    def points(self) -> int:
+        """Number of normals, at least one."""
+
+    def missed(self, V: Flat, impulses: Flat) -> Scalar:
+        """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
+
+    def newton_step(self, V: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
+        """The changes of V and of λ that smoothed laws ask for."""
+
+
+def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
+    """V and impulses after Newton steps: of all, those that come nearest to the laws.
+
+    The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
+    width is that of half of the digits which were missing, and shrinks in every step, quickly; if that leads nowhere,
+    from larger widths on and slowly. Every step is gone in full: shorter ones were no better, and each length costs a
+    look at all laws.
+    """
+    n, count = len(V), len(V) + len(impulses)
+    size = sqrt(maximum(squared(impulses), _TINY))
+    missed = response.missed(V, impulses)
+    scale = size / response.points**0.5
+    narrow, widths = NARROW * scale, (scale * minimum(1.0, sqrt(sqrt(missed) / size)), scale, 10.0 * scale)
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
+    begins = [float(rules.polish)]
+    for _, steps in RATES[:-1]:
+        begins.append(begins[-1] + steps)
 
     def goes_on(state: Flat) -> Scalar:
-        return is_missed(squared(response.missing(state[:n], state[n:-2])), state[n:-2], tolerance) & (
-            state[-1] < float(steps)
-        )
+        least, passed = state[-2], state[-1]
+        missing = is_missed(least, state[count + n : -3], rules.tolerance, (rules.tolerance * 1e-3) ** 2 * missed)
+        return missing & (passed < float(rules.polish + rules.rounds - 1))
 
     def step(state: list[Scalar]) -> list[Scalar]:
-        now, width, passed = state[:-2], state[-2], state[-1]
-        laws = SmoothedLaws(response, now[:n], now[n:], width)
-        change = laws.newton_step(proximal)
+        now, best, width, least, passed = state[:count], state[count:-3], state[-3], state[-2], state[-1] + 1.0
+        change = response.newton_step(now[:n], now[n:], width, proximal)
+        now = [a + b for a, b in zip(now, change, strict=True)]
+        left = response.missed(now[:n], now[n:])
+        nearer = left < least
+        best = [where(nearer, a, b) for a, b in zip(now, best, strict=True)]
+        next_width = width * RATES[0][0]
+        for begin, wide, (rate, _) in zip(begins, widths, RATES, strict=True):
+            next_width = where(passed > begin, width * rate, where(passed < begin, next_width, wide))
+        return [*now, *best, maximum(next_width, narrow), where(nearer, left, least), passed]
 
-        def trial(length: Scalar) -> list[Scalar]:
-            there = [a + length * b for a, b in zip(now, change, strict=True)]
-            return [*there, squared(SmoothedLaws(response, there[:n], there[n:], width).missing)]
-
-        def shorter(found: list[Scalar]) -> list[Scalar]:
-            length = SHORTER * found[-1]
-            there = trial(length)
-            nearer = there[-1] < found[-2]
-            return [*(where(nearer, a, b) for a, b in zip(there, found[:-1], strict=True)), length]
-
-        *found, least, _ = repeated(LENGTHS - 1, shorter, [*trial(1.0), 1.0])
-        square = width * width
-        rate = where(least < 1e-6 * square, MUCH_NARROWER, where(least < square, NARROWER, 1.0))
-        return [*found, maximum(width * rate, 1e-10 * scale), passed + 1.0]
-
-    after = repeated_while(goes_on, step, [*first, width, 0.0])[:-2]
-    nearer = squared(response.missing(after[:n], after[n:])) < missed
-    return [where(nearer, a, b) for a, b in zip(after, first, strict=True)]
+    state = [*V, *impulses, *V, *impulses, narrow if rules.polish else widths[0], missed, 0.0]
+    if rules.rounds > 1:
+        state = repeated_while(goes_on, step, state)
+    else:
+        for _ in range(rules.polish):
+            state = step(state)
+    return state[count : count + n], state[count + n : -3]
 
 
-def is_missed(square: Scalar, impulses: Flat, tolerance: float) -> Scalar:
+def is_missed(square: Scalar, impulses: Flat, tolerance: float, least: Scalar = 0.0) -> Scalar:
     """Whether what is missing, squared, is more than a tolerance relative to impulses, or than precision can tell.
 
     It is where it counts beside a number that is 2⁵³ times as large as the square of what is allowed; in float32 sums
-    have fewer digits, and the same comparison asks for no more than there are.
+    have fewer digits, and the same comparison asks for no more than there are. Where impulses vanish, all is well below
+    ``least``, also a square.
     """
-    large = maximum((tolerance * tolerance * 2.0**53) * squared(impulses), _TINY)
+    allowed = maximum((tolerance * tolerance) * squared(impulses), least)
+    large = maximum(2.0**53 * allowed, _TINY)
     missed: Scalar = large + square > large
     return missed
 
@@ -110,13 +130,15 @@ class SmoothedSlope:
             return cls(tuple(x), 1.0, 1.0, 0.0, 0.0)
         if cone.kind == "half_line":
             above, below, root = _rounded(x[0] - cone.least, square)
-            return cls((cone.least + above,), above / root, above / root, below / root, below / root)
+            inverse = 1.0 / root
+            return cls((cone.least + above,), above * inverse, above * inverse, below * inverse, below * inverse)
         reach = cone.radius * normal if cone.follows is not None else cone.radius
         length = sqrt(maximum(squared(x), _TINY))
         above, _, root = _rounded(length - reach, square)
         slip, inverse = above / root, 1.0 / (reach + above)
         ratio, across, bent = reach * inverse, above * inverse, length * inverse
-        unit = tuple(a / length for a in x)
+        shrunk = 1.0 / length
+        unit = tuple(a * shrunk for a in x)
         follow = None
         if cone.follows is not None:
             part = cone.radius * bent * (across + ratio * slip)
@@ -126,17 +148,22 @@ class SmoothedSlope:
 
     def times_D(self, x: Flat) -> list[Scalar]:
         """D x."""
-        return self._split(x, self.ratio, self.stay)
+        return self.split(x, self.ratio, self.stay)
 
     def divided(self, x: Flat, give: Scalar, proximal: Scalar) -> list[Scalar]:
-        """A⁻¹ x, A = (1 + proximal) I - D(1 - give), where ``give`` is R/ℓ."""
+        """A⁻¹ x."""
+        return self.split(x, *self.inverse(give, proximal))
+
+    def inverse(self, give: Scalar, proximal: Scalar) -> tuple[Scalar, Scalar]:
+        """A⁻¹ across and along the unit vector, A = (1 + proximal) I - D(1 - give), where ``give`` is R/ℓ."""
         across, along = (
             1.0 / (proximal + rest + (0.0 if is_zero(give) else give * part))
             for rest, part in ((self.across, self.ratio), (self.along, self.stay))
         )
-        return self._split(x, across, along)
+        return across, along
 
-    def _split(self, x: Flat, across: Scalar, along: Scalar) -> list[Scalar]:
+    def split(self, x: Flat, across: Scalar, along: Scalar) -> list[Scalar]:
+        """The x with its part along the unit vector taken ``along`` times, the rest ``across`` times."""
         if self.unit is None:
             return [across * a for a in x]
         part = (along - across) * sum((u * a for u, a in zip(self.unit, x, strict=True)), 0.0)
@@ -152,33 +179,36 @@ class SmoothedLaws:
         self.missing: list[Scalar] = []
         """λ - proj(λ - w/ℓ), of every row."""
         for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
-            inverse, own = 1.0 / response.slopes[k], impulses[start : start + len(cone.rows)]
+            inverse, own = self._inverse(k), impulses[start : start + len(cone.rows)]
             x = [a - w * inverse for a, w in zip(own, response.velocities(k, V, impulses), strict=True)]
             normal = 1.0 if cone.follows is None else self.slopes[cone.follows].value[0]
             self.slopes.append(SmoothedSlope.of(cone, x, normal, square))
             self.missing += [a - b for a, b in zip(own, self.slopes[k].value, strict=True)]
 
+    def _inverse(self, k: int) -> Scalar:
+        """1/ℓ of one cone."""
+        inverse = self.response.inverses[k]
+        return FIRMNESS * inverse if self.response.cones[k].kind == "half_line" else inverse
+
     def newton_step(self, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ.
 
-        As in :meth:`~linkwise.contact.cones.Response.newton_step`, A δ + D C δV/ℓ = -F is solved along the pulls, δV =
+        As in :meth:`~linkwise.contact.cones.Response.changes`, A δ + D C δV/ℓ = -F is solved along the pulls, δV =
         ΛC*δ; the bound of a disk moves with o_n of its normal, by (1 + proximal) δ_n + F_n. The change of V that is
         returned is that of δ as it was rounded: laws that hold for another V would mean nothing.
         """
         response, n = self.response, self.response.size
         G: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
         right: list[Scalar] = [0.0] * n
-        lines: list[list[dict[int, Scalar]]] = []
-        shifts: list[list[Scalar]] = []
+        steps: list[tuple[list[dict[int, Scalar]], list[Scalar]]] = []
         for k, cone in enumerate(response.cones):
-            line, shift = self._eliminated(k, lines, shifts, proximal)
-            lines.append(line)
-            shifts.append(shift)
-            for row, own, x in zip(cone.rows, line, shift, strict=True):
+            steps.append(self._eliminated(k, steps, proximal))
+            for row, own, x in zip(cone.rows, *steps[k], strict=True):
                 for i, c in zip(row.pulls, row.factors, strict=True):
-                    right[i] = right[i] - c * x
-                    for m, f in own.items():
-                        G[i][m] = G[i][m] + c * f
+                    right[i] = right[i] + c * x
+                    if not is_zero(c):
+                        for m, f in own.items():
+                            G[i][m] = G[i][m] - c * f
         matrix = [
             [sparse_product(G[i], column) + (1.0 if i == j else 0.0) for j, column in enumerate(response.Lambda)]
             for i in range(n)
@@ -186,37 +216,42 @@ class SmoothedLaws:
         y = eliminated(matrix, right)
         V_change = [sparse_product(row, y) for row in response.Lambda]
         change: list[Scalar] = []
-        for line, shift in zip(lines, shifts, strict=True):
-            for own, x in zip(line, shift, strict=True):
+        for lines, shift in steps:
+            for own, x in zip(lines, shift, strict=True):
                 total: Scalar = x
                 for i, f in own.items():
                     total = total + f * V_change[i]
-                change.append(-total)
+                change.append(total)
         return [*response.pushed([0.0] * n, change), *change]
 
     def _eliminated(
-        self, k: int, lines: Sequence[list[dict[int, Scalar]]], shifts: Sequence[list[Scalar]], proximal: Scalar
+        self, k: int, steps: Sequence[tuple[list[dict[int, Scalar]], list[Scalar]]], proximal: Scalar
     ) -> tuple[list[dict[int, Scalar]], list[Scalar]]:
-        """-δ of one cone as line · δV + shift, where those of the cones before are known."""
+        """The δ of one cone as lines · δV + shift, where those of the cones before are known."""
         response, slope = self.response, self.slopes[k]
-        cone, start, inverse = response.cones[k], response.starts[k], 1.0 / response.slopes[k]
+        cone, start, inverse = response.cones[k], response.starts[k], self._inverse(k)
         give = cone.compliance if is_zero(cone.compliance) else cone.compliance * inverse
-        F: list[Scalar] = self.missing[start : start + len(cone.rows)]
-        normal: dict[int, Scalar] = {}
+        across, along = slope.inverse(give, proximal)
+        F = self.missing[start : start + len(cone.rows)]
+        rows = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
+        unit = [[1.0 if i == j else 0.0 for i in range(len(rows))] for j in range(len(rows))]
+        B = [slope.split(x, -across * slope.ratio * inverse, -along * slope.stay * inverse) for x in unit]
         if cone.follows is not None and slope.follow is not None:
-            normal = lines[cone.follows][0]
-            moved = (1.0 + proximal) * shifts[cone.follows][0] - self.missing[response.starts[cone.follows]]
-            F = [a + b * moved for a, b in zip(F, slope.follow, strict=True)]
-        own = [dict(zip(row.pulls, row.factors, strict=True)) for row in cone.rows]
-        found: list[dict[int, Scalar]] = [{} for _ in own]
-        for i in sorted({*(i for line in own for i in line), *normal}):
-            column = slope.times_D([line.get(i, 0.0) * inverse for line in own])
-            if i in normal and slope.follow is not None:
-                part = (1.0 + proximal) * normal[i]
-                column = [a + b * part for a, b in zip(column, slope.follow, strict=True)]
-            for line, x in zip(found, slope.divided(column, give, proximal), strict=True):
-                line[i] = x
-        return found, slope.divided(F, give, proximal)
+            (line,), (shift,) = steps[cone.follows]
+            moved = (1.0 + proximal) * shift + self.missing[response.starts[cone.follows]]
+            F = [a - b * moved for a, b in zip(F, slope.follow, strict=True)]
+            pushed = [(1.0 + proximal) * along * b for b in slope.follow]  # along the unit vector, as it is
+            rows.append(line)
+            B = [[*a, b] for a, b in zip(B, pushed, strict=True)]
+        lines: list[dict[int, Scalar]] = []
+        for factors in B:
+            found: dict[int, Scalar] = {}
+            for b, row in zip(factors, rows, strict=True):
+                for i, c in row.items():
+                    if not is_zero(c):
+                        found[i] = found.get(i, 0.0) + b * c
+            lines.append(found)
+        return lines, slope.split(F, -across, -along)
 
 
 def _rounded(x: Scalar, square: Scalar) -> tuple[Scalar, Scalar, Scalar]:

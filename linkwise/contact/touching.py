@@ -3,7 +3,7 @@
 A *touch* is a pair of shapes on two links (or on a link and the world) with a fixed number of points. Each point has a
 row along the normal, two along tangents, and one to three more where the material resists turning. Rows act on links:
 one after the other as pulls of their own, or, where a link has so many rows that this is cheaper, through the six
-components of the link's twist, which its rows then share.
+components of the link's twist in the world's axes, which its rows then share: on level ground most of C is zero or one.
 """
 
 from __future__ import annotations
@@ -157,21 +157,23 @@ def pulled(
     forces: list[list[tuple[Link, Force]]] = []
     first: dict[int, int] = {}
     for index in sorted(shared):
-        first[index] = len(forces)
-        forces += [[(tree.links[index], Force.of([1.0 if i == k else 0.0 for i in range(6)]))] for k in range(6)]
+        first[index], link, none = len(forces), tree.links[index], Vec.zero()
+        axes = [frames[link].R.transpose_times(Vec.unit(k)) for k in range(3)]
+        forces += [[(link, force)] for force in (*(Force(x, none) for x in axes), *(Force(none, x) for x in axes))]
     rows = []
     for point in points:
         both = ((point.touch.a, 1.0), (point.touch.b, -1.0))
         sides = [(place, place.link, s) for place, s in both if place.link is not None]
         through_twists = all(link.index in shared for _, link, _ in sides)
         for moment, force in point.directions():
-            on = [(link, _on_link(place, frames, q, point.point, moment * s, force * s)) for place, link, s in sides]
             if through_twists:
-                numbers = tuple(first[link.index] + k for link, _ in on for k in range(6))
-                rows.append(Row(numbers, tuple(x for _, f in on for x in f)))
+                numbers = tuple(first[link.index] + k for _, link, _ in sides for k in range(6))
+                arms = ((point.point - frames[link].p, s) for _, link, s in sides)
+                rows.append(Row(numbers, tuple(x * s for r, s in arms for x in (*(moment + r.cross(force)), *force))))
             else:
                 rows.append(Row((len(forces),), (1.0,)))
-                forces.append(on)
+                at = point.point
+                forces.append([(link, _on_link(a, frames, q, at, moment * s, force * s)) for a, link, s in sides])
     return Pulled(_as_pulls(tree, forces), rows, forces)
 
 

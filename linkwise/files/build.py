@@ -10,112 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
-from linkwise.files.bodies import Body
+from linkwise.files.bodies import CarriedLink
 from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
 from linkwise.files.resources import SearchPath
 from linkwise.files.tree import WORLD
-from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, JointTransmission, Sensor, Spring, Transmission
-from linkwise.mechanism.closures import Coupling, PolynomialCoupling, Relation
-from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Source
-from linkwise.mechanism.fields import Field
-
-ModelT_co = TypeVar("ModelT_co", covariant=True)
-
-
-class Builder(Protocol[ModelT_co]):
-    """Interface of a builder: `linkwise.ModelBuilder`, or one that only writes down the calls."""
-
-    def add_body(
-        self,
-        name: str,
-        *,
-        parent: str,
-        joint: Any,
-        joint_name: str | None,
-        placement: Any,
-        mass: Any,
-        com: Any,
-        inertia: Any,
-        limits: JointLimits | Sequence[JointLimits] | None,
-        damping: float | Sequence[float],
-        friction: float | Sequence[float],
-        mimic: Mimic | None,
-        visuals: Sequence[Geometry],
-        collisions: Sequence[Geometry],
-        check_inertia: bool,
-        joint_frame: Any,
-        stiffness: float | Sequence[float],
-        rest: float | Sequence[float],
-        armature: float | Sequence[float],
-    ) -> Any:
-        """Add a body whose parent is there already."""
-
-    def add_frame(self, name: str, body: str, placement: Any) -> Any:
-        """Add a named frame to a body."""
-
-    def add_closure(
-        self,
-        name: str,
-        body_a: str,
-        placement_a: Any,
-        body_b: str,
-        placement_b: Any,
-        *,
-        joint: Any,
-        limits: JointLimits | Sequence[JointLimits] | None,
-        damping: float | Sequence[float],
-        friction: float | Sequence[float],
-        stiffness: float | Sequence[float],
-        rest: float | Sequence[float],
-    ) -> Any:
-        """Close a loop between two bodies or frames."""
-
-    def add_coupling(self, name: str, coupling: Relation) -> Any:
-        """Couple joints."""
-
-    def add_actuator(self, actuator: Actuator) -> Any:
-        """Describe an actuator."""
-
-    def add_sensor(self, sensor: Sensor) -> Any:
-        """Describe a sensor."""
-
-    def add_spring(self, spring: Spring) -> Any:
-        """Add a spring across joints."""
-
-    def add_field(self, field: Field) -> Any:
-        """Add compensation of gravity or a fluid."""
-
-    def add_configuration(self, name: str, q: Any) -> Any:
-        """Name a configuration."""
-
-    def add_world_collision(self, shape: Geometry) -> Any:
-        """Fix a shape for contact to the world."""
-
-    def exclude_contact(self, link: str, other: str) -> Any:
-        """Keep the shapes of two links from touching."""
-
-    def build(self) -> ModelT_co:
-        """Return the model."""
-
+from linkwise.mechanism.actuation import SENSOR_KINDS
+from linkwise.mechanism.builder import Builder
+from linkwise.mechanism.closures import Coupling, PolynomialCoupling
+from linkwise.mechanism.description import Source
+from linkwise.mechanism.editing.locking import freed
 
 JointMaker = Callable[[JointWritten], Any]
 """The joint object for what a file says of a joint."""
 
 
 def build(
-    builder: Builder[ModelT_co],
+    builder: Builder,
     joint: JointMaker,
-    bodies: Sequence[Body],
+    bodies: Sequence[CarriedLink],
     description: Description,
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
     places: SearchPath | None = None,
-) -> ModelT_co:
-    """Add every body, each after its parent, then the frames and what closes loops, and build.
+) -> dict[str, Any]:
+    """The fields of the mechanism: every body, each after its parent, then the frames and what closes loops.
 
     With `places`, the shapes remember which file names them.
     """
@@ -146,7 +68,7 @@ def build(
         if {link, other} <= there:
             builder.exclude_contact(link, other)
     try:
-        return builder.build()
+        return builder.mechanism(allow_massless=True)  # the reader has warned, with file and line
     except LinkwiseError as error:
         place, line = _named_in(str(error), bodies, description)
         raise _at(error, place or file, line) from error
@@ -156,7 +78,7 @@ def _path(file: str) -> str | None:
     return None if file == "<string>" else file
 
 
-def _add(builder: Builder[Any], joint_of: JointMaker, body: Body, source: Source | None) -> None:
+def _add(builder: Builder, joint_of: JointMaker, body: CarriedLink, source: Source | None) -> None:
     link, joint = body.link, body.joint
     builder.add_body(
         link.name,
@@ -181,7 +103,7 @@ def _add(builder: Builder[Any], joint_of: JointMaker, body: Body, source: Source
     )
 
 
-def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterator[ClosureWritten]:
+def _open(closures: Sequence[ClosureWritten], bodies: Sequence[CarriedLink]) -> Iterator[ClosureWritten]:
     """The closures that say something: not those that hold by themselves, since both ends are rigidly connected."""
     carrier = {WORLD: WORLD}
     for body in bodies:
@@ -193,7 +115,7 @@ def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterato
             yield closure
 
 
-def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> None:
+def _close(builder: Builder, joint_of: JointMaker, joint: JointWritten) -> None:
     builder.add_closure(
         joint.name,
         joint.parent,
@@ -209,7 +131,7 @@ def _close(builder: Builder[Any], joint_of: JointMaker, joint: JointWritten) -> 
     )
 
 
-def _couple(builder: Builder[Any], coupling: CouplingWritten, bodies: Sequence[Body]) -> None:
+def _couple(builder: Builder, coupling: CouplingWritten, bodies: Sequence[CarriedLink]) -> None:
     """Locked joints stand in the sum with their values; a sum of nothing else says nothing."""
     locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
     terms = {name: c for name, c in coupling.terms.items() if name not in locked}
@@ -232,7 +154,7 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
     return ModelFileError(error.what, file=file, line=line, **error.parts)
 
 
-def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
+def _named_in(text: str, bodies: Sequence[CarriedLink], description: Description) -> tuple[str | None, int | None]:
     """Where the first joint, link or closure stands whose quoted name is in a message."""
     named: list[Any] = [*description.couplings, *description.polynomials]
     named += [*description.actuators, *description.sensors, *description.springs, *description.fields]
@@ -246,7 +168,7 @@ def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tu
     return None, None
 
 
-def check_massless(bodies: Sequence[Body], file: str) -> list[ModelWarning]:
+def check_massless(bodies: Sequence[CarriedLink], file: str) -> list[ModelWarning]:
     """One warning for all joints that move nothing: kinematics and inverse dynamics need no mass."""
     massless = _massless(bodies)
     if not massless:
@@ -263,7 +185,7 @@ def check_massless(bodies: Sequence[Body], file: str) -> list[ModelWarning]:
     ]
 
 
-def _massless(bodies: Sequence[Body]) -> list[Body]:
+def _massless(bodies: Sequence[CarriedLink]) -> list[CarriedLink]:
     """The free joints that move no mass and no inertia at all, by themselves, further out or through followers."""
     carries = {body.link.name: body.link.mass > 0.0 or bool(body.link.inertia.any()) for body in bodies}
     for body in reversed(bodies):
@@ -280,19 +202,20 @@ def _massless(bodies: Sequence[Body]) -> list[Body]:
     ]
 
 
-def equip(builder: Any, bodies: Sequence[Body], description: Description) -> None:
+def equip(builder: Builder, bodies: Sequence[CarriedLink], description: Description) -> None:
     """Add what the description has besides bodies, frames, closures and couplings."""
     locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
+    held: dict[str, tuple[float, ...]] = {name: (value,) for name, value in locked.items()}
     for polynomial in description.polynomials:
         _couple_polynomial(builder, polynomial, locked)
     driven, sprung = set(), set()
     for written in description.actuators:
-        actuator = _freed(written.what, locked)
+        actuator = freed(written.what, held)
         if actuator is not None:
             builder.add_actuator(actuator)
             driven.add(actuator.name)
     for each in description.springs:
-        spring = _freed(each.what, locked)
+        spring = freed(each.what, held)
         if spring is not None:
             builder.add_spring(spring)
             sprung.add(spring.name)
@@ -308,32 +231,7 @@ def equip(builder: Any, bodies: Sequence[Body], description: Description) -> Non
         builder.add_configuration(name, {joint: q for joint, q in values.items() if joint not in locked})
 
 
-def _freed(drive: Any, locked: Mapping[str, float]) -> Any:
-    """An actuator or spring without the joints that are locked; None where none is left."""
-    left, l_0 = _split(drive.transmission, locked)
-    if left is None:
-        return None
-    drive = replace(drive, transmission=left)
-    if l_0 == 0.0:
-        return drive
-    if isinstance(drive, Spring):
-        rest, limits = ((low - l_0, high - l_0) for low, high in (drive.rest, drive.limits))
-        return replace(drive, rest=rest, limits=limits)
-    assert isinstance(drive, Actuator)
-    gain, bias = ((c + k * l_0, k, d) for c, k, d in (drive.gain, drive.bias))
-    return replace(drive, gain=gain, bias=bias, muscle=drive.muscle and drive.muscle.shortened(l_0))
-
-
-def _split(transmission: Transmission, locked: Mapping[str, float]) -> tuple[Transmission | None, float]:
-    """Moving part of a transmission, and the length of the rest."""
-    if not isinstance(transmission, JointTransmission):
-        return transmission, 0.0
-    left = [(joint, gear) for joint, gear in transmission.gears if joint not in locked]
-    l_0 = sum(gear[0] * locked[joint] for joint, gear in transmission.gears if joint in locked)
-    return (JointTransmission(left) if left else None), l_0
-
-
-def _couple_polynomial(builder: Any, written: PolynomialWritten, locked: Mapping[str, float]) -> None:
+def _couple_polynomial(builder: Builder, written: PolynomialWritten, locked: Mapping[str, float]) -> None:
     left = {joint: c for joint, c in written.left.items() if joint not in locked}
     right = {joint: c for joint, c in written.right.items() if joint not in locked}
     l_0 = sum(c * locked[joint] for joint, c in written.left.items() if joint in locked)

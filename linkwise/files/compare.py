@@ -212,18 +212,8 @@ def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: 
 
 def _inertia(model: Model, k: int, X: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Mass, mass centre and inertia about it, of a body in the world."""
-    body = model.bodies[k]
-    poses = [X @ np.array(part.placement) for part in body.parts]
-    centres = [P[:3, :3] @ part.com + P[:3, 3] for part, P in zip(body.parts, poses, strict=True)]
-    mass = sum(part.mass for part in body.parts)
-    centre = sum((part.mass * c for part, c in zip(body.parts, centres, strict=True)), np.zeros(3)) / (mass or 1.0)
-    inertia = np.zeros((3, 3))
-    for part, P, c in zip(body.parts, poses, centres, strict=True):
-        xx, yy, zz, xy, xz, yz = part.inertia
-        d, R = c - centre, P[:3, :3]
-        J = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        inertia += R @ J @ R.T + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
-    return mass, centre, inertia
+    body, R = model.bodies[k], X[:3, :3]
+    return body.mass, R @ np.nan_to_num(body.com) + X[:3, 3], R @ body.inertia @ R.T
 
 
 def _equations(

@@ -21,6 +21,7 @@ from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import Element, parse
 from linkwise.joints import Joint, joint_types
+from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import ANGLE_SNAP
 
 if TYPE_CHECKING:
@@ -226,13 +227,7 @@ def _read(
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
     """The model of a parsed file and its side file; the arguments are those of `load`."""
-    from linkwise.model.model import Model, ModelBuilder
-
-    class FileBuilder(ModelBuilder):
-        """Builder that does not warn of joints that move no mass: the reader did, with file and line."""
-
-        def build(self) -> Model:
-            return Model(**self.mechanism(allow_massless=True))
+    from linkwise.model.model import Model
 
     description, notes = _describe(root, file, angle_snap, places)
     if loops is not None:
@@ -244,8 +239,8 @@ def _read(
     notes += check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
     notes += check_massless(bodies, description.file)
     field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
-    builder = FileBuilder(name or description.name, gravity=field)
-    return build(builder, _joint, bodies, description, frames, places), notes
+    builder = Builder(name or description.name, gravity=field)
+    return Model(**build(builder, _joint, bodies, description, frames, places)), notes
 
 
 def _joint(written: JointWritten) -> Joint:

@@ -85,9 +85,7 @@ class _SideFile:
         taken |= {coupling.name for coupling in self.description.couplings}
         named = []
         for closure in closures:
-            name = unused(closure.joint.name, taken)
-            taken.add(name)
-            named.append(replace(closure, joint=replace(closure.joint, name=name)))
+            named.append(replace(closure, joint=replace(closure.joint, name=unused(closure.joint.name, taken))))
         return replace(
             self.description,
             joints=joints,

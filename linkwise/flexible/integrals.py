@@ -158,6 +158,15 @@ class ModalIntegrals(Frozen):
     B: FloatArray
     """(3, 3, m, m), symmetric in the last two"""
 
+    @staticmethod
+    def shapes(m: int) -> dict[str, tuple[int, ...]]:
+        """Shapes of the arrays for m modes."""
+        each, both = (m,), (m, m)
+        return {
+            "h0": (3,), "h1": (3, *each), "S0": (3, 3), "X": (3, 3, *each), "J0": (3, 3), "J1": (3, 3, *each),
+            "J2": (3, 3, *both), "A0": (3, *each), "A1": (3, *both), "Me": both, "a": (3, *both), "B": (3, 3, *both),
+        }  # fmt: skip
+
     @property
     def h2(self) -> FloatArray:
         """(3, m, m): ∫Q = ∂²h/∂η², through which gravity acts on the second order."""

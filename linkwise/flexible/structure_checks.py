@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -13,10 +13,12 @@ from scipy.sparse import csgraph
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelError, ModelFileError, ModelWarning
-from linkwise.flexible.body import FlexibleBody
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.solving import SymmetricFactor, lowest_modes
 from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
 
 __all__ = ["StructureCheck", "check", "check_structure", "suspect_units"]
 
@@ -252,14 +254,11 @@ def _check_mass(structure: Structure) -> None:
 
 
 def _dof(structure: Structure, dof: int) -> str:
-    for node in range(len(structure.positions)):
-        dofs = structure.tied(np.array([node]))
-        if dof in dofs:
-            table = getattr(structure, "table", None)
-            if table is not None:
-                return f"{structure.label(node)} {COMPONENTS[int(np.flatnonzero(table[node] == dof)[0])]}"
-            at = int(np.flatnonzero(dofs == dof)[0])
-            return f"{structure.label(node)} {COMPONENTS[at]}" if at < 6 else structure.label(node)
+    for node, own in enumerate(structure.table):
+        if dof in own:
+            return f"{structure.label(node)} {COMPONENTS[int(np.flatnonzero(own == dof)[0])]}"
+        if dof in structure.tied(np.array([node])):
+            return structure.label(node)
     return f"dof {dof}"
 
 

@@ -1,7 +1,7 @@
 """Derivatives of compiled functions, themselves compiled functions.
 
-Each derivative is a program made from the program of the function by :mod:`linkwise.trace.forward` or
-:mod:`linkwise.trace.reverse`; values that both need are computed once, values that nothing needs are dropped.
+Each derivative is a program made from the program of the function by :mod:`linkwise.trace.derivatives` or
+:mod:`linkwise.trace.derivatives`; values that both need are computed once, values that nothing needs are dropped.
 
 An input that is a configuration is differentiated in its tangent space: a direction is a velocity, so a derivative has
 nv columns, also where q has more numbers (quaternions) or other ones (planar joints).
@@ -9,15 +9,20 @@ nv columns, also where q has more numbers (quaternions) or other ones (planar jo
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+import math
+from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.functions.call_arrays import results_like
+from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
-from linkwise.trace.forward import Tangent
+from linkwise.trace.derivatives import Cotangent, Tangent
 from linkwise.trace.recorded import (
     Recorded,
     code_cotangents,
@@ -26,49 +31,16 @@ from linkwise.trace.recorded import (
     code_values,
     refuse_again,
 )
-from linkwise.trace.replay import NUMBERS, Table
-from linkwise.trace.reverse import Cotangent
 
 Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]
-
-
-def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
-    """An operation on truth values, for which CasADi has no operators."""
-
-    def function(*conditions: Any) -> Any:
-        if any(type(x).__module__.startswith("casadi") for x in conditions):
-            return getattr(sys.modules["casadi"], in_casadi)(*conditions)
-        return operation(*conditions)
-
-    return function
-
-
-# Operations on the scalars of any library, so that derivatives run on symbols too.
-ANY_SCALAR: Table = {
-    **NUMBERS,
-    "div": lambda a, b: a / b,
-    "sqrt": scalar.sqrt,
-    "sin": scalar.sin,
-    "cos": scalar.cos,
-    "atan2": scalar.atan2,
-    "exp": scalar.exp,
-    "log": scalar.log,
-    "min": lambda a, b: scalar.where(a < b, a, b),
-    "max": lambda a, b: scalar.where(b < a, a, b),
-    "and": _logic(NUMBERS["and"], "logic_and"),
-    "or": _logic(NUMBERS["or"], "logic_or"),
-    "not": _logic(NUMBERS["not"], "logic_not"),
-    "hold": scalar.hold,
-    "select": scalar.where,
-}
 
 
 def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> CompiledFunction:
     """∂f/∂(input ``name``): each output gains a last axis, or two for an input that is a matrix."""
     _check(f, [name])
     shape = _tangent_shape(f, name)
-    columns = _size(shape)
+    columns = math.prod(shape)
     outputs = f.program.outputs
     rows = sum(array.size for array in outputs)
     chosen = mode or ("reverse" if rows < columns and code_has_reverse(f.differentiable) else "forward")
@@ -97,7 +69,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
         return _result(
             f,
             [
-                _shaped([x for row in matrix for x in row], (*array.shape, *shape))
+                results_like((*array.shape, *shape), [x for row in matrix for x in row])
                 for matrix, array in zip(text(*flat), outputs, strict=True)
             ],
         )
@@ -121,7 +93,7 @@ def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
 def hessian(f: CompiledFunction, name: str, other: str | None = None) -> CompiledFunction:
     """∂²f/∂(``name``)∂(``other``): the Jacobian's Jacobian; the axis of ``other`` comes last."""
     first = jacobian(f, name)
-    second = jacobian(first, other or name, "forward" if _size(_tangent_shape(f, other or name)) else None)
+    second = jacobian(first, other or name, "forward" if math.prod(_tangent_shape(f, other or name)) else None)
     doc = _doc("Second derivatives", f, f"{name}, {other or name}")
     return CompiledFunction(f"{f.name}_hessian_{name}_{other or name}", second.text, f.inputs, doc, f.charts)
 
@@ -142,7 +114,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
         return _result(
             f,
             [
-                _shaped([x.get(0, 0.0) for x in array], spec.shape)
+                results_like(spec.shape, [x.get(0, 0.0) for x in array])
                 for array, spec in zip(moved, f.program.outputs, strict=True)
             ],
         )
@@ -165,7 +137,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
         for name in names:
             position = _position(f, name)
             flat_back = [x.get(0, 0.0) for x in back[position]]
-            results.append(_shaped(_pulled(f, name, flat, flat_back), _tangent_shape(f, name)))
+            results.append(results_like(_tangent_shape(f, name), _pulled(f, name, flat, flat_back)))
         return results[0] if len(names) == 1 else kind(*results)
 
     inputs = [*f.inputs, *((_new_name(f, "w", array.name), array.shape) for array in f.program.outputs)]
@@ -199,8 +171,8 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
         gradients = []
         for name in names:
             own = [x.get(0, 0.0) for x in back[_position(f, name)]]
-            gradients.append(_shaped(_pulled(f, name, flat, own), _tangent_shape(f, name)))
-        return kind(_shaped([number], f.program.outputs[0].shape), *gradients)
+            gradients.append(results_like(_tangent_shape(f, name), _pulled(f, name, flat, own)))
+        return kind(results_like(f.program.outputs[0].shape, [number]), *gradients)
 
     doc = _doc("The value and the gradient", f, ", ".join(names))
     return CompiledFunction(f"{f.name}_value_and_gradient_{'_'.join(names)}", text, f.inputs, doc, f.charts)
@@ -231,8 +203,6 @@ def to_tangents(chart: Chart, size: int) -> CompiledFunction:
 
 def tuple_of(names: Sequence[str]) -> Any:
     """A named tuple of derivatives."""
-    from collections import namedtuple
-
     return namedtuple("Cotangents", list(names))
 
 
@@ -280,13 +250,6 @@ def _tangent_shape(f: CompiledFunction, name: str) -> tuple[int, ...]:
     return dict(f.inputs)[name] if chart is None else (chart.size,)
 
 
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
-
-
 def _pushed(f: CompiledFunction, name: str, values: Flat, direction: Flat) -> list[Any]:
     """A direction of the tangent space as one of the input's own numbers."""
     chart = f.charts.get(name)
@@ -332,15 +295,7 @@ def _result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
     return arrays[0] if f.result_type is None else f.result_type._make(arrays)
 
 
-def _shaped(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    from linkwise.functions.call_arrays import results_like
-
-    return results_like(shape, values)
-
-
 def _axes_first(array: Any, axes: int) -> Any:
-    import numpy as np
-
     whole = np.asarray(array, dtype=object)
     return np.moveaxis(whole, range(whole.ndim - axes, whole.ndim), range(axes))
 

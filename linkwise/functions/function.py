@@ -15,8 +15,7 @@ import numpy as np
 from linkwise import targets
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_state, is_plain_batch, results_like
-from linkwise.functions.frozen import run_again
-from linkwise.functions.purity import checked_once
+from linkwise.functions.frozen import checked_once, run_again
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop, loop_over_items, while_loop
 from linkwise.memoized import cached_property, once
@@ -542,3 +541,15 @@ def _check_call(fn: Callable[..., Any], title: str, names: Sequence[str]) -> Non
             got=f"{title}{signature}: {error}",
             allowed=f"{title}(model, {', '.join(names)})",
         ) from None
+
+
+def checked_function(f: Any) -> CompiledFunction:
+    """The same, if it is a compiled function."""
+    if isinstance(f, CompiledFunction):
+        return f
+    raise InputError(
+        "this is not a compiled function",
+        got=repr(f)[:80],
+        allowed="one of a model's functions, or lw.compile(…)",
+        do='model.function("forward_dynamics") instead of model.forward_dynamics',
+    )

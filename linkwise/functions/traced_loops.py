@@ -122,7 +122,7 @@ def loop_over_items(
     columns: Sequence[Items],
     step: Callable[..., tuple[list[Any], list[Any]]],
     state: list[Any],
-    asks: Callable[..., Any] | None,
+    asks: Sequence[Callable[..., Any]] = (),
 ) -> tuple[list[Any], list[list[Any]]]:
     """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
     numbers = [*state, *(x for column in columns for x in column.numbers)]
@@ -134,13 +134,13 @@ def loop_over_items(
     now = held[: len(state)]
     following, made = step(now, *items)
     outputs = [("next", following if state else held)]
-    if made and asks is None:
+    if made:
         outputs.append(("made", made))
-    flag = [] if asks is None else [("flag", [where(asks(now, *items), 1.0, 0.0)])]
-    _, captured = tracer.part("pass", held, [*outputs, *flag], items=items)
+    flags = [("flag", [where(ask(now, *items), 1.0, 0.0)]) for ask in asks]
+    _, captured = tracer.part("pass", held, [*outputs, *flags], items=items)
     code = tracer.part("pass", held, outputs, captured, items)[0]
-    condition = tracer.part("condition", held, flag, captured, items)[0] if flag else None
-    program = state_loops.loop_over_items("items", code, [_column(column) for column in columns], condition)
+    conditions = [tracer.part("condition", held, [flag], captured, items)[0] for flag in flags]
+    program = state_loops.loop_over_items("items", code, [_column(column) for column in columns], conditions)
     given = [list(column.numbers) for column in columns if not _is_known(column)]
     results = tracer.call(program, [state or [0.0], *tracer.given(captured), *given])
     of_passes = results[1] if len(results) > 1 else []

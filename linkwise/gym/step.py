@@ -15,8 +15,8 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop
 from linkwise.gym.moment import SEED_SIZE, Draws, Moment
 from linkwise.math import where
+from linkwise.model.held_motion import one_step
 from linkwise.model.model import Model
-from linkwise.model.one_step import one_step
 
 Method = Literal["semi-implicit", "rk4", "contact"]
 Autoreset = Literal["next_step", "same_step", "disabled"]

@@ -14,6 +14,9 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.gym.moment import Draws, Moment, seeds
 from linkwise.gym.step import Autoreset, Method, Rules
 from linkwise.model.model import Model
+from linkwise.sim.checks import check_positive
+
+_PICTURES = "rgb_array"
 
 _MODES: dict[Autoreset, AutoresetMode] = {
     "next_step": AutoresetMode.NEXT_STEP,
@@ -51,6 +54,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         device: ``"cpu"``; or ``"cuda"``: arrays are then CuPy's, and stay on the GPU.
         threads: that share a step on the processor.
         bounds: of observations ``(low, high)``, where they have any.
+        render_mode: ``"rgb_array"``: :meth:`render` gives pictures.
 
     Example:
         >>> env = lw.gym.VectorEnv(model, observe, reward, done, dt=0.02, num_envs=4096)  # doctest: +SKIP
@@ -80,12 +84,25 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         device: str = "cpu",
         threads: int | None = None,
         bounds: tuple[Any, Any] | None = None,
+        render_mode: str | None = None,
     ) -> None:
+        if not isinstance(model, Model):
+            raise InputError("this is not a model", got=repr(model)[:80], allowed="lw.load(…), builder.build()")
         self.num_envs = _whole("num_envs", num_envs)
         self.mode = _mode(autoreset_mode)
-        self.metadata = {"render_modes": [], "autoreset_mode": _MODES[self.mode]}
-        self.dtype, self._threads = np.dtype(dtype), threads
-        self._xp = _library(device)
+        check_positive("dt", dt)
+        self.dt = float(dt)
+        self.metadata = {
+            "render_modes": [_PICTURES],
+            "render_fps": round(1.0 / self.dt),
+            "autoreset_mode": _MODES[self.mode],
+        }
+        if render_mode not in (None, _PICTURES):
+            raise InputError("environments are not shown so", got=repr(render_mode), allowed=f"None, {_PICTURES!r}")
+        self.render_mode = render_mode
+        self._pictured: Any = None
+        self.dtype, self._threads, self._device = np.dtype(dtype), threads, device
+        _library(device)  # says where there is none
         self.single_action_space, table, size = _action_space(model, actions, choices, act is None, self.dtype)
         model, drawn = _randomized(model, randomize or {})
         self.rules = Rules(
@@ -97,7 +114,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             reset or _at_start,
             table,
             size,
-            float(dt),
+            self.dt,
             _whole("substeps", substeps),
             _method(model, method),
             drawn,
@@ -112,6 +129,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._state: dict[str, Any] = {}
+
+    @property
+    def _xp(self) -> Any:
+        return _library(self._device)
 
     @property
     def model(self) -> Model:
@@ -149,7 +170,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         if not self._state:
             raise InputError("an environment was stepped before it was reset", do="env.reset(seed=…) first")
-        given = self._xp.asarray(actions, dtype=self.dtype).reshape(self.num_envs, -1)
+        given = self._xp.asarray(actions, dtype=self.dtype)
+        if given.shape[:1] != (self.num_envs,) or given.size != np.prod(self.action_space.shape or ()):
+            raise InputError(
+                "actions have the wrong shape",
+                got=str(given.shape),
+                allowed=f"{self.action_space.shape}: one for each environment",
+            )
+        given = given.reshape(self.num_envs, -1)
         found = self._step(*self._state.values(), given, threads=self._threads)
         self._keep(found)
         terminated, truncated = found.terminated != 0.0, found.truncated != 0.0
@@ -157,6 +185,20 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self.mode == "same_step":
             info = {"final_obs": self._seen(found.final_obs), "_final_obs": terminated | truncated}
         return self._seen(found.obs), found.reward, terminated, truncated, info
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Pictures (480, 640, 3) of all environments, with ``render_mode="rgb_array"``; the camera stays."""
+        if self.render_mode is None:
+            return None
+        if not self._state:
+            raise InputError("an environment was drawn before it was reset", do="env.reset(seed=…) first")
+        from linkwise.viz.video import Pictured
+
+        states = np.asarray(_on_host(self._state["q"]), float)
+        own = [None] * self.num_envs if "p" not in self._state else list(_on_host(self._state["p"]))
+        if self._pictured is None:
+            self._pictured = Pictured(self.model, [self.model.start, *states[:1]], 640, 480, p=own[0])
+        return tuple(self._pictured.at([q], [row]) for q, row in zip(states, own, strict=True))
 
     def _keep(self, found: Any) -> None:
         self._state = {name: getattr(found, name) for name in self._state}
@@ -166,6 +208,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def __repr__(self) -> str:
         return f"<{self.num_envs} environments of {self.model.name}, {self.mode.replace('_', '-')} resets>"
+
+
+def _on_host(array: Any) -> Any:
+    return array if isinstance(array, np.ndarray) else array.get()
 
 
 def _at_start(model: Model, draws: Draws) -> tuple[Any, Any]:
@@ -260,7 +306,7 @@ class Env(gymnasium.Env[Any, Any]):
                 got=repr(vector),
                 do='num_envs=1, autoreset_mode="disabled"',
             )
-        self.vector, self.metadata = vector, {"render_modes": []}
+        self.vector, self.metadata, self.render_mode = vector, vector.metadata, vector.render_mode
         self.observation_space = vector.single_observation_space
         self.action_space = vector.single_action_space
 
@@ -278,3 +324,8 @@ class Env(gymnasium.Env[Any, Any]):
         found = self.vector.step(np.asarray(action)[None])
         observations, rewards, terminated, truncated, info = found
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
+
+    def render(self) -> Any:
+        """Picture (480, 640, 3), with ``render_mode="rgb_array"``."""
+        found = self.vector.render()
+        return None if found is None else found[0]

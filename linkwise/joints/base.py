@@ -146,9 +146,9 @@ class Joint(ABC):
                     do=f"write {trait} = {wanted} in the class, or leave {own[0]} to Joint",
                 )
 
-    @abstractmethod
     def neutral(self) -> tuple[float, ...]:
-        """The coordinates of the zero position."""
+        """The coordinates of the zero position; zeros, if not given."""
+        return (0.0,) * self.nq
 
     @abstractmethod
     def transform(self, q: Flat) -> Transform:

@@ -62,9 +62,6 @@ class CustomJoint(Joint):
                 "a mirror image is not a motion",
             )
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0,) * self.nq
-
     def transform(self, q: Flat) -> Transform:
         R, p = self._pose(q)
         return Transform(Shift(p), Rotation(R))

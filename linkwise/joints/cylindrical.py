@@ -32,9 +32,6 @@ class Cylindrical(Joint):
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Cylindrical")
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0, 0.0)
-
     def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(0.0, 0.0, q[1])), Turn.by(2, q[0]))
 

@@ -22,9 +22,6 @@ class Fixed(Joint):
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {"urdf": ("fixed",), "sdf": ("fixed",)}
     joins_origins: ClassVar[bool] = True
 
-    def neutral(self) -> tuple[float, ...]:
-        return ()
-
     def transform(self, q: Flat) -> Transform:
         return Transform()
 

@@ -38,9 +38,6 @@ class Helical(Joint):
         if not math.isfinite(self.pitch):
             raise InputError("the pitch of Helical is not finite", got=repr(pitch), allowed="m per rad")
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0,)
-
     def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(0.0, 0.0, q[0] * self.pitch)), Turn.by(2, q[0]))
 

@@ -18,9 +18,6 @@ class Modal(Joint):
     def __init__(self, modes: int) -> None:
         self.nq = self.nv = modes
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0,) * self.nq
-
     def transform(self, q: Flat) -> Transform:
         return Transform()
 

@@ -32,9 +32,6 @@ class Planar(Joint):
     def __init__(self, normal: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(normal, "Planar")
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0, 0.0, 0.0)
-
     def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(q[1], q[2], 0.0)), Turn(2, cos(q[0]), sin(q[0])))
 

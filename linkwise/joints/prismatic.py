@@ -36,9 +36,6 @@ class Prismatic(Joint):
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Prismatic")
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0,)
-
     def transform(self, q: Flat) -> Transform:
         return Transform(Shift(Vec(0.0, 0.0, q[0])))
 

@@ -35,9 +35,6 @@ class Revolute(Joint):
     def __init__(self, axis: Sequence[float] = (0.0, 0.0, 1.0)) -> None:
         self.axis = unit_axis(axis, "Revolute")
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0,)
-
     def transform(self, q: Flat) -> Transform:
         return Transform(Turn.by(2, q[0]))
 

@@ -42,9 +42,6 @@ class Universal(Joint):
                 do="use Revolute for a single axis",
             )
 
-    def neutral(self) -> tuple[float, ...]:
-        return (0.0, 0.0)
-
     def transform(self, q: Flat) -> Transform:
         return Transform(turn_about(self.axis1, q[0]), turn_about(self.axis2, q[1]))
 

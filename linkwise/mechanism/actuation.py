@@ -143,7 +143,7 @@ class PathTransmission:
         return PathTransmission(tuple((tuple(map(stop, stops)), factor) for stops, factor in self.paths))
 
 
-Transmission = JointTransmission | FrameTransmission | PathTransmission
+Transmission = JointTransmission | PathTransmission | FrameTransmission
 
 
 def ratio(one: Transmission, other: Transmission) -> float | None:

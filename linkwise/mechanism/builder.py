@@ -35,9 +35,10 @@ from linkwise.mechanism.entry import (
 )
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import joined
-from linkwise.mechanism.many_bodies import checked_bodies, paused
+from linkwise.mechanism.many_bodies import checked_bodies
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.shapes import BodyShape
+from linkwise.memoized import no_search_for_cycles
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
@@ -229,7 +230,7 @@ class Builder:
         >>> b.build().parents
         (-1, -1, -1, 0)
         """
-        with paused(len(parents)):
+        with no_search_for_cycles():
             made = checked_bodies(
                 names, parents, joints, placements, masses, coms, inertias, axes, armature, damping, friction,
                 check_inertia, root,
@@ -430,7 +431,7 @@ class Builder:
 
     def mechanism(self, *, allow_massless: bool = False) -> dict[str, Any]:
         """The fields of the finished :class:`Mechanism`; ``allow_massless`` where only its kinematics are wanted."""
-        with paused(len(self._entries)):
+        with no_search_for_cycles():
             tree = joined(self._entries.values(), self._frames, allow_massless)
             tree |= {"name": self.name, "gravity": self.gravity, "_contact_excludes": tuple(self._contact_excludes)}
             tree["_base_collisions"] = (*self._world_collisions, *tree["_base_collisions"])

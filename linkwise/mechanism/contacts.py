@@ -59,9 +59,9 @@ class ContactRules:
             steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: primal for scenes
             of more than 40 points.
         sweeps: passes over all contacts of the dual solver, in its first round.
-        polish: Newton steps after them, each kept only where it brings all laws nearer.
-        rounds: the most rounds; only states that miss the ``tolerance`` go on after the first, a Newton step on
-            smoothed laws in each. With 1, every step takes the same work.
+        polish: Newton steps after them; all are kept only where they bring the laws nearer.
+        rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on
+            smoothed laws; only states that miss the ``tolerance`` go on. With 1, every step takes the same work.
         tolerance: of impulses, relative, by which laws may be missed; in float32 what its digits allow, 2e-5.
         passes: evaluations of the bias force in a step; two make it of second order.
         recovery: m/s, with which surfaces that overlap part at most.
@@ -83,12 +83,12 @@ class ContactRules:
 
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 4
-    polish: int = 2
-    rounds: int = 40
+    polish: int = 4
+    rounds: int = 107
     tolerance: float = 1e-9
     passes: int = 2
     recovery: float = 0.1
-    overlap: float = 0.01
+    overlap: float = 0.05
     friction_speed: float = 1e-3
     joint_limits: bool = False
     joint_friction: bool = False

@@ -23,13 +23,13 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.frames import AlignedFrames, BodyFrames, snapped
-from linkwise.mechanism.many_bodies import paused
 from linkwise.mechanism.many_links import ManyLinks, rigid
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
 from linkwise.mechanism.regroup import Parts, regrouped, regrouped_rows
 from linkwise.mechanism.terms import NOTHING, Terms
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.memoized import no_search_for_cycles
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Flat, cos, sin
@@ -49,7 +49,7 @@ def lay_out(mechanism: Mechanism, p: Flat | None = None, *, align: bool = True, 
         align = regroup = False
     if regroup and not align:
         raise ValueError("inertias are regrouped in aligned frames only")
-    with paused(len(mechanism.bodies)):
+    with no_search_for_cycles():
         return _laid_out(mechanism, Values(mechanism, p), align, regroup)
 
 

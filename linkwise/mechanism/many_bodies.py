@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import fields, make_dataclass
+from itertools import repeat, starmap
+from operator import attrgetter
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from linkwise.mechanism.entry import Entry
 T = TypeVar("T")
 Columns = dict[str, Sequence[object]]
 """Fields of many objects by name, an entry for each."""
+
+_VERY_MANY = 2000
 
 
 def checked_bodies(
@@ -72,20 +75,36 @@ def checked_bodies(
         "friction": for_each_freedom(friction, joint_names, counts, "the friction"),
         "stiffness": [none[count] for count in counts],
         "rest": [none[count] for count in counts],
-        "part": _made(Part, parts, placement=IDENTITY, node=0),
+        "part": made(Part, parts, placement=IDENTITY, node=0),
     }
     same = {"limits": (), "mimic": None, "visuals": (), "collisions": (), "joint_frame": IDENTITY}
-    return _made(Entry, own, **same, flexible=None, node=0)
+    return made(Entry, own, **same, flexible=None, node=0)
 
 
-def _made(kind: type[T], columns: Columns, **same: object) -> list[T]:
-    """One object for each row of the columns; its fields are set at once, which a constructor would do singly."""
-    made = []
-    for values in zip(*columns.values(), strict=True):
-        each = object.__new__(kind)
-        vars(each).update(zip(columns, values, strict=True), **same)
-        made.append(each)
-    return made
+def made(kind: type[T], columns: Columns, **same: object) -> list[T]:
+    """One object of a frozen dataclass for each row of the columns.
+
+    Where there are very many, they are made of a twin that is not frozen: in a third of the time.
+    """
+    names = [field.name for field in fields(cast(Any, kind))]
+    rows = zip(*(columns[name] if name in columns else repeat(same[name]) for name in names), strict=False)
+    if len(next(iter(columns.values()))) < _VERY_MANY:
+        return list(starmap(kind, rows))
+    twin = make_dataclass(kind.__name__, names)
+    found: list[Any] = list(starmap(twin, rows))
+    for each in found:
+        each.__class__ = kind
+    return found
+
+
+def of_each(objects: Sequence[object], *names: str) -> Columns:
+    """Some fields of many objects."""
+    return {name: [*map(attrgetter(name), objects)] for name in names}
+
+
+def all_of_each(kind: type[T], objects: Sequence[T]) -> Columns:
+    """All fields of many objects of a dataclass."""
+    return of_each(objects, *(field.name for field in fields(cast(Any, kind))))
 
 
 def _parents(parents: Any) -> list[int]:
@@ -123,26 +142,3 @@ def _joints(joints: Any, axes: Any, names: Sequence[str]) -> list[Joint]:
             allowed="a joint such as lw.Revolute((0, 0, 1)), one for each body, or a class with axes=…",
         )
     return each
-
-
-MANY = 2000
-"""Bodies from which the pause is worth it."""
-
-
-@contextmanager
-def paused(count: int) -> Iterator[None]:
-    """No search for cycles meanwhile, where so many bodies are at work and it was on.
-
-    What was made joins the objects that have long been there, else the next search would begin with all of it.
-    """
-    if count < MANY or not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        if gc.get_freeze_count() == 0:  # else others rely on what is frozen
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()

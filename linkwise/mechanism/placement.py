@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,18 @@ def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> FloatArray:
         ]
     )
     return R + 0.0  # no negative zeros
+
+
+def rpy_of(R: Any) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a rotation, or of the pose that begins with it."""
+    flat = math.hypot(R[0][0], R[1][0])
+    pitch = math.atan2(-R[2][0], flat)
+    if flat < 1e-12:  # roll and yaw turn about one line: all of it is called yaw
+        return (0.0, pitch, math.atan2(-R[0][1], R[1][1]))
+    # Roll from Rz(-yaw) R: near that line only roll ± yaw is well defined, and must come out right.
+    c, s = R[0][0] / flat, R[1][0] / flat
+    roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
+    return (roll, pitch, math.atan2(R[1][0], R[0][0]))
 
 
 def axis_rotation(axis: Sequence[float], angle: float, snap: float = ANGLE_SNAP) -> FloatArray:
@@ -80,3 +93,26 @@ def transform(xyz: Sequence[float] = (0.0, 0.0, 0.0), rpy: Sequence[float] = (0.
     angles = checked_vector(rpy, "rpy")
     warn_of_degrees("rpy", angles, callers=2)
     return pose(checked_vector(xyz, "xyz"), rotation_rpy(angles))
+
+
+def quaternions_of(R: FloatArray) -> FloatArray:
+    """(..., 4), w first, of rotation matrices (..., 3, 3): ten thousand of them in a millisecond.
+
+    4qq* is linear in R (Shepperd 1978); its row with the largest diagonal entry is q, but for its length.
+    """
+    xx, yy, zz = R[..., 0, 0], R[..., 1, 1], R[..., 2, 2]
+    wx, wy, wz = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
+    xy, xz, yz = R[..., 0, 1] + R[..., 1, 0], R[..., 0, 2] + R[..., 2, 0], R[..., 1, 2] + R[..., 2, 1]
+    rows = np.stack(
+        [
+            np.stack([1.0 + xx + yy + zz, wx, wy, wz], -1),
+            np.stack([wx, 1.0 + xx - yy - zz, xy, xz], -1),
+            np.stack([wy, xy, 1.0 - xx + yy - zz, yz], -1),
+            np.stack([wz, xz, yz, 1.0 - xx - yy + zz], -1),
+        ],
+        -2,
+    )
+    largest = np.argmax(np.diagonal(rows, axis1=-2, axis2=-1), axis=-1)
+    found = np.take_along_axis(rows, largest[..., None, None], -2)[..., 0, :]
+    unit: FloatArray = found / np.linalg.norm(found, axis=-1, keepdims=True)
+    return unit

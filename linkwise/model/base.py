@@ -1,20 +1,27 @@
-"""The interface of a model that its groups of methods are written on."""
+"""The base of a model's methods: functions of the catalogue, compiled when first asked for, and how they are called."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise.algorithms.catalogue import Trees
+from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
+from linkwise.array_types import Array
+from linkwise.contact.catalogue import EVERY
+from linkwise.errors import InputError
+from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Parameters, parameters
+from linkwise.memoized import Memory, cached_property, once
+from linkwise.model.making import install, install_at, made
 
 if TYPE_CHECKING:
-    from linkwise.algorithms.catalogue import Trees
-    from linkwise.functions.function import CompiledFunction
-    from linkwise.mechanism.parameters import Parameters
     from linkwise.model.closures import Constraints
-    from linkwise.model.dynamics import Centroidal
     from linkwise.model.model import Model
     from linkwise.model.statics import Statics
 
@@ -39,7 +46,7 @@ def by_name(function: str, given: ByName) -> tuple[Any, Any, Any]:
 
 
 class Methods(Mechanism):
-    """One group of a model's functions: names, arguments and meaning; the model runs them."""
+    """A group of a model's functions, as methods: names, arguments and meaning."""
 
     def __init_subclass__(cls) -> None:
         """The arguments by name are written out in the signatures that people and tools see."""
@@ -51,13 +58,57 @@ class Methods(Mechanism):
         """Itself: these methods are a part of a model and do not stand alone."""
         return self  # type: ignore[return-value]
 
-    def _run(self, name: str, *required: Any, others: ByName | None = None, **more: Any) -> NDArray[Any]:
-        """Evaluate a function of the catalogue; ``others`` are as the caller of a method gave them."""
-        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The declared run-time parameters, their places in p and their nominal values."""
+        return parameters(self)
 
-    def _check_parameters(self, name: str, p: object) -> None:
-        """Raise InputError where a function is given parameters and the model has declared none."""
-        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+    def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
+        """The compiled function behind a method, to look at its counts, program and source.
+
+        Args:
+            name: of the method, with its group if it is in one: ``"constraints.jacobian"``.
+            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
+            static: arguments that are not arrays (``body="hand"``).
+        """
+        key = (name, optional, tuple(sorted(static.items())))
+        function: CompiledFunction | None = self._functions.get(key)
+        return function or once(self._functions, key, lambda: self._made(name, optional, static))
+
+    def _made(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+        function = made(self._whole, name, optional, static)
+        function.origin = lambda: (_function_of, (self._whole, name, optional, static))
+        return function
+
+    def _run(
+        self,
+        name: str,
+        *required: Any,
+        others: ByName | None = None,
+        p: Any = None,
+        out: Any = None,
+        threads: int | None = None,
+        **more: Any,
+    ) -> Array:
+        """Evaluate a function of the catalogue; ``others`` are as the caller of a method gave them."""
+        if others:
+            p, out, threads = by_name(name, others)
+        arrays, optional = list(required), []
+        for extra in EVERY[name].optional:
+            value = more.pop(extra, None)
+            if value is not None:
+                arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
+                optional.append(extra)
+        static = {key: value for key, value in more.items() if value is not None}
+        if self._parameter_names:
+            arrays.append(self._nominal_beside(arrays) if p is None else p)
+        else:
+            self._check_parameters(name, p)
+        function = self.function(name, *optional, **static)
+        result: Array = function(*arrays, out=out, threads=threads)
+        if not (optional or static or self._parameter_names):
+            install(self._whole, name, function, arrays)
+        return result
 
     def _run_at(
         self,
@@ -68,35 +119,68 @@ class Methods(Mechanism):
         reference: str = "mixed",
         point: Any = None,
         others: ByName | None = None,
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Evaluate a function of a place: a body or frame by its name, or a node of it."""
-        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+        if reference not in REFERENCES:
+            raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
+        at = self._at(body, node) | ({} if reference == "mixed" else {"reference": reference})
+        result = self._run(name, *required, point=point, others=others, **at)
+        if len(at) == 1 and point is None and not self._parameter_names:
+            install_at(self._whole, name, str(body), self.function(name, **at))
+        return result
+
+    def _check_parameters(self, name: str, p: object) -> None:
+        """Raise InputError where a function is given parameters and the model has declared none."""
+        if p is not None and not self._parameter_names:
+            raise InputError(
+                f"{name} was given p, but this model has no run-time parameters",
+                do='declare them first: model.with_parameters(["body.mass", …])',
+            )
+
+    def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
+        """The nominal parameters in single precision if all else is: what was not given does not decide it."""
+        single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
+        return self.parameters.nominal.astype(np.float32 if single else np.float64)
+
+    @cached_property
+    def _functions(self) -> dict[Any, Any]:
+        return Memory.of(self).table("functions")
+
+    @cached_property
+    def _chart(self) -> Chart:
+        """The tangent space of the configuration: q̇ from v, over any scalar; derivatives by q are taken in it."""
+        return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
+
+    @cached_property
+    def _trees(self) -> Trees:
+        return Trees(self)
+
+    @cached_property
+    def _exact_trees(self) -> Trees:
+        return Trees(self, exact=True)
 
     def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
         """A place by the checked name of a body or frame, and a node of it."""
-        raise TypeError(f"{type(self).__name__} is a part of a model and cannot stand alone")
+        if not isinstance(body, str):
+            raise InputError(
+                "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
+            )
+        self.frame(body, node)
+        return {"body": body} if node is None else {"body": body, "node": node}
 
-    if TYPE_CHECKING:
-        _trees: Trees
-
-        @property
-        def parameters(self) -> Parameters:
-            """The declared run-time parameters."""
+    if TYPE_CHECKING:  # what the whole model has besides
 
         @property
         def constraints(self) -> Constraints:
             """The equations of all closures and couplings."""
 
         @property
-        def centroidal(self) -> Centroidal:
-            """Momentum and inertia of the whole about its mass centre."""
-
-        @property
         def statics(self) -> Statics:
             """The model at rest."""
 
-        def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
-            """The compiled function behind a method."""
+
+def _function_of(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+    return model.function(name, *optional, **static)
 
 
 class Group:

@@ -15,7 +15,7 @@ from linkwise.targets import check_on_host
 
 
 class Dynamics(Methods):
-    """Inverse and forward dynamics, and the matrices between them."""
+    """Inverse and forward dynamics, the matrices between them, energies and momenta."""
 
     def inverse_dynamics(
         self,
@@ -36,16 +36,8 @@ class Dynamics(Methods):
         which together with the closures cause the same motion; of least norm where there are more than needed.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
-                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             actuated: names of the joints that have motors; those of the tree if not given.
             t: time (...), for closures that depend on it, which count with ``actuated`` only: refused without.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
         """
         if actuated is None:
             if t is not None and any(closure.type.time_dependent for closure in self.closures):
@@ -85,16 +77,8 @@ class Dynamics(Methods):
         configurations only (or among very many links), the result is not finite there.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
             tau: all joint forces (..., nv), N m and N: springs, dampers and friction of the model, which ``simulate``
                 adds, are not added here; :meth:`passive_force` has them.
-            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
-                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
-            t: time (...), s, for closures that depend on it; zero if left out.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
         """
         return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, others=others)
 
@@ -150,57 +134,11 @@ class Dynamics(Methods):
         """C(q, v), (..., nv, nv), with C v the velocity-dependent force and 𝓜̇ - 2C skew-symmetric."""
         return self._run("coriolis_matrix", q, v, others=others)
 
-    # What the rest of the model gives.
-    if TYPE_CHECKING:
-        _actuated_forces: Any
-
-
-class Operational(Group):
-    """Inertia felt at a place: dynamics in operational space."""
-
-    attribute = "operational"
-
-    def inertia(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
-        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6): the inertia felt at the origin of a body or frame, in world axes.
-
-        Rows and columns: rotations, then translations, so kg m², kg m and kg. Not finite where some direction cannot be
-        moved (fewer than six freedoms, singular configurations): :meth:`admittance` always exists.
-
-        Args:
-            q: configuration (..., nq).
-            body: name of a body or frame.
-            node: of a flexible body, by name or number.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
-        return self.model._run_at("operational_inertia", body, q, node=node, others=others)
-
-    def admittance(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
-        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`inertia`."""
-        return self.model._run_at("operational_admittance", body, q, node=node, others=others)
-
-
-class Identification(Methods):
-    """Dynamics as linear functions of the inertias."""
-
     def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
-
-        Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside)."""
         return self._run("regressor", q, v, vdot, others=others)
 
-
-class Energies(Methods):
-    """Energy, momentum, mass centre."""
-
+    # Energy, momentum, mass centre.
     def kinetic_energy(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """½ v*𝓜v (...), in J."""
         return self._run("kinetic_energy", q, v, others=others)
@@ -216,6 +154,28 @@ class Energies(Methods):
     def momentum(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
         """Total momentum (..., 6) = [angular about the world's origin; linear], world axes."""
         return self._run("momentum", q, v, others=others)
+
+    # What the rest of the model gives.
+    if TYPE_CHECKING:
+        _actuated_forces: Any
+
+
+class Operational(Group):
+    """Inertia felt at a place: dynamics in operational space."""
+
+    attribute = "operational"
+
+    def inertia(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
+        """Λ = (J𝓜⁻¹J*)⁻¹ (..., 6, 6): the inertia felt at the origin of a body or frame, in world axes.
+
+        Rows and columns: rotations, then translations, so kg m², kg m and kg. Not finite where some direction cannot be
+        moved (fewer than six freedoms, singular configurations): :meth:`admittance` always exists.
+        """
+        return self.model._run_at("operational_inertia", body, q, node=node, others=others)
+
+    def admittance(self, q: ArrayLike, body: str, *, node: str | int | None = None, **others: Unpack[ByName]) -> Array:
+        """Λ⁻¹ = J𝓜⁻¹J* (..., 6, 6): how a unit force at a place accelerates it; see :meth:`inertia`."""
+        return self.model._run_at("operational_admittance", body, q, node=node, others=others)
 
 
 class Centroidal(Group):

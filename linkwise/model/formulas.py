@@ -18,7 +18,7 @@ from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, na
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.vectors import Motion, Vec
 

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
-from linkwise.contact.catalogue import EVERY
 from linkwise.errors import InputError
-from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.instances import share_of_work
 from linkwise.mechanism.dh import add_dh_chain
-from linkwise.mechanism.parameters import Parameters, check_names, parameters
-from linkwise.memoized import cached_property, once
-from linkwise.model.base import ByName, by_name
+from linkwise.mechanism.parameters import check_names
+from linkwise.memoized import cached_property
 from linkwise.model.closures import Constraints
 from linkwise.model.contact import Contacts, Touching
-from linkwise.model.dynamics import Centroidal, Dynamics, Energies, Identification, Operational
-from linkwise.model.editing import Editing
-from linkwise.model.files import Files
+from linkwise.model.dynamics import Centroidal, Dynamics, Operational
+from linkwise.model.editing import Editing, Files
 from linkwise.model.formulas import with_formulas
-from linkwise.model.inverse_kinematics import InverseKinematics
-from linkwise.model.kinematics import Kinematics
-from linkwise.model.making import install, install_at, list_methods, made
-from linkwise.model.memory import Memory
-from linkwise.model.sensitivity import Sensitivities
+from linkwise.model.kinematics import InverseKinematics, Kinematics
+from linkwise.model.making import list_methods
+from linkwise.model.state_space import Sensitivities
 from linkwise.model.statics import Statics
+from linkwise.renamed import BUILDER, MODEL, missing
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -65,13 +58,7 @@ class ModelBuilder(Builder):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            from linkwise.renamed import BUILDER, missing
-
             raise missing(f"{type(self).__name__!r} object", "builder", name, BUILDER)
-
-
-def _function_of(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
-    return model.function(name, *optional, **static)
 
 
 @dataclass(frozen=True, eq=True)
@@ -80,8 +67,6 @@ class Model(
     Dynamics,
     Kinematics,
     InverseKinematics,
-    Energies,
-    Identification,
     Sensitivities,
     Editing,
     Files,
@@ -192,30 +177,11 @@ class Model(
         return cls(**builder.mechanism(allow_massless=masses is None))
 
     # Functions in groups.
-    @cached_property
-    def constraints(self) -> Constraints:
-        """The equations of all closures and couplings: their rates, Jacobian, projections onto them."""
-        return Constraints(self)
-
-    @cached_property
-    def contacts(self) -> Contacts:
-        """Where bodies touch, and what comes of it."""
-        return Contacts(self)
-
-    @cached_property
-    def centroidal(self) -> Centroidal:
-        """Momentum and inertia of the whole about its mass centre."""
-        return Centroidal(self)
-
-    @cached_property
-    def statics(self) -> Statics:
-        """The model at rest: what holds it, whether it stands, where it reaches and how well."""
-        return Statics(self)
-
-    @cached_property
-    def operational(self) -> Operational:
-        """Inertia felt at a place, and its inverse."""
-        return Operational(self)
+    constraints = cached_property(Constraints)
+    contacts = cached_property(Contacts)
+    centroidal = cached_property(Centroidal)
+    statics = cached_property(Statics)
+    operational = cached_property(Operational)
 
     # Run-time parameters.
     def with_parameters(self, names: Iterable[str]) -> Self:
@@ -227,29 +193,6 @@ class Model(
                 :mod:`linkwise.mechanism.parameters`.
         """
         return replace(self, _parameter_names=check_names(self, names))
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """The declared run-time parameters, their places in p and their nominal values."""
-        return parameters(self)
-
-    # Compiled functions.
-    def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
-        """The compiled function behind a method, to look at its counts, program and source.
-
-        Args:
-            name: of the method, with its group if it is in one: ``"constraints.jacobian"``.
-            optional: names of optional arrays it takes (``"f_ext"``, ``"point"``, ``"t"``).
-            static: arguments that are not arrays (``body="hand"``).
-        """
-        key = (name, optional, tuple(sorted(static.items())))
-        function: CompiledFunction | None = self._functions.get(key)
-        return function or once(self._functions, key, lambda: self._made(name, optional, static))
-
-    def _made(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
-        function = made(self, name, optional, static)
-        function.origin = lambda: (_function_of, (self, name, optional, static))
-        return function
 
     @property
     def _rolls(self) -> bool:
@@ -302,90 +245,6 @@ class Model(
 
         return with_solver(self, solver, independent, at, t)
 
-    def _run(
-        self,
-        name: str,
-        *required: Any,
-        others: ByName | None = None,
-        p: Any = None,
-        out: Any = None,
-        threads: int | None = None,
-        **more: Any,
-    ) -> Array:
-        if others:
-            p, out, threads = by_name(name, others)
-        arrays, optional = list(required), []
-        for extra in EVERY[name].optional:
-            value = more.pop(extra, None)
-            if value is not None:
-                arrays.append(np.asarray(value) if isinstance(value, (int, float)) else value)
-                optional.append(extra)
-        static = {key: value for key, value in more.items() if value is not None}
-        if self._parameter_names:
-            arrays.append(self._nominal_beside(arrays) if p is None else p)
-        else:
-            self._check_parameters(name, p)
-        function = self.function(name, *optional, **static)
-        result: Array = function(*arrays, out=out, threads=threads)
-        if not (optional or static or self._parameter_names):
-            install(self, name, function, arrays)
-        return result
-
-    def _run_at(
-        self,
-        name: str,
-        body: object,
-        *required: Any,
-        node: str | int | None = None,
-        reference: str = "mixed",
-        point: Any = None,
-        others: ByName | None = None,
-    ) -> Array:
-        if reference not in REFERENCES:
-            raise InputError("no such reference", got=repr(reference), allowed='"mixed", "local" or "world"')
-        at = self._at(body, node) | ({} if reference == "mixed" else {"reference": reference})
-        result = self._run(name, *required, point=point, others=others, **at)
-        if len(at) == 1 and point is None and not self._parameter_names:
-            install_at(self, name, str(body), self.function(name, **at))
-        return result
-
-    def _check_parameters(self, name: str, p: object) -> None:
-        if p is not None and not self._parameter_names:
-            raise InputError(
-                f"{name} was given p, but this model has no run-time parameters",
-                do='declare them first: model.with_parameters(["body.mass", …])',
-            )
-
-    def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
-        """The nominal parameters in single precision if all else is: what was not given does not decide it."""
-        single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
-        return self.parameters.nominal.astype(np.float32 if single else np.float64)
-
-    @cached_property
-    def _functions(self) -> dict[Any, Any]:
-        return Memory.of(self).table("functions")
-
-    @cached_property
-    def _chart(self) -> Chart:
-        """The tangent space of the configuration: q̇ from v, over any scalar; derivatives by q are taken in it."""
-        return Chart(self.nv, lambda q, v: configuration_rate(self._trees.fast, q, v))
-
-    @cached_property
-    def _trees(self) -> Trees:
-        return Trees(self)
-
-    @cached_property
-    def _exact_trees(self) -> Trees:
-        return Trees(self, exact=True)
-
-    def _at(self, body: object, node: str | int | None) -> dict[str, Any]:
-        if not isinstance(body, str):
-            raise InputError(
-                "body must be a name", got=repr(body), allowed="the name of a body or frame, e.g. model.bodies[0].name"
-            )
-        self.frame(body, node)
-        return {"body": body} if node is None else {"body": body, "node": node}
-
     def __getstate__(self) -> dict[str, Any]:
         """Without what was compiled: it is made again (or read from the cache) where the copy is used."""
         return {f.name: self.__dict__[f.name] for f in fields(self)}
@@ -400,9 +259,10 @@ class Model(
         return f"<Model {self.name!r}: {len(self.bodies)} bodies, nq = {self.nq}, nv = {self.nv}>"
 
     def _repr_html_(self) -> str | None:
-        """In a notebook: a picture and the facts; None where it cannot be drawn. What draws lies above this layer."""
-        html: str | None = import_module("linkwise.viz.recording").model_picture(self)
-        return html
+        """In a notebook: a picture and the facts; None where it cannot be drawn."""
+        from linkwise.viz.recording import model_picture
+
+        return model_picture(self)
 
     # Names that others use, which work and are not listed.
     if TYPE_CHECKING:
@@ -414,8 +274,6 @@ class Model(
         def __getattr__(self, name: str) -> Any:
             if name in _ALIASES:
                 return getattr(self, _ALIASES[name])
-            from linkwise.renamed import MODEL, missing
-
             raise missing(f"{type(self).__name__!r} object", "model", name, MODEL)
 
 

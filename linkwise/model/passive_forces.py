@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,15 +20,14 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import JointTransmission, Spring
-from linkwise.mechanism.closures.instances import ClosureFreedoms
+from linkwise.mechanism.bodies_and_joints import JointInstance
+from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.parameters import Values
-from linkwise.memoized import cached_property, once
+from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.base import Methods
-from linkwise.model.memory import Memory
 from linkwise.model.transmissions import (
     MovingFrames,
-    add_forces,
     add_pulled,
     add_wrench,
     closure_forces,
@@ -45,12 +43,24 @@ from linkwise.trace.program import Call
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
 FRICTION_SPEED = 1e-2
 """Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
+
+
+def refuse_rigid_contacts(model: Model, who: str, do: str) -> None:
+    """Refuse a model with rigid surfaces that meet, where contacts can only be forces."""
+    rigid = None if model._contact_scene is None else rigid_meeting(model)
+    if rigid is not None:
+        raise InputError(
+            f"{who} takes contacts as forces, and rigid surfaces have none",
+            got=f"{rigid.name!r}, which is rigid",
+            allowed="materials with a stiffness: lw.Material(stiffness=1e5, damping=0.01) for all that touches",
+            do=do,
+        )
 
 
 class PassiveForces:
@@ -104,16 +114,7 @@ class PassiveForces:
     @cached_property
     def there_are(self) -> bool:
         """Whether anything acts at all."""
-        joints = self.model.joints
-        return (
-            (self.springs and any(any(joint.stiffness) for joint in joints))
-            or (self.damping and any(any(joint.damping) for joint in joints))
-            or (self.friction and any(any(joint.friction) for joint in joints))
-            or any(self._acts(spring) for spring in self.model.springs)
-            or bool(self.fields)
-            or self.touches
-            or bool(self._closing)
-        )
+        return any(map(self._acts, self._springs)) or bool(self.fields) or self.touches
 
     def _acts(self, spring: Spring) -> bool:
         return bool(
@@ -123,15 +124,14 @@ class PassiveForces:
         )
 
     @cached_property
-    def _closing(self) -> list[ClosureFreedoms]:
-        """The closures along whose freedoms something acts."""
-        return [
-            each
-            for each in self.model._closure_freedoms
-            if (self.springs and any(each.closure.stiffness))
-            or (self.damping and any(each.closure.damping))
-            or (self.friction and any(each.closure.friction))
-        ]
+    def _springs(self) -> list[Spring]:
+        """Springs, dampers and friction, each along its transmission: of joints, of equipment, of closing joints."""
+        own = [(joint.name, joint.nv, joint) for joint in self.model.joints]
+        closing = [(each.name, each.joint.nv, each.closure) for each in self.model._closure_freedoms]
+        of_joints, of_closures = (
+            [spring for each in those for spring in _of_freedoms(*each)] for those in (own, closing)
+        )
+        return [*of_joints, *self.model.springs, *of_closures]
 
     def at_joints(self, q: Flat, v: Flat, p: Any = None, active: Flat | None = None) -> dict[str, list[Scalar]]:
         """Joint forces (nv) of what acts along joints, by their cause; those that close loops included.
@@ -139,51 +139,19 @@ class PassiveForces:
         A joint that follows another moves m times as fast as that one and acts on it m times as hard. ``active`` has a
         number for each closure, 1 in force and 0 released; all are in force if not given.
         """
-        nv = self.model.nv
-        found: dict[str, list[Scalar]] = {cause: [0.0] * nv for cause in CAUSES}
-        damping, friction, springs = found["damping"], found["friction"], found["springs"]
-        for joint in self.model.joints:
-            m = joint.mimic.multiplier if joint.mimic else 1.0
-            for k in range(joint.nv):
-                i = joint.v_slice.start + k
-                d, f = (float(of[k]) if len(of) == joint.nv else 0.0 for of in (joint.damping, joint.friction))
-                if self.damping and d:
-                    damping[i] = damping[i] - v[i] * (d * m * m)
-                if self.friction and f:
-                    friction[i] = friction[i] - tanh(v[i] * (m / self.friction_speed)) * (f * m)
-        for stiffness, rate, i, stretch in self._stretched(q):
-            springs[i] = springs[i] - stretch * (stiffness * rate)
+        found: dict[str, list[Scalar]] = {cause: [0.0] * self.model.nv for cause in CAUSES}
         places = MovingFrames(self.model, q, v, p, active)
         along: dict[str, dict[str, list[Scalar]]] = {}
-        for spring in self.model.springs:
+        for spring in self._springs:
             if isinstance(spring.transmission, JointTransmission):
                 for cause, pull in self._pulls(spring, places):
                     joint_forces(self.model, spring.transmission, pull, found[cause])
                     closure_forces(self.model, spring.transmission, pull, along.setdefault(cause, {}))
-        for cause, forces in self._at_closures(places, along).items():
+        for cause, forces in along.items():
             if forces:
                 found[cause] = [a + b for a, b in zip(found[cause], pushed_by_closures(places, forces), strict=True)]
         if self.touches:
             found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
-        return found
-
-    def _at_closures(
-        self, places: MovingFrames, found: dict[str, dict[str, list[Scalar]]]
-    ) -> dict[str, dict[str, list[Scalar]]]:
-        """For each cause and the name of a closure, the forces along its freedoms, added to those found before."""
-        for each in self._closing:
-            closure, rate = each.closure, list(places.closure_velocities[each.v_slice])
-            laws: dict[str, list[Scalar]] = {}
-            if self.springs and any(closure.stiffness):
-                own_x = zip(closure.stiffness, closure.rest, places.closure_coordinates[each.q_slice], strict=True)
-                laws["springs"] = [(a - rest) * (-k) for k, rest, a in own_x]
-            if self.damping and any(closure.damping):
-                laws["damping"] = [b * (-d) for d, b in zip(closure.damping, rate, strict=True)]
-            if self.friction and any(closure.friction):
-                smooth = 1.0 / self.friction_speed
-                laws["friction"] = [tanh(b * smooth) * (-f) for f, b in zip(closure.friction, rate, strict=True)]
-            for cause, forces in laws.items():
-                add_forces(found.setdefault(cause, {}), closure.name, forces)
         return found
 
     def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
@@ -229,15 +197,8 @@ class PassiveForces:
         Springs along closures that are released (``active`` 0) hold none.
         """
         total: Scalar = 0.0
-        stretched = [each for each in self._closing if self.springs and any(each.closure.stiffness)]
         places = MovingFrames(self.model, q, None, p, active)
-        for each in stretched:
-            own = zip(each.closure.stiffness, each.closure.rest, places.closure_coordinates[each.q_slice], strict=True)
-            on = 1.0 if active is None else active[each.number]
-            total = sum(((x - rest) * (x - rest) * (0.5 * k) * on for k, rest, x in own if k), total)
-        for k, _, _, stretch in self._stretched(q):
-            total = total + stretch * stretch * (0.5 * k)
-        for spring in self.model.springs if self.springs else ():
+        for spring in self._springs if self.springs else ():
             if spring.stiffness:
                 d = self._stretch(spring, places)
                 total = total + d * d * (0.5 * spring.stiffness) * places.in_force(spring.transmission)
@@ -250,24 +211,15 @@ class PassiveForces:
             total = total + self.model._run("contact_energy", scalar_array(q), p=p)
         return total
 
-    def _stretched(self, q: Flat) -> Iterator[tuple[float, float, int, Scalar]]:
-        """Each spring of the joints: its stiffness, how fast it moves against its freedom, which, and q - rest."""
-        for joint in self.model.joints if self.springs else ():
-            m, offset = (joint.mimic.multiplier, joint.mimic.offset) if joint.mimic else (1.0, 0.0)
-            for i, (k, rest) in enumerate(zip(joint.stiffness, joint.rest, strict=True)):
-                if k:
-                    x = q[joint.q_slice.start + i]
-                    yield k, m, joint.v_slice.start + i, x * m + offset - rest if joint.mimic else x - rest
-
     def _pulls(self, spring: Spring, places: MovingFrames) -> Iterator[tuple[str, Scalar]]:
-        """The forces along its transmission of a spring across joints, by cause."""
-        on = places.in_force(spring.transmission)
+        """The forces of a spring along its transmission, by cause."""
+        on, smooth = places.in_force(spring.transmission), 1.0 / self.friction_speed
         if self.springs and spring.stiffness:
             yield "springs", self._stretch(spring, places) * (-spring.stiffness) * on
         if self.damping and spring.damping:
             yield "damping", speed(places, spring.transmission) * (-spring.damping) * on
         if self.friction and spring.friction:
-            yield "friction", tanh(speed(places, spring.transmission) / self.friction_speed) * (-spring.friction) * on
+            yield "friction", tanh(speed(places, spring.transmission) * smooth) * (-spring.friction) * on
 
     def _stretch(self, spring: Spring, places: MovingFrames) -> Scalar:
         """How far beyond its slack."""
@@ -277,6 +229,15 @@ class PassiveForces:
             return l - low
         over = where(l > high, l - high, 0.0) if np.isfinite(high) else 0.0
         return where(l < low, l - low, over) if np.isfinite(low) else over
+
+
+def _of_freedoms(name: str, nv: int, of: JointInstance | ClosureInstance) -> Iterator[Spring]:
+    """What acts along single freedoms of a joint, of the tree or one that closes a loop."""
+    columns = (own if len(own) == nv else [0.0] * nv for own in (of.stiffness, of.damping, of.rest, of.friction))
+    for k, (stiffness, damping, rest, friction) in enumerate(zip(*columns, strict=True)):
+        if stiffness or damping or friction:
+            along = JointTransmission({name: [1.0 if i == k else 0.0 for i in range(nv)]})
+            yield Spring(name, along, stiffness, damping, (rest, rest), friction)
 
 
 def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: Any) -> list[Scalar] | None:
@@ -473,9 +434,9 @@ class Passive(Methods):
         """All that acts besides τ in a simulation with this control and these rules but joint limits; None: nothing."""
         model = self._whole
         if control is not None:
-            above = import_module("linkwise.sim.acting")  # what elements are is known in a layer above
-            made: Acting = above.acting(model, control, rules, t, p)
-            return made
+            from linkwise.sim.acting import acting
+
+            return acting(model, control, rules, t, p)
         texts = PassiveForces.under(model, rules)
         if not texts.there_are:
             return None

@@ -15,7 +15,7 @@ from linkwise.functions.function import checked_threads
 from linkwise.kinematics.goals import Goal, Reach, side_by_side
 from linkwise.kinematics.problem import KinematicsProblem
 from linkwise.kinematics.problem_solver import KinematicsSolver, Reached
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ class Line:
     dots: bool = True
 
 
-def skeleton(model: Model, q: Array, color: int = 0, width: float = 4.0) -> list[Line]:
-    """A mechanism as lines: from the frame of each body to the joints, frames and closures on it.
+def skeleton(model: Model, q: Array, color: int = 0, width: float = 4.0, p: Array | None = None) -> list[Line]:
+    """A mechanism as lines: from the frame of each body to the joints, frames and closures on it, or its mass centre.
 
     Flexible bodies are lines through their nodes, bent.
 
@@ -50,13 +50,14 @@ def skeleton(model: Model, q: Array, color: int = 0, width: float = 4.0) -> list
         q: configurations (T, nq).
         color: of the lines.
         width: in pixels.
+        p: run-time parameters of the model.
     """
-    poses = np.asarray(model.poses(q))
+    poses = np.asarray(model.poses(q, p=p))
     lines = []
     for k, body in enumerate(model.bodies):
         if body.flexible is not None:
             keys = [cast("str | int", node.key) for node in body.flexible.nodes]
-            nodes = [np.asarray(model.pose(q, body.name, node=key))[:, :3, 3] for key in keys]
+            nodes = [np.asarray(model.pose(q, body.name, node=key, p=p))[:, :3, 3] for key in keys]
             lines.append(Line(np.stack(nodes, axis=1), color, width, dots=False))
             continue
         for end in _ends(model, k):
@@ -70,8 +71,8 @@ def _ends(model: Model, k: int) -> list[Array]:
     places += [frame.placement for frame in model.frames if frame.body == k]
     for closure in model.closures:
         if isinstance(closure, ClosureInstance):
-            places += [closure.placement_a] * (closure.body_a == k) + [closure.placement_b] * (closure.body_b == k)
-    ends = [np.asarray(place)[:3, 3] for place in places]
+            places += [placement for body, placement, _ in closure.sides if body == k]
+    ends = [np.asarray(place)[:3, 3] for place in places] or [np.nan_to_num(model.bodies[k].com)]
     return [end for end in ends if np.linalg.norm(end) > 1e-9]
 
 

@@ -14,14 +14,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.elements import (
+    Element,
+    Scalar,
+    Target,
+    Vector,
+    at,
+    checked_numbers,
+    checked_target,
+    errors,
+    model_force,
+    per_joint,
+    tables_in,
+    vector,
+)
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import objects
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import Target, at, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.dual import derivative
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from linkwise.renamed import SOUGHT_ARGUMENTS
 if TYPE_CHECKING:
     from linkwise.model.model import Model
     from linkwise.sim.motion import Motion
+    from linkwise.sim.setup import Options
 
 
 _LONG = 1e-6
@@ -49,14 +50,15 @@ def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> A
     return array
 
 
-def check_arguments(function: Callable[..., object], unknown: Mapping[str, object]) -> None:
-    """Refuse arguments that a function does not have, with what is meant instead, or the nearest that it has.
+def check_arguments(function: Callable[..., object], given: Iterable[str], options: Iterable[str]) -> None:
+    """Refuse arguments that are none of a function's options, with what is meant instead, or the nearest that it has.
 
     Raises:
         TypeError: there is one, as Python itself would say.
     """
-    for name in unknown:
-        known = [each.name for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
+    for name in set(given).difference(options):
+        own = [each.name for each in inspect.signature(function).parameters.values() if each.kind != each.VAR_KEYWORD]
+        known = [*own, *options]
         near = get_close_matches(name, known, n=3)
         raise TypeError(
             message(
@@ -193,8 +195,14 @@ def check_progress(progress: Any) -> None:
         )
 
 
-def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:
-    """Absolute tolerance of an adaptive method, after a check of all that is said of its steps."""
+def checked_tolerances(options: Options) -> tuple[float, float, float, float, int]:
+    """Relative and absolute tolerance, longest and shortest step, and most steps of an adaptive method."""
+    rtol: Any = options.get("rtol", 1e-9)
+    atol: Any = options.get("atol")
+    max_step: Any = options.get("max_step", math.inf)
+    min_step: Any = options.get("min_step", 0.0)
+    max_steps = options.get("max_steps", 1_000_000)
+    check_count("max_steps", max_steps)
     if not _is_real(rtol) or not _LEAST_RTOL <= rtol < 1.0:
         raise InputError(
             "rtol is not a tolerance that can be kept",
@@ -208,7 +216,7 @@ def checked_atol(rtol: Any, atol: Any, max_step: Any, min_step: Any) -> float:
         raise InputError("max_step is not positive", got=repr(max_step), allowed="seconds, or inf")
     if not _is_real(min_step) or not 0.0 <= min_step < max_step:
         raise InputError("min_step is out of range", got=repr(min_step), allowed="0 <= min_step < max_step, s")
-    return float(atol)
+    return rtol, float(atol), max_step, min_step, int(max_steps)
 
 
 def _is_real(value: Any) -> bool:

@@ -8,14 +8,26 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.functions.purity import frozen_alike
+from linkwise.functions.frozen import frozen_alike
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint, with_states
+from linkwise.sim.elements import (
+    Element,
+    Scalar,
+    Target,
+    Vector,
+    checked_numbers,
+    checked_target,
+    errors,
+    model_force,
+    per_joint,
+    tables_in,
+    vector,
+    with_states,
+)
 from linkwise.sim.elements import law as asked
 from linkwise.sim.measuring import in_loop, readings
-from linkwise.sim.targets import Target, checked_target, errors, model_force, tables_in, vector
 from linkwise.spatial.scalar import where
 
 _MOST_PARAMETERS = 1000  # of a law on trial, which is not told how many there will be

@@ -8,12 +8,21 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
-from linkwise.sim.motion import objects
+from linkwise.sim.elements import (
+    Element,
+    Scalar,
+    Vector,
+    checked_numbers,
+    checked_target,
+    law,
+    own_parameters,
+    tables_in,
+    vector,
+)
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import checked_target, own_parameters, tables_in, vector
 
 Load = Any  # numbers, a Table, or a function (t, q, v, p)
 

@@ -21,9 +21,8 @@ from linkwise.model.transmissions import (
     speed,
     wrenches,
 )
-from linkwise.sim.elements import Element, Scalar, Vector, law
+from linkwise.sim.elements import Element, Scalar, Vector, at, checked_target, law, own_parameters, tables_in
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import at, checked_target, own_parameters, tables_in
 from linkwise.spatial.scalar import beyond, where, within
 
 __all__ = ["Drives"]

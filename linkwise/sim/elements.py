@@ -3,6 +3,8 @@
 An element says, over any scalar, which joint forces and which forces on bodies it exerts, how its own states change and
 which energy it stores. Elements are traced into the simulation's kernel, so the rules of compiled functions hold: no
 ``if`` on values (``lw.math.where`` instead), no ``math`` (``lw.math.sin`` and the like), no randomness inside.
+
+Targets that elements follow are numbers, functions of time, or tables.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import numpy as np
 
 from linkwise.errors import FrozenElementError, InputError
 from linkwise.functions.scalar_arrays import ScalarArray
+from linkwise.functions.scalar_arrays import scalar_array as objects
+from linkwise.model.model import Model
 from linkwise.sim.tables import Table
 
 
@@ -206,6 +210,13 @@ class Element(metaclass=_Finished):
         """
         return None
 
+    def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
+        """Why forces, fields or rates are not numbers in a state of numbers, for people; empty where it is not known.
+
+        Asked when a run has ended because of it: a table that was left, a place where a field has no value.
+        """
+        return ""
+
     def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
         """Function of a point (3), m in world axes, that gives the potential U of its field there, J/kg; None for none.
 
@@ -364,3 +375,68 @@ def checked_numbers(values: Any, size: int, what: str, one_for_all: bool = False
     if not np.isfinite(array).all():
         raise InputError(f"{what} is not finite", got=repr(values)[:80], allowed=allowed)
     return np.array(np.broadcast_to(array, (size,)))
+
+
+Target = Any  # a vector, a function (t, p) -> vector, or a table
+
+
+def checked_target(value: Target, size: int, what: str) -> Target:
+    """A function as it is; tables and numbers checked, the latter one for all or one for each."""
+    if isinstance(value, Table):
+        if value.size != size:
+            raise InputError(f"{what} has the wrong length", got=f"a table of {value.size} numbers", allowed=str(size))
+        return value
+    return value if callable(value) else checked_numbers(value, size, what, one_for_all=True)
+
+
+def tables_in(*targets: Target) -> tuple[Table, ...]:
+    """Those of the targets that are tables."""
+    return tuple(target for target in targets if isinstance(target, Table))
+
+
+def at(element: Element, target: Target, t: Scalar, x: Vector, p: Vector) -> Any:
+    """A target of an element at a time; a table's value is in the element's x."""
+    if isinstance(target, Table):
+        place = element.nx + element.nh
+        for table in element.tables:
+            if table is target:
+                return list(x[place : place + table.size])
+            place += table.size
+    return target(t, p) if callable(target) else target
+
+
+def vector(value: Any, size: int, what: str) -> list[Scalar]:
+    """So many scalars; one stands for all."""
+    values = list(
+        np.broadcast_to(np.asarray(value, dtype=object), (size,))
+        if np.ndim(value) == 0
+        else np.asarray(value, dtype=object).reshape(-1)
+    )
+    if len(values) != size:
+        raise InputError(f"{what} has the wrong length", got=str(len(values)), allowed=str(size))
+    return [float(x) if isinstance(x, (int, float, np.floating, np.integer)) else x for x in values]
+
+
+def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+    """q1 less q0 as a velocity, joint by joint."""
+    return list(model.difference(objects(list(q0)), objects(list(q1))))
+
+
+def errors(element: Any, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
+    """How far a state is from an element's targets ``q`` and ``v``: q_d ⊖ q and v_d - v, nv numbers each."""
+    model = element.model
+    e = difference(model, q, vector(at(element, element.q, t, x, p), model.nq, "the target q"))
+    wanted = vector(at(element, element.v, t, x, p), model.nv, "the target v")
+    return e, [d - a for d, a in zip(wanted, v, strict=True)]
+
+
+def model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:
+    """A function of the model, with its own part of p."""
+    given = (objects(list(a)) for a in arguments)
+    return list(getattr(model, function)(*given, p=own_parameters(model, p)))
+
+
+def own_parameters(model: Model, p: Vector) -> Any:
+    """The part of p that is the model's, or None."""
+    size = len(model.parameters.nominal)
+    return objects(list(p[:size])) if size else None

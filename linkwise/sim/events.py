@@ -12,11 +12,12 @@ from linkwise.array_types import Array
 from linkwise.contact.scene import kept_points
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import identity, law
 from linkwise.sim.limits import Limit
-from linkwise.sim.motion import Motion, objects
+from linkwise.sim.motion import Motion
 from linkwise.sim.work import Traceable, program
 from linkwise.spatial.scalar import Flat
 

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from linkwise.errors import InputError
-from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, name_of
-from linkwise.functions.purity import frozen_alike
-from linkwise.model.memory import Memory
+from linkwise.functions.frozen import FrozenFunction, freeze, frozen_alike, is_of_the_user, name_of
+from linkwise.memoized import Memory
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Function, Scalar, Vector, identity, states_in, takes_states, with_states
 from linkwise.sim.events import Event

@@ -13,7 +13,7 @@ from linkwise.model.model import Model
 from linkwise.sim.closed_states import Capture, ClosedStates, offset_between
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.plans import Plan
-from linkwise.sim.states import States
+from linkwise.sim.setup import States
 from linkwise.sim.tables import RunTables
 
 _INSTANT = 1e-14  # of the time: events no farther apart happen at once

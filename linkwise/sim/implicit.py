@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import Values
-from linkwise.sim.motion import Instant, Motion, objects
+from linkwise.sim.motion import Instant, Motion
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work, program

@@ -12,11 +12,12 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import Sensor, Transmission, ratio
 from linkwise.mechanism.equipment import closing_joint
+from linkwise.mechanism.placement import quaternions_of
 from linkwise.memoized import cached_property
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
+from linkwise.sim.elements import own_parameters
 from linkwise.sim.sensors import Seed, field_at, gravity_of, model_of, noisy, outside_forces
-from linkwise.sim.targets import own_parameters
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Instruments"]
@@ -307,21 +308,8 @@ def _times(A: Array, x: Array) -> Array:
 
 
 def _quaternion(R: Array) -> Array:
-    """W, x, y, z with w >= 0, from the largest of the four squares: no loss of digits anywhere."""
-    d = np.stack([R[..., i, i] for i in range(3)], -1)
-    trace = d.sum(-1)
-    squares = np.concatenate([1 + trace[..., None], 1 - trace[..., None] + 2 * d], -1) / 4
-    rows = np.empty((*R.shape[:-2], 4, 4))
-    skew = [R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]]
-    for i in range(4):
-        rows[..., i, i] = 4 * squares[..., i]
-    for i in range(3):
-        rows[..., 0, i + 1] = rows[..., i + 1, 0] = skew[i]
-        for j in range(i):
-            rows[..., i + 1, j + 1] = rows[..., j + 1, i + 1] = R[..., i, j] + R[..., j, i]
-    best = squares.argmax(-1)
-    q = np.take_along_axis(rows, best[..., None, None], -2)[..., 0, :]
-    q = q / np.linalg.norm(q, axis=-1, keepdims=True)
+    """W, x, y, z with w >= 0."""
+    q = quaternions_of(R)
     return np.asarray(np.where(q[..., :1] < 0, -q, q))
 
 

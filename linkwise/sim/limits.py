@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.joints import Joint
-from linkwise.mechanism.actuation import Transmission
+from linkwise.mechanism.actuation import JointTransmission, Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
-from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.mechanism.description import JointLimits
 from linkwise.model.model import Model
 from linkwise.model.transmissions import MovingFrames, length, speed
@@ -75,8 +74,8 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class TendonLimit:
-    """One end of the range of lengths of a spring or tendon; ``side`` is 1 at the longest, -1 at the shortest."""
+class TransmissionLimit:
+    """One end of the range of a length along a transmission; ``side`` is 1 at the longest, -1 at the shortest."""
 
     way: Transmission
     bound: float
@@ -123,47 +122,6 @@ class AllLimits:
         return np.asarray(q[:, self._places] * self._slopes + self._at_zero)
 
 
-class ClosureLimits:
-    """The finite position limits of the freedoms of a model's closures; the stiffness is chosen as for joints."""
-
-    def __init__(self, model: Model, limit_time: float) -> None:
-        self.model = model
-        limited = [each for each in model._closure_freedoms if each.closure.limits and each.joint.nq == each.joint.nv]
-        self.ends = [(each, *end) for each in limited for end in _finite_ends(each.closure.limits)]
-        self.stiffness = self._stiffness(limit_time) if self.ends else np.zeros(0)
-
-    def _stiffness(self, limit_time: float) -> NDArray[Any]:
-        """The inertia that each freedom feels in the tree, 1/(J 𝓜⁻¹J*), over the square of a time."""
-        q, count = self.model.neutral(), sum(each.joint.nv for each in self.model._closure_freedoms)
-        J = np.array([self.model.constraints.efforts(q, unit) for unit in np.eye(count)])
-        M = self.model.mass_matrix(q)
-        eased = np.einsum("ij,ij->i", J, np.linalg.lstsq(M, J.T, rcond=None)[0].T)
-        found: NDArray[Any] = np.divide(1.0, eased * limit_time**2, out=np.zeros(count), where=eased > 0.0)
-        return found
-
-    def forces(self, places: MovingFrames, loss: float) -> dict[str, list[Scalar]]:
-        """K δ (1 + loss δ̇) against the depth δ, and never a pull, along the freedoms of closures by name."""
-        found: dict[str, list[Scalar]] = {}
-        for each, k, depth, side, stiffness in self._depths(places):
-            push = _push(depth, places.closure_velocities[each.v_slice][k] * side, stiffness, loss)
-            own = found.setdefault(each.name, [0.0] * each.joint.nv)
-            own[k] = own[k] - push * side
-        return found
-
-    def energy(self, places: MovingFrames) -> Scalar:
-        """½ k δ² of all; none of closures that are released."""
-        total: Scalar = 0.0
-        for each, _, depth, _, stiffness in self._depths(places):
-            on = 1.0 if places.active is None else places.active[each.number]
-            total = total + _stored(depth, stiffness) * on
-        return total
-
-    def _depths(self, places: MovingFrames) -> Iterator[tuple[ClosureFreedoms, int, Scalar, float, float]]:
-        for each, k, bound, side in self.ends:
-            depth = (places.closure_coordinates[each.q_slice][k] - bound) * side
-            yield each, k, depth, side, float(self.stiffness[each.v_slice][k])
-
-
 def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
     """The finite position limits of all joints that have one coordinate for each freedom.
 
@@ -184,22 +142,28 @@ def limits_of_joints(model: Model, limit_time: float) -> list[Limit]:
     ]
 
 
-def limits_of_tendons(model: Model, limit_time: float) -> list[TendonLimit]:
-    """The finite limits of springs and tendons.
+def limits_along(model: Model, limit_time: float) -> list[TransmissionLimit]:
+    """The finite limits of springs and tendons, and of the freedoms that closures leave.
 
-    The stiffness is that of a spring which turns the inertia along the tendon round in about limit_time, at the
-    neutral configuration; where the tendon does not move there, that of a kilogram.
+    The stiffness is that of a spring which turns the inertia along the transmission round in about limit_time, at the
+    neutral configuration; where nothing moves along it there, that of a kilogram.
     """
-    found = []
+    ends: list[tuple[Transmission, float, float]] = []
+    for each in model._closure_freedoms:
+        if each.closure.limits and each.joint.nq == each.joint.nv:
+            for k, bound, side in _finite_ends(each.closure.limits):
+                along = JointTransmission({each.name: [1.0 if i == k else 0.0 for i in range(each.joint.nv)]})
+                ends.append((along, bound, side))
     for spring in model.springs:
-        if not np.isfinite(spring.limits).any():
-            continue
+        sides = zip(spring.limits, (-1.0, 1.0), strict=True)
+        ends += [(spring.transmission, bound, side) for bound, side in sides if np.isfinite(bound)]
+    found = []
+    for way, bound, side in ends:
         q = np.asarray(model.neutral(), float)
-        arms = np.array([speed(MovingFrames(model, q, unit), spring.transmission) for unit in np.eye(model.nv)], float)
-        yielding = float(arms @ np.linalg.solve(model.mass_matrix(q), arms))
+        arms = np.array([speed(MovingFrames(model, q, unit), way) for unit in np.eye(model.nv)], float)
+        yielding = float(arms @ np.linalg.lstsq(model.mass_matrix(q), arms, rcond=None)[0])
         stiffness = (1.0 / yielding if yielding > 0.0 else 1.0) / limit_time**2
-        ends = zip(spring.limits, (-1.0, 1.0), strict=True)
-        found += [TendonLimit(spring.transmission, b, side, stiffness) for b, side in ends if np.isfinite(b)]
+        found.append(TransmissionLimit(way, bound, side, stiffness))
     return found
 
 

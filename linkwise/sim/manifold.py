@@ -29,8 +29,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
-from linkwise.sim.motion import objects
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag, program
 from linkwise.spatial.scalar import Flat, Scalar, sqrt, where

@@ -16,10 +16,11 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.contact.scene import meetings_of, pair_places, points_of, rows_of
 from linkwise.errors import InputError
-from linkwise.memoized import once
-from linkwise.model.memory import Memory
+from linkwise.functions.scalar_arrays import scalar_array as objects
+from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
-from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, JointRules, Motion, objects
+from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, Motion
+from linkwise.sim.rules import JointRules
 from linkwise.sim.work import Step, Work, program
 from linkwise.spatial.scalar import Flat, Scalar, where
 

@@ -18,14 +18,14 @@ import numpy as np
 
 from linkwise.algorithms.configuration import structure_constants
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.actuation import JointTransmission
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
-from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
+from linkwise.model.passive_forces import PassiveForces, as_joint_forces
 from linkwise.model.transmissions import (
     MovingFrames,
     add_forces,
@@ -36,18 +36,16 @@ from linkwise.model.transmissions import (
     wrenches,
 )
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
-from linkwise.sim.checks import check_choice, check_not_negative, check_positive
-from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element, state_names, with_states
 from linkwise.sim.limits import (
     AllLimits,
-    ClosureLimits,
     Limit,
-    TendonLimit,
+    TransmissionLimit,
     is_linear,
+    limits_along,
     limits_of_joints,
-    limits_of_tendons,
 )
+from linkwise.sim.rules import Closing, JointRules
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Flat, Scalar, beyond, is_zero, sqrt, where, within
@@ -55,41 +53,6 @@ from linkwise.trace.calls import stored
 
 CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
 """Causes of the forces on a mechanism."""
-
-
-@dataclass(frozen=True)
-class JointRules:
-    """How simulation treats what a model says of its joints.
-
-    Args:
-        damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
-        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth; with
-            ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
-        friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
-        springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
-        fields: whether compensation of gravity and the forces of a fluid act.
-        effort: whether actuators stop at ``model.limits.effort``.
-        limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
-            contact without restitution, which costs a row for each limited coordinate.
-        limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
-        limit_loss: s/rad or s/m; a limit pushes with k δ (1 + limit_loss δ̇) at depth δ, and never pulls.
-    """
-
-    damping: bool = True
-    friction: bool = True
-    friction_speed: float = FRICTION_SPEED
-    effort: bool = True
-    limits: str = "spring"
-    limit_time: float = 0.02
-    limit_loss: float = 2.0
-    springs: bool = True
-    fields: bool = True
-
-    def __post_init__(self) -> None:
-        check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
-        check_positive("friction_speed", self.friction_speed)
-        check_positive("limit_time", self.limit_time)
-        check_not_negative("limit_loss", self.limit_loss)
 
 
 @dataclass(frozen=True)
@@ -133,11 +96,6 @@ class Works(Element):
     def signature(self) -> str:
         """One for all: there is nothing to choose."""
         return "works"
-
-
-def objects(values: Flat) -> Any:
-    """Scalars in an object array, as the model's functions take them."""
-    return scalar_array(values)
 
 
 class Motion:
@@ -403,6 +361,29 @@ class Motion:
                 passive[i] = passive[i] + value
         return active, passive
 
+    def without_value(self, at: Instant) -> str:
+        """First element whose forces, fields or rates are not numbers in a state of numbers, and why; empty if none."""
+
+        def is_number(element: Element, given: tuple[Any, ...]) -> bool:
+            field = element.acceleration(*given)
+            if callable(field):
+                field = field(self.model.center_of_mass(np.array(at.q, float)))
+            elif field is not None and len(field) == 2:
+                field = field[0]
+            values = [field, element.force(*given), element.rate(*given), *(element.wrench(*given) or {}).values()]
+            return all(np.isfinite(np.array(value, float)).all() for value in values if value is not None)
+
+        for element, given in self._asked(at):
+            try:
+                with np.errstate(all="ignore"):
+                    known = is_number(element, given)
+            except (ArithmeticError, ValueError):  # numbers of Python: division by zero, roots of negative ones
+                known = False
+            if not known:
+                why = element.trouble(*given)
+                return f"{element!r} is not a number" + (f": {why}" if why else "")
+        return ""
+
     def _along_closures(self, at: Instant, chosen: Sequence[bool]) -> dict[str, list[Scalar]]:
         """Forces of some elements along the freedoms of closures, by name; of actuators, within limits."""
         found: dict[str, list[Scalar]] = {}
@@ -446,12 +427,12 @@ class Motion:
             for limit in self.limits:
                 for i, force in limit.force(at.q, at.v, self.rules.limit_loss).items():
                     out[i] = out[i] + force
-        along = self.closure_limits.forces(places, self.rules.limit_loss) if self.closure_limits else {}
-        for tendon in self.tendon_limits:
-            if isinstance(tendon.way, JointTransmission):
-                push = tendon.push(places, self.rules.limit_loss)
-                joint_forces(self.model, tendon.way, push, out)
-                closure_forces(self.model, tendon.way, push, along)
+        along: dict[str, list[Scalar]] = {}
+        for end in self.limits_along:
+            if isinstance(end.way, JointTransmission):
+                push = end.push(places, self.rules.limit_loss)
+                joint_forces(self.model, end.way, push, out)
+                closure_forces(self.model, end.way, push, along)
         if along:
             out = [a + b for a, b in zip(out, pushed_by_closures(places, along), strict=True)]
         return out
@@ -469,26 +450,20 @@ class Motion:
         """Wrenches on bodies by the limits of tendons through space: for each, by name, [moment, force] (6)."""
         found: dict[str, list[Scalar]] = {}
         places = MovingFrames(self.model, at.q, at.v, self.model_parameters(at.p))
-        for limit in self.tendon_limits:
+        for limit in self.limits_along:
             if not isinstance(limit.way, JointTransmission):
                 add_pulled(found, wrenches(places, limit.way), limit.push(places, self.rules.limit_loss))
         return found
 
     @cached_property
-    def tendon_limits(self) -> list[TendonLimit]:
-        """Those of tendons that act: as springs, also where joints stop hard."""
-        return [] if self.rules.limits == "ignore" else limits_of_tendons(self.model, self.rules.limit_time)
+    def limits_along(self) -> list[TransmissionLimit]:
+        """Those of tendons and of closures' freedoms that act: as springs, also where joints stop hard."""
+        return [] if self.rules.limits == "ignore" else limits_along(self.model, self.rules.limit_time)
 
     @cached_property
     def limits(self) -> list[Limit]:
         """The finite position limits of joints, those that follow others included."""
         return limits_of_joints(self.model, self.rules.limit_time)
-
-    @cached_property
-    def closure_limits(self) -> ClosureLimits | None:
-        """The finite position limits of the freedoms of closures; they push back as springs wherever limits act."""
-        found = ClosureLimits(self.model, self.rules.limit_time)
-        return found if found.ends and self.rules.limits != "ignore" else None
 
     @cached_property
     def all_limits(self) -> AllLimits:
@@ -839,8 +814,6 @@ class Motion:
             for limit in self.limits:
                 total = total + limit.energy(at.q)
         places = MovingFrames(self.model, at.q, None, own, self.closure_flags(at.x))
-        if self.closure_limits:
-            total = total + self.closure_limits.energy(places)
-        for tendon in self.tendon_limits:
-            total = total + tendon.energy(places)
+        for end in self.limits_along:
+            total = total + end.energy(places)
         return total

@@ -13,8 +13,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
-from linkwise.memoized import cached_property
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory, cached_property
 from linkwise.sim.elements import Element, Function, law, with_states
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler

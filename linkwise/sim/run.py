@@ -14,9 +14,10 @@ from linkwise.errors import message
 from linkwise.sim.checks import spacing
 from linkwise.sim.closed_states import OPEN, drift
 from linkwise.sim.happenings import Happenings
+from linkwise.sim.motion import Instant
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress, held_back
-from linkwise.sim.states import States
+from linkwise.sim.setup import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
 from linkwise.sim.touched import doubts, surfaces_note
@@ -303,6 +304,14 @@ class Run:
             do="let the action end what repeats (a ball that has come to rest should stop bouncing: attach it, or let "
             "it lie), or make the event terminal",
         )
+
+    def blamed(self, k: int, t: float, y: Array, ahead: float) -> str:
+        """Element that has no value in a state of a run, or where that leads to in a time ahead; empty if all have."""
+        m, p = self.plan.motion, self.happened.parameters_at(k, t).tolist()
+        q, v, x = m.parts(y.tolist())
+        after = m.moved(q, [ahead * each for each in v])
+        found = (m.without_value(Instant(when, place, v, x, p)) for when, place in ((t, q), (t + ahead, after)))
+        return next(filter(None, found), "")
 
     def _reasons(self, statuses: Array) -> dict[tuple[int, ...], str]:
         """For each state that did not reach the end, by its index in the batch, what stopped it."""

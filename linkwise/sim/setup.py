@@ -1,30 +1,34 @@
-"""Setup of a simulation: a model and all that acts on it, checked, before a state and a duration are known."""
+"""Setup of a simulation: a model and all that acts on it, checked, and the states that it starts from."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, TypedDict, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise.contact.scene import rigid_meeting
-from linkwise.errors import InputError
-from linkwise.memoized import once
-from linkwise.model.memory import Memory
+from linkwise.errors import InputError, InputWarning, message
+from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_start
+from linkwise.model.passive_forces import refuse_rigid_contacts
+from linkwise.sim.checks import check_start, checked_vector
 from linkwise.sim.closed_states import OPEN, captures_of, check_switched, closure_flags, start_closed
-from linkwise.sim.closing import Closing, as_closing
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
+from linkwise.sim.limits import is_linear
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
-from linkwise.sim.states import States, all_single
+from linkwise.sim.rules import Closing, JointRules, as_closing
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import RunTables, Table, batch_of
 
@@ -36,6 +40,28 @@ class Frame(Protocol):
     def enter(self, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
         """Elements as they act in this frame."""
         ...
+
+
+class Options(TypedDict, total=False):
+    """Options of every simulation, by name: see :func:`linkwise.simulate`."""
+
+    control: Any
+    events: Any
+    p: ArrayLike | None
+    f_ext: Any
+    t0: float
+    x0: ArrayLike | None
+    rtol: float
+    atol: float | None
+    max_step: float
+    min_step: float
+    max_steps: int
+    rules: JointRules | None
+    limits: str | None
+    stabilization: Any
+    released: str | Sequence[str]
+    threads: int | None
+    frame: Frame | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,40 +80,32 @@ class Setup:
     """For each closure, 1 if it is in force at the start."""
 
     @classmethod
-    def of(
-        cls,
-        model: Model,
-        method: str | GeneralizedAlpha,
-        control: Any,
-        f_ext: Any,
-        events: Any,
-        rules: JointRules | None,
-        limits: str | None,
-        stabilization: Any,
-        released: str | Sequence[str],
-        frame: Frame | None = None,
-    ) -> Setup:
+    def of(cls, model: Model, method: str | GeneralizedAlpha, options: Options) -> Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
         name = checked_method(method)
         if name == "moreau":
             model = touching(model)
+        else:
+            _warn_of_ground(model, name)
+        rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
             raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
         if limits is not None:
             rules = replace(rules, limits=limits)
-        elements = (*as_elements(control), *as_loads(model, f_ext))
+        elements = (*as_elements(options.get("control")), *as_loads(model, options.get("f_ext")))
         if frame is not None:
             if not isinstance(frame, Frame):
                 raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
             elements = frame.enter(model, elements)
-        chosen = as_events(events)
+        chosen = as_events(options.get("events"))
         check_switched(model, chosen)
         elements = (*elements, *captures_of(chosen))
         _check_contacts(model, name, rules, chosen)
-        closing, flags = as_closing(stabilization), closure_flags(model, released)
+        closing = as_closing(options.get("stabilization", "projection"))
+        flags = closure_flags(model, options.get("released", ()))
         if rules.limits == "stop":
             chosen = (*chosen, *limits_of(model, rules)[1])
         own = method if isinstance(method, GeneralizedAlpha) else name
@@ -164,6 +182,37 @@ class Setup:
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
 
 
+def usual_method(model: Any, events: Any, otherwise: str) -> str:
+    """The method where none is named: "moreau" for rigid bodies that touch, the other one elsewhere.
+
+    So a model with rigid contacts, unless impacts are events, and one with a body that would fall through the ground of
+    its file.
+    """
+    if not isinstance(model, Model):
+        return otherwise
+    if model._contact_scene is None:
+        return "moreau" if _falls_through(model) else otherwise
+    impacts = any(isinstance(event, ImpactEvent) for event in as_events(events))
+    return otherwise if impacts or rigid_meeting(model) is None else "moreau"
+
+
+def _falls_through(model: Model) -> bool:
+    """Whether the model has no contacts, its file has a ground, and something is free to fall."""
+    free = any(joint.type.flies for joint in model.joints)
+    return model._contact_scene is None and bool(model._base_collisions) and free
+
+
+def _warn_of_ground(model: Model, method: str) -> None:
+    """Warn of a body that would fall through the ground of its file."""
+    if _falls_through(model):
+        told = message(
+            f"nothing touches the ground of {model.name!r} by this method",
+            got=f"method={method!r}",
+            do='method="moreau", or none, takes contacts of the file as they are',
+        )
+        warnings.warn(told, InputWarning, stacklevel=4)
+
+
 def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequence[Event]) -> None:
     """Refuse what only steps with contact can do."""
     if method == "moreau":
@@ -174,15 +223,9 @@ def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequen
             got=f"method={method!r}",
             do='limits="spring", or method="moreau" for a model whose bodies touch',
         )
-    rigid = None if model._contact_scene is None else rigid_meeting(model)
-    if rigid is not None and not any(isinstance(event, ImpactEvent) for event in events):
-        raise InputError(
-            f"the method {method!r} takes contacts as forces, and rigid surfaces have none",
-            got=f"{rigid.name!r}, which is rigid",
-            allowed="materials with a stiffness",
-            do='method="moreau"; or lw.Material(stiffness=1e5, damping=0.01) for all that touches; or, where bodies '
-            "fly and bounce, events=lw.impacts(model)",
-        )
+    if not any(isinstance(event, ImpactEvent) for event in events):
+        do = 'method="moreau"; or, where bodies fly and bounce, events=lw.impacts(model)'
+        refuse_rigid_contacts(model, f"the method {method!r}", do)
 
 
 def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:
@@ -196,3 +239,92 @@ def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...
         return motion, tuple(frozen_event(event, model, 0, 0) for event in limit_events(motion))
 
     return once(Memory.of(model).table("simulation limits"), rules, made)
+
+
+class States:
+    """Starting states, broadcast against each other and laid out in rows; ``switches`` are the last of x in each.
+
+    ``batch`` are the leading axes of whatever else differs from state to state.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        elements: Any,
+        q0: Any,
+        v0: Any,
+        p: Any,
+        x0: Any,
+        single: bool,
+        switches: Any = (),
+        batch: tuple[int, ...] = (),
+    ) -> None:
+        self.model = model
+        self.dtype = np.dtype(np.float32 if single else np.float64)
+        q = checked_vector("q0", q0, model.nq)
+        v = checked_vector("v0", np.zeros(model.nv) if v0 is None else v0, model.nv)
+        nominal = model.parameters.nominal
+        given = checked_vector("p", nominal if p is None else p, len(nominal), or_more=True)
+        x = np.array(initial_states(elements), float)
+        x = checked_vector("x0", x if x0 is None else x0, len(x))
+        try:
+            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1], batch)
+        except ValueError:
+            raise InputError(
+                "the batches of q0, v0, p and x0 do not fit together, or do not fit the tables'",
+                got=", ".join(str(shape) for shape in (*(a.shape[:-1] for a in (q, v, given, x)), batch)),
+                allowed="equal leading axes, or none where one value serves all",
+            ) from None
+        self.count = math.prod(self.shape)
+        # Quaternions of length one, angles in a joint's own range, once at the start: steps keep them so.
+        place = q if only_adds(model) else model.integrate(q, np.zeros(model.nv))
+        self.y = self._rows(place, v, x, np.asarray(switches, float))
+        self.p = self._rows(given).astype(self.dtype, copy=False)  # a copy of p, which may change before it is asked
+        alone = not self.shape  # in a batch only that state fails
+        if alone and not (np.isfinite(self.y).all() and (p is None or np.isfinite(self.p).all())):
+            parts = (("q0", q), ("v0", v), ("x0", x), ("p", given))
+            raise InputError(
+                "the start is not made of finite numbers",
+                got=", ".join(f"{name} = {np.array2string(a, threshold=20)}" for name, a in parts if a.size),
+                allowed="finite numbers; quaternions other than zero",
+                do="model.start is a valid q0",
+            )
+        self.y = self.y.astype(self.dtype, copy=False)
+
+    def _rows(self, *parts: NDArray[Any]) -> NDArray[Any]:
+        """Vectors (..., n), side by side for each state (count, total); always new memory."""
+        ends = list(itertools.accumulate((part.shape[-1] for part in parts), initial=0))
+        rows = np.empty((*self.shape, ends[-1]))
+        for part, (start, stop) in zip(parts, itertools.pairwise(ends), strict=True):
+            rows[..., start:stop] = part
+        return rows.reshape(self.count, ends[-1])
+
+    def in_double(self) -> Self:
+        """The same in double precision."""
+        same = copy(self)
+        same.dtype, same.y, same.p = np.dtype(np.float64), self.y.astype(float), self.p.astype(float)
+        return same
+
+
+def only_adds(model: Model) -> bool:
+    """Whether moving is adding at every joint, so that a step of zero leaves any q as it is; kept with the model.
+
+    Not a matter of counting: a joint with as many numbers in q as in v may have an ``integrate`` of its own.
+    """
+    return once(
+        Memory.of(model).table("moving is adding"),
+        "all joints",
+        lambda: all(is_linear(joint.type) for joint in model.joints),
+    )
+
+
+def initial_states(elements: Any) -> list[float]:
+    """The own states of all elements at the start: first those that flow, then those that are held."""
+    given = [list(element.initial()) for element in elements]
+    flowing = [value for own, element in zip(given, elements, strict=True) for value in own[: element.nx]]
+    return flowing + [value for own, element in zip(given, elements, strict=True) for value in own[element.nx :]]
+
+
+def all_single(*given: Any) -> bool:
+    """Whether everything that was given is float32."""
+    return all(getattr(array, "dtype", None) == np.float32 for array in given if array is not None)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, Never
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,16 +20,15 @@ from linkwise.sim.checks import (
     check_finite,
     check_positive,
     check_progress,
-    checked_atol,
     checked_times,
+    checked_tolerances,
     warn_of_start,
 )
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import JointRules, Works
+from linkwise.sim.motion import Works
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Frame, Setup
-from linkwise.sim.states import States
+from linkwise.sim.setup import Options, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
@@ -73,6 +71,8 @@ def standing_still(
 
 
 _BATCH_SAMPLES = 101  # for a batch that asks for no output times
+_OF_PILES = ("t0", "rtol", "atol", "max_step", "min_step", "max_steps", "stabilization", "released", "threads", "frame")
+"""Options that a pile takes, or that make no difference to one."""
 
 
 def simulate(
@@ -81,37 +81,22 @@ def simulate(
     v0: ArrayLike | None = None,
     duration: float = 10.0,
     dt: float | None = None,
-    method: str | GeneralizedAlpha = "dop853",
-    rtol: float = 1e-9,
-    atol: float | None = None,
-    control: Any = None,
-    output_times: ArrayLike | None = None,
-    events: Any = None,
-    p: ArrayLike | None = None,
-    progress: bool | Callable[[float], None] | None = None,
+    method: str | GeneralizedAlpha | None = None,
     *,
-    f_ext: Any = None,
-    t0: float = 0.0,
-    x0: ArrayLike | None = None,
+    output_times: ArrayLike | None = None,
     save_every: int = 1,
-    rules: JointRules | None = None,
-    limits: str | None = None,
-    stabilization: Any = "projection",
-    released: str | Sequence[str] = (),
-    max_step: float = math.inf,
-    min_step: float = 0.0,
-    max_steps: int = 1_000_000,
+    progress: bool | Callable[[float], None] | None = None,
     out: Trajectory | None = None,
-    threads: int | None = None,
     account: bool = False,
-    frame: Frame | None = None,
-    **_unknown: Never,
+    **options: Unpack[Options],
 ) -> Trajectory:
     """Simulate a mechanism from one state, or from a batch of them, in one compiled kernel.
 
-    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. A model from a file that has a floor needs
-    nothing else: its shapes and their friction count, and surfaces are rigid. Nine free bodies and more, one state of
-    them with nothing but gravity, are a pile: each looks at its neighbours alone, so that there can be thousands.
+    With ``method="moreau"`` bodies touch: see :meth:`Model.with_contacts`. It is the method of models with rigid
+    contacts and of those whose file has a floor that something could fall through, unless another is named; the file's
+    shapes and their friction count, and surfaces are rigid. Other models go by ``"dop853"``. Nine free bodies and more,
+    one state of them with nothing but gravity, are a pile: each looks at its neighbours alone, so that there can be
+    thousands.
 
     Damping, dry friction, joint limits and effort limits of the model act; see :class:`JointRules`.
 
@@ -144,7 +129,7 @@ def simulate(
         duration: s.
         dt: the step in s of a fixed-step method (made a little smaller where it does not divide the duration; 1e-3 if
             not given); the first step tried by an adaptive one.
-        method: the integrator, by name or as :class:`GeneralizedAlpha`.
+        method: the integrator, by name or as :class:`GeneralizedAlpha`; None: ``"moreau"`` or ``"dop853"``, see above.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
         control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
@@ -195,27 +180,28 @@ def simulate(
         at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
         (on the host).
     """
-    check_arguments(simulate, _unknown)
-    others = (control, f_ext, events, p, x0, output_times, out, rules, limits)
-    if method == "moreau" and not account and all(given is None for given in others):
+    check_arguments(simulate, options, Options.__annotations__)
+    t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
+    method = usual_method(model, options.get("events"), "dop853") if method is None else method
+    named: Mapping[str, Any] = {**options, "output_times": output_times, "out": out, "account": account or None}
+    plain = all(value is None for name, value in named.items() if name not in _OF_PILES)
+    if method == "moreau" and plain:
         from linkwise.sim.piles.run import is_pile, simulate_pile
 
         if is_pile(model) and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
             return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
     if account and getattr(model, "nv", None):  # whether it is a model is looked at below
-        control = (Works(), *as_elements(control))
+        options["control"] = (Works(), *as_elements(options.get("control")))
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
-    setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released, frame)
+    setup = Setup.of(model, method, options)
     adaptive = setup.is_adaptive
     check_positive("duration", duration)
     check_finite("t0", t0)
     check_span(setup.tables, t0, duration)
     check_count("save_every", save_every)
-    check_count("max_steps", max_steps)
     if dt is not None:
         check_positive("dt", dt)
-    absolute = checked_atol(rtol, atol, max_step, min_step)
-    workers = checked_threads(threads)
+    tolerances, workers = checked_tolerances(options), checked_threads(options.get("threads"))
     home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():
         q0, v0, p, x0 = (None if given is None else home.to_host(given) for given in (q0, v0, p, x0))
@@ -241,7 +227,7 @@ def simulate(
     setup.close(plan, states, t0, v_given=v0 is not None)
     curves = setup.curves(plan, states)
     if adaptive:
-        sizes: StepSize = ToleratedSteps(dt, rtol, absolute, max_step, min_step, int(max_steps))
+        sizes: StepSize = ToleratedSteps(dt, *tolerances)
     else:
         sizes = EqualSteps(1e-3 if dt is None else dt, int(save_every))
     bar = Progress(progress, model.name)

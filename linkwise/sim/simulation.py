@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Never, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,20 +17,17 @@ from linkwise.model.model import Model
 from linkwise.sim.checks import (
     check_arguments,
     check_clock,
-    check_count,
     check_finite,
     check_positive,
-    checked_atol,
+    checked_tolerances,
     checked_vector,
     warn_of_start,
 )
 from linkwise.sim.events import Occurrence
-from linkwise.sim.motion import JointRules
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
-from linkwise.sim.setup import Frame, Setup
-from linkwise.sim.states import States
+from linkwise.sim.setup import Options, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
@@ -60,19 +56,14 @@ class Simulation:
         q0: configuration(s) at the start (..., nq); :attr:`Model.start` if not given.
         v0: velocities at the start (..., nv); at rest if not given.
         dt: the step in s of a fixed-step method, made smaller where it does not divide a piece.
-        method: the integrator; adaptive ones go on with the step they had.
-        rtol: relative tolerance of an adaptive method.
-        atol: absolute tolerance, SI units; rtol/100 if not given.
-        control: as for :func:`simulate`; commands from outside are parameters: ``control=lambda t, q, v, p: p``.
-        events: as for :func:`simulate`; one that is terminal ends the simulation.
-        p: run-time parameters (..., np).
-        t0: time at the start, s.
-        x0: states of the actuators at the start (..., nx); their own choice if not given.
-        max_steps: steps that an adaptive method may try in one piece.
+        method: the integrator; adaptive ones go on with the step they had. None: ``"moreau"`` where rigid bodies touch,
+            as in :func:`linkwise.simulate`, and ``"rk4"`` elsewhere.
         as_is: take the start, and what :meth:`set` is given, as it is: perhaps within the spring of a joint limit, or
             with closures a little open. Otherwise the one is refused, and the others are closed.
-        options: ``f_ext``, ``rules``, ``limits``, ``stabilization``, ``released``, ``max_step``, ``min_step``,
-            ``threads`` and ``frame``, as for :func:`simulate`.
+        options: as for :func:`simulate`, by name: ``control`` (commands from outside are parameters:
+            ``control=lambda t, q, v, p: p``), ``events`` (one that is terminal ends the simulation), ``p``, ``f_ext``,
+            ``t0``, ``x0``, ``rtol``, ``atol``, ``max_step``, ``min_step``, ``max_steps`` (in one piece), ``rules``,
+            ``limits``, ``stabilization``, ``released``, ``threads`` and ``frame``.
 
     >>> from linkwise import samples
     >>> arm = samples.planar_arm()
@@ -90,34 +81,17 @@ class Simulation:
         v0: ArrayLike | None = None,
         *,
         dt: float = 1e-3,
-        method: str | GeneralizedAlpha = "rk4",
-        rtol: float = 1e-9,
-        atol: float | None = None,
-        control: Any = None,
-        events: Any = None,
-        p: ArrayLike | None = None,
-        f_ext: Any = None,
-        t0: float = 0.0,
-        x0: ArrayLike | None = None,
-        rules: JointRules | None = None,
-        limits: str | None = None,
-        stabilization: Any = "projection",
-        released: str | Sequence[str] = (),
-        max_step: float = math.inf,
-        min_step: float = 0.0,
-        max_steps: int = 1_000_000,
-        threads: int | None = None,
+        method: str | GeneralizedAlpha | None = None,
         as_is: bool = False,
-        frame: Frame | None = None,
-        **_unknown: Never,
+        **options: Unpack[Options],
     ) -> None:
-        check_arguments(Simulation, _unknown)
-        self._setup = Setup.of(model, method, control, f_ext, events, rules, limits, stabilization, released, frame)
+        check_arguments(Simulation, options, Options.__annotations__)
+        method = usual_method(model, options.get("events"), "rk4") if method is None else method
+        self._setup = Setup.of(model, method, options)
+        t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
         check_finite("t0", t0)
-        check_count("max_steps", max_steps)
         check_positive("dt", dt)
-        tolerances = (rtol, checked_atol(rtol, atol, max_step, min_step), max_step, min_step, int(max_steps))
-        self._tolerances, self._threads = tolerances, checked_threads(threads)
+        self._tolerances, self._threads = checked_tolerances(options), checked_threads(options.get("threads"))
         self._spans = any(table.outside == "refuse" for table in self._setup.tables)
         self.model, self._dt, self._as_is = self._setup.model, float(dt), bool(as_is)
         self._t = float(t0)

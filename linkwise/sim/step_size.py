@@ -176,8 +176,11 @@ class EqualSteps:
 
     def ending(self, run: Run, k: int, who: str) -> str:
         """Reason why one state stopped, for people: it diverged."""
-        lost = np.flatnonzero(~np.isfinite(run.home.taken(run.records.saved, k)).all(axis=1))
+        saved = run.home.taken(run.records.saved, k)
+        lost = np.flatnonzero(~np.isfinite(saved).all(axis=1))
         since = run.t0 + self.every * self.h * float(lost[0]) if len(lost) else run.end
+        between = self.every * self.h
+        blame = run.blamed(k, since - between, saved[lost[0] - 1], between) if len(lost) and lost[0] else ""
         why = (
             ", or the iteration for a step did not converge"
             if run.plan.method in ("variational", "generalized_alpha")
@@ -185,7 +188,7 @@ class EqualSteps:
         )
         return message(
             f"{who} diverged: a value is infinite or not a number{why}",
-            got=f"from t = {since:.9g} s, with steps of {self.h:g} s",
+            got="; ".join(filter(None, (f"from t = {since:.9g} s, with steps of {self.h:g} s", blame))),
             do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
         )
 
@@ -329,7 +332,7 @@ class ToleratedSteps:
         floor = max(self.floor, 4e-16 * abs(t))
         return message(
             f"{who} could not go on: the step fell below {floor:.0e} s, or a value is not a number",
-            got=where,
+            got="; ".join(filter(None, (where, run.blamed(k, t, run.state(k), _AHEAD)))),
             do="look at control and model at this time: a jump, a value that is not a number, a motion that diverges; "
             'method="rodas4" if it is stiff',
         )
@@ -342,6 +345,7 @@ class ToleratedSteps:
 StepSize = EqualSteps | ToleratedSteps
 
 
+_AHEAD = 1e-3  # s: a run that ends at the border of a table ends before it
 _STEPS_PER_LOOK = 300  # a look costs three steps, so all of them a hundredth of the run
 _MOST_LOOKS = 128
 _INTERVAL = 32  # samples; intervals in which a velocity changes most are looked through

@@ -8,7 +8,6 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +109,10 @@ def save(trajectory: Trajectory, target: Path) -> Path:
         )
     if target.suffix == ".mcap":
         save_mcap(trajectory, target)
-    else:  # the surfaces of bodies lie above this layer
-        import_module("linkwise.viz.scenes").save_scene(trajectory, target)
+    else:
+        from linkwise.viz.scenes import save_scene
+
+        save_scene(trajectory, target)
     return target
 
 

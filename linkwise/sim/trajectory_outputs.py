@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +104,10 @@ class Outputs:
         Returns:
             The page: ``url``, ``play()``, ``pause()``, ``seek(t)``, ``close()``, ``wait()``; it ends with the program.
         """
+        from linkwise.viz.player import Player
+
         motions = tuple(motion.on_host() for motion in (self, *others))
-        page = import_module("linkwise.viz.player").Player(motions, sensors, beside, follow, markers, port, open)
+        page = Player(motions, sensors, beside, follow, markers, port, open)
         page.announce()
         return page
 
@@ -135,10 +136,10 @@ class Outputs:
             show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
                 cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
         """
-        save: Any = import_module("linkwise.viz.recording").save_html
-        choices = {"dark": dark, "follow": follow, "markers": markers, "show": show}
-        written: Path = save(self.on_host(), path, fps=fps, most_faces=most_faces, **choices)
-        return written
+        from linkwise.viz.recording import save_html
+
+        choices: dict[str, Any] = {"dark": dark, "follow": follow, "markers": markers, "show": show}
+        return save_html(self.on_host(), path, fps=fps, most_faces=most_faces, **choices)
 
     def embed(
         self,
@@ -159,9 +160,9 @@ class Outputs:
         Returns:
             An object whose ``html`` is an ``<iframe>`` element, about 1 MB.
         """
-        return import_module("linkwise.viz.recording").embedded_motion(
-            self.on_host(), height, fps=fps, most_faces=most_faces, follow=follow
-        )
+        from linkwise.viz.recording import embedded_motion
+
+        return embedded_motion(self.on_host(), height, fps=fps, most_faces=most_faces, follow=follow)
 
     def save_video(
         self,
@@ -190,15 +191,16 @@ class Outputs:
             markers: arrows, discs and cones, as for :meth:`view`.
             progress: as for :func:`linkwise.simulate`.
         """
-        save: Any = import_module("linkwise.viz.video").save_video
-        choices = {"camera": camera, "follow": follow, "markers": markers, "progress": progress}
-        written: Path = save(self.on_host(), path, fps=fps, speed=speed, size=size, **choices)
-        return written
+        from linkwise.viz.video import save_video
+
+        choices: dict[str, Any] = {"camera": camera, "follow": follow, "markers": markers, "progress": progress}
+        return save_video(self.on_host(), path, fps=fps, speed=speed, size=size, **choices)
 
     def _repr_html_(self) -> str | None:
         """In a notebook: a picture of the motion and its facts; None where it cannot be drawn."""
-        html: str | None = import_module("linkwise.viz.recording").motion_picture(self.on_host())
-        return html
+        from linkwise.viz.recording import motion_picture
+
+        return motion_picture(self.on_host())
 
 
 Curves = list[tuple[str, Any]]

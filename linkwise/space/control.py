@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
-from linkwise.sim.motion import objects
-from linkwise.sim.targets import own_parameters, vector
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, own_parameters, vector
 from linkwise.space.propulsion import Thruster
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.quaternions import between, conjugate, from_matrix, moved, multiply, normalized

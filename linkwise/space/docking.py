@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Fixed
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Scalar, Vector
+from linkwise.sim.elements import Scalar, Vector, own_parameters
 from linkwise.sim.events import Event
-from linkwise.sim.motion import objects
-from linkwise.sim.targets import own_parameters
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import acos, clip, sqrt, tan, where
 from linkwise.spatial.vectors import Vec

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,9 +15,10 @@ from linkwise.space.planets import EARTH, MOON, SUN, Planet
 from linkwise.space.relative import difference_of_pull, inverse_cube, tensor_of_pull
 from linkwise.space.sky import AnySky
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import sqrt
+from linkwise.spatial.scalar import sqrt, where
 from linkwise.spatial.vectors import Vec
 
+_DEPTH = 0.01  # of a planet's radius: no valley is so deep
 _OTHERS = {"sun": SUN.mu, "moon": MOON.mu}
 
 
@@ -25,7 +27,8 @@ class Gravity(Placed):
 
     The planet's central pull is taken link by link, or once for the craft with its tidal tensor. Harmonics, Sun and
     Moon are taken once, where the body ``about`` is, with their tidal tensor for all links. In a world that falls along
-    an orbit only the difference to the pull at its origin acts, written so that no digit is lost.
+    an orbit only the difference to the pull at its origin acts, written so that no digit is lost. Inside the planet,
+    deeper than a hundredth of its radius, the field is not a number: a run that gets there ends, and says so.
 
     Build the craft with ``gravity=(0, 0, 0)``.
 
@@ -110,11 +113,10 @@ class Gravity(Placed):
 
     def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
         """Field at a point in the world's axes, m/s², or the values at the world's origin of one that is linear."""
-        origin, beside = self.origin(t, x)[0], self.field is not None or bool(self.others)
-        if self.each_link and not beside:
-            return lambda point: list(self._central(origin, Vec.of(list(point))))
+        origin = self.origin(t, x)[0]
         here = self.pose(q, p, self.about)[1]
         base, tensor = self._beside(t, origin + here, self.sky_numbers(x))
+        base = base + Vec(self._inside(origin + here), 0.0, 0.0)
         if not self.each_link:
             base = base + self._central(origin, here)
             tensor = tensor.plus(tensor_of_pull(origin + here, self.planet.mu))
@@ -122,6 +124,18 @@ class Gravity(Placed):
         return lambda point: list(
             base + tensor @ (Vec.of(list(point)) - here) + self._central(origin, Vec.of(list(point)))
         )
+
+    def _inside(self, r: Vec) -> Scalar:
+        """Not a number inside the planet, where the field is another; else zero."""
+        square, deepest = r.dot(r), (1.0 - _DEPTH) * self.planet.radius
+        flat = square - (2.0 * self.planet.flattening) * (r.z * r.z)  # |r| < R (1 - f sin²) without root and division
+        return where(square * square < flat * deepest**2, math.nan, 0.0)
+
+    def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
+        """How far the craft is from the planet's centre."""
+        r = self.origin(t, x)[0] + self.pose(q, p, self.about)[1]
+        name, radius = self.planet.name, self.planet.radius / 1e3
+        return f"the craft is {sqrt(r.dot(r)) / 1e3:.5g} km from the centre of {name}, whose radius is {radius:.5g} km"
 
     def _central(self, origin: Vec, place: Vec) -> Vec:
         """Central pull at a place in the world's axes; where the world falls, less that at its origin."""

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
+from linkwise.space.planets import EARTH
 from linkwise.spatial.scalar import Scalar, cos, cosh, hold, repeated, sin, sinh, sqrt, where
 from linkwise.spatial.vectors import Vec
 
@@ -95,7 +96,7 @@ def lambert(
     first: ArrayLike,
     last: ArrayLike,
     duration: Any,
-    mu: float,
+    mu: float = EARTH.mu,
     *,
     long_way: bool = False,
     turns: int = 0,
@@ -107,7 +108,7 @@ def lambert(
         first: place at the start (..., 3), m.
         last: place at the end (..., 3), m.
         duration: of the flight (...), s.
-        mu: gravitational parameter of the body in the middle, m³/s².
+        mu: gravitational parameter of the body in the middle, m³/s²; the Earth's if not given.
         long_way: whether the angle between the places is travelled the other way, by more than half a turn.
         turns: whole turns on top of that angle; each needs some time at least.
         wide: whether to take the larger of the two orbits with so many turns.
@@ -115,10 +116,10 @@ def lambert(
     Returns:
         velocities (..., 3) at the start and at the end, m/s.
 
-    >>> from linkwise.space import EARTH, Orbit
+    >>> from linkwise.space import Orbit
     >>> orbit = Orbit(a=8e6, e=0.1, i=0.5)
     >>> (r1, v1), (r2, v2) = orbit.state(100.0), orbit.state(1500.0)
-    >>> bool(np.allclose(lambert(r1, r2, 1400.0, EARTH.mu)[0], v1, rtol=1e-10))
+    >>> bool(np.allclose(lambert(r1, r2, 1400.0)[0], v1, rtol=1e-10))
     True
     """
     a, b = (np.moveaxis(np.asarray(place), -1, 0) for place in (first, last))

@@ -80,6 +80,13 @@ class Orbit:
                 got=f"e = {_first(shape, (shape < 0) | (shape == 1))}",
                 do="a parabola is the limit of both: take e = 1.00000001",
             )
+        tilt = elements[..., 2]
+        if ((tilt < 0.0) | (tilt > math.pi)).any():
+            raise InputError(
+                "an inclination lies between 0 and π",
+                got=f"i = {_first(tilt, (tilt < 0) | (tilt > math.pi))} rad",
+                do="angles are in rad: i=np.radians(51.6)",
+            )
         is_open = shape > 1.0
         if is_open.any() and not is_open.all():
             raise InputError("a batch of orbits has closed and open ones", got=f"e from {shape.min()} to {shape.max()}")
@@ -137,7 +144,14 @@ class Orbit:
         place, speed = (np.moveaxis(np.asarray(x, float), -1, 0) for x in (r, v))
         if place.shape[:1] != (3,) or speed.shape[:1] != (3,):
             raise InputError("a state is two vectors", got=f"{np.shape(r)} and {np.shape(v)}", allowed="(..., 3) each")
+        across = np.sqrt((np.cross(place, speed, axis=0) ** 2).sum(axis=0))
         far = np.sqrt((place**2).sum(axis=0))
+        if (across <= 1e-12 * np.sqrt(planet.mu * far)).any():
+            raise InputError(
+                "a body that stands still, or moves straight up or down, has no orbit",
+                got=f"r = {np.asarray(r).tolist()!r:.60} m, v = {np.asarray(v).tolist()!r:.60} m/s",
+                do="simulate it in inertial axes: leave frame= out, and give lw.space.Gravity(model) as control",
+            )
         leaves = (speed**2).sum(axis=0) * far >= 2.0 * planet.mu
         if leaves.any() and not leaves.all():
             raise InputError(

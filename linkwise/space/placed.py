@@ -9,11 +9,10 @@ import numpy as np
 
 from linkwise.algorithms.kinematics import Reference
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector
-from linkwise.sim.motion import objects
+from linkwise.sim.elements import Element, Scalar, Vector, own_parameters
 from linkwise.sim.tables import Table
-from linkwise.sim.targets import own_parameters
 from linkwise.space.kepler import state_at
 from linkwise.space.orbit import Orbit
 from linkwise.space.planets import EARTH, Planet

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers
+from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers, own_parameters
 from linkwise.sim.events import Event
-from linkwise.sim.motion import objects
-from linkwise.sim.targets import own_parameters
 from linkwise.sim.varying import flow_wrench
 from linkwise.space.planets import STANDARD_GRAVITY
 from linkwise.space.tanks import Tank
@@ -120,10 +119,6 @@ class Propulsion(Element):
                     do="give tank=lw.space.Tank.sphere(...), or leave the impulse out: the force then uses nothing up",
                 )
         if tank is not None:
-            if not hasattr(Element, "parameters"):
-                raise InputError(
-                    "masses cannot change during a run yet", got=repr(tank), do="leave tank and impulse out"
-                )
             model.frame(tank.body)
             if not any(each.impulse for each in self.thrusters):
                 raise InputError("no thruster uses the tank", got=repr(tank), do="give thrusters a specific impulse")

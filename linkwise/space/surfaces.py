@@ -159,16 +159,24 @@ class Drag(OnFacets):
             raise InputError("this is no air", got=repr(air), allowed="lw.space.Exponential(...), lw.space.Layers(...)")
         self.air, self.turning, self.by_place = air, bool(turning), self._take(facets)
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
-        """At the bodies' origins."""
-        origin, speed = self.origin(t, x)
+    def altitude(self, origin: Vec, q: Vector, p: Vector) -> Scalar:
+        """Height of the craft above the planet's ellipsoid, m."""
         here = origin + self.pose(q, p, self.about)[1]
         altitude = sqrt(here.dot(here)) - self.planet.radius
         if self.planet.flattening:
             altitude = altitude + (self.planet.radius * self.planet.flattening) * (
                 here.z * here.z * (1.0 / here.dot(here))
             )
-        half = self.air.density(altitude) * 0.5
+        return altitude
+
+    def trouble(self, t: float, q: Vector, v: Vector, x: Vector, p: Vector) -> str:
+        """How high the craft is, and what air there is."""
+        return f"the craft is {self.altitude(self.origin(t, x)[0], q, p) / 1e3:.4g} km high, in {self.air!r}"
+
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+        """At the bodies' origins."""
+        origin, speed = self.origin(t, x)
+        half = self.air.density(self.altitude(origin, q, p)) * 0.5
         spin = Vec(0.0, 0.0, self.planet.turning if self.turning else 0.0)
         found: dict[Any, Vector] = {}
         for key, facets in self.by_place:

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law
-from linkwise.sim.motion import objects
-from linkwise.sim.targets import own_parameters, vector
+from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, own_parameters, vector
 from linkwise.spatial.scalar import clip, exp, tanh, where, within
 from linkwise.spatial.vectors import Vec
 

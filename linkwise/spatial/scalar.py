@@ -283,7 +283,7 @@ def looped_over(
     columns: Sequence[Items],
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: Sequence[Scalar],
-    asks: Callable[..., Any] | None = None,
+    asks: Sequence[Callable[..., Any]] = (),
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The numbers after ``state, made = step(state, *items)`` for the items of every pass; and what each pass has made.
 
@@ -293,8 +293,9 @@ def looped_over(
         columns: of which each pass takes a stretch; the same number of passes each.
         step: of one pass.
         state: numbers to begin with.
-        asks: whether a pass is needed, from the same; one that nobody asks for is left out, and makes nothing. The step
-            must leave the state of who does not ask as it is: others, beside it in a batch, may.
+        asks: whether a pass is needed, from the same: questions, each put where the one before was answered by yes. One
+            that nobody asks for is left out, and makes zeros. The step must leave the state of who does not ask as it
+            is: others, beside it in a batch, may.
     """
     if "loop_over_items" in HANDLERS:
         looped: tuple[list[Scalar], list[list[Scalar]]] = HANDLERS["loop_over_items"](columns, step, list(state), asks)
@@ -306,7 +307,7 @@ def plainly_looped_over(
     columns: Sequence[Items],
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: list[Scalar],
-    asks: Callable[..., Any] | None,
+    asks: Sequence[Callable[..., Any]] = (),
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The same, one pass after the other."""
     found = []

@@ -77,6 +77,10 @@ class _AboutOrigin(Value, ABC):
     def _symmetric(self, A: Sym3) -> Sym3:
         """R A Rᵀ."""
 
+    @abstractmethod
+    def _general(self, A: Mat3) -> Mat3:
+        """R A Rᵀ."""
+
     def force_in(self, f: Force) -> Force:
         return Force(self.rotate(f.ang), self.rotate(f.lin))
 
@@ -88,6 +92,9 @@ class _AboutOrigin(Value, ABC):
 
     def rigid_in(self, M: RigidInertia) -> RigidInertia:
         return RigidInertia(M.m, self.rotate(M.h), self._symmetric(M.J))
+
+    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
+        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
 
     def carry(self, thing: Any) -> Any:
         return thing.turned(self)
@@ -129,9 +136,6 @@ class Turn(_AboutOrigin):
             return Turn(self.axis, *_turned_by_quarters(self.c, self.s, quarters))
         c, s = cos(angle), sin(angle)
         return Turn(self.axis, c * self.c - s * self.s, s * self.c + c * self.s)
-
-    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
-        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
 
     def matrix(self) -> tuple[Mat3, Vec]:
         return Mat3([list(self.rotate(Vec.unit(i))) for i in range(3)]).T, Vec.zero()
@@ -218,9 +222,6 @@ class Rotation(_AboutOrigin):
     def rotate_back(self, v: Vec) -> Vec:
         return self.R.transpose_times(v)
 
-    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
-        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
-
     def matrix(self) -> tuple[Mat3, Vec]:
         return self.R, Vec.zero()
 
@@ -280,9 +281,6 @@ class Tilt(_AboutOrigin):
 
     def rotate_back(self, v: Vec) -> Vec:
         return self._flipped(self._reflected(v))
-
-    def articulated_in(self, P: ArticulatedInertia) -> ArticulatedInertia:
-        return ArticulatedInertia(self._symmetric(P.J), self._general(P.B), self._symmetric(P.M))
 
     def matrix(self) -> tuple[Mat3, Vec]:
         first = self.across

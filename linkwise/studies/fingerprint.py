@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.memoized import once
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory, once
 
 _SIZE = 16  # bytes
 

@@ -11,78 +11,17 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.papers.animation import animation, skeleton
 from linkwise.papers.figures import bar_figure, histogram_figure, scatter_figure
 from linkwise.papers.report_page import ReportPage
 from linkwise.sim.trajectory import Trajectory
-from linkwise.studies.fingerprint import digest
 from linkwise.studies.outcomes import FAILED
 from linkwise.studies.results import Results
-
-_FRAMES = 48
-_SIZE = 240.0
-_MARGIN = 14.0
-_COLORS = ("#1f5fa8", "#d1603d", "#3a8f5c", "#7d5ba6", "#b8860b", "#2f8f9d")
-# A look from the front, right and above: x to the lower left, y to the right, z up.
-_VIEW = np.array([[-0.55, 0.83, 0.0], [-0.35, -0.23, 0.91]])
-
-
-def skeleton(trajectory: Trajectory) -> str:
-    """Lines from each body's frame to its parent's (and to its mass centre, at the tips), moving with time.
-
-    It shows the start; a click plays it.
-    """
-    model = trajectory.model
-    assert model is not None
-    good = np.flatnonzero(np.isfinite(trajectory.q).all(axis=1))
-    if not len(good):
-        return f'<svg viewBox="0 0 {_SIZE:g} {_SIZE:g}" role="img" aria-label="no motion"></svg>'
-    chosen = good[np.unique(np.linspace(0, len(good) - 1, _FRAMES).astype(int))]
-    p = trajectory.model_parameters
-    poses = model.poses(trajectory.q[chosen], p=None if p is None else np.broadcast_to(p, (len(chosen), p.shape[-1])))
-    places = poses[..., :3, 3]
-    bones = []
-    for body in model.bodies:
-        start = places[:, body.parent] if body.parent >= 0 else np.broadcast_to(0.0, (len(chosen), 3))
-        bones.append(np.stack([start, places[:, body.index]], axis=1))
-        if body.index not in model.parents:  # a tip: where its mass is
-            com = np.average([part.com for part in body.parts], axis=0) if body.parts else np.zeros(3)
-            tip = places[:, body.index] + poses[:, body.index, :3, :3] @ com
-            bones.append(np.stack([places[:, body.index], tip], axis=1))
-    flat = np.stack(bones, axis=1) @ _VIEW.T  # (frames, bones, 2 ends, 2)
-    low, high = flat.min(axis=(0, 1, 2)), flat.max(axis=(0, 1, 2))
-    scale = (_SIZE - 2 * _MARGIN) / max(float((high - low).max()), 1e-9)
-    drawn = (flat - 0.5 * (low + high)) * scale
-    drawn[..., 1] *= -1.0
-    drawn += 0.5 * _SIZE
-    seconds = max(0.5, float(trajectory.t[chosen[-1]] - trajectory.t[chosen[0]]))
-    lines = [_bone(drawn[:, k], k, seconds) for k in range(drawn.shape[1])]
-    where = f'x="{_MARGIN:g}" y="{_SIZE - 4:g}" font-size="9" fill="#5b6573"'
-    hint = f"<text {where}>▶ click to play, {seconds:.2g} s</text>"
-    name = f"play_{digest(drawn.tobytes())}"
-    # No hyphen in the name: in `begin` it would be a minus sign. The cover comes last, over the lines, to hear clicks.
-    cover = f'<rect id="{name}" width="{_SIZE:g}" height="{_SIZE:g}" fill-opacity="0" style="cursor:pointer"/>'
-    return (
-        f'<svg viewBox="0 0 {_SIZE:g} {_SIZE:g}" role="img" aria-label="the motion; click to play">'
-        f"{''.join(lines)}{hint}{cover}</svg>"
-    ).replace("BEGIN", name)
-
-
-def _bone(ends: Array, k: int, seconds: float) -> str:
-    """One line (frames, 2 ends, 2); the click on the whole drawing is heard by every one of them."""
-    color = _COLORS[k % len(_COLORS)]
-    names = (("x1", 0, 0), ("y1", 0, 1), ("x2", 1, 0), ("y2", 1, 1))
-    first = " ".join(f'{name}="{ends[0, e, c]:.1f}"' for name, e, c in names)
-    moves = "".join(
-        f'<animate attributeName="{name}" dur="{seconds:g}s" begin="BEGIN.click" fill="freeze" '
-        f'values="{";".join(f"{x:.1f}" for x in ends[:, e, c])}"/>'
-        for name, e, c in names
-    )
-    return f'<line {first} stroke="{color}" stroke-width="4" stroke-linecap="round">{moves}</line>'
-
 
 _POINTS = 1500  # in a panel of a scatter plot
 _PANELS = 12
 _PLAY_SAMPLES = 61
+_VIEW = (33.0, 25.0)  # from the front, right and above
 _LISTED = 20
 
 
@@ -214,13 +153,23 @@ def _worst(
         for member in members:
             motion = study.replay(int(member), output_times=times)
             caption = f"member {member}: {float(values[member]):.6g}{_player(motion, path, int(member))}"
-            figures.append((skeleton(motion), caption))
+            figures.append((_moving(motion, f"the motion of member {member}"), caption))
         page.gallery(figures)
     else:
         page.table(["member", outcome], [[str(m), f"{float(values[m]):.6g}"] for m in members])
     page.text("Run one again, alone and bit for bit:")
     first = int(members[0]) if len(members) else 0
     page.code(f"{replay} {first}" if replay else f"results.replay({first})  # the Trajectory of lw.simulate")
+
+
+def _moving(motion: Trajectory, label: str) -> str:
+    """A motion as lines, as far as it has numbers."""
+    model, good = motion._with_model("report"), np.isfinite(motion.q).all(axis=1)
+    if good.sum() < 2:
+        return ""
+    p = motion.model_parameters
+    own = None if p is None else np.broadcast_to(p, (int(good.sum()), p.shape[-1]))
+    return animation(motion.t[good], skeleton(model, motion.q[good], p=own), label, view=_VIEW)
 
 
 def _player(motion: Any, path: Path, member: int) -> str:
@@ -255,5 +204,6 @@ def _finite(values: Array) -> Array:
 
 
 def _rank_correlation(x: Array, y: Array) -> float:
-    a, b = (np.argsort(np.argsort(values)).astype(float) for values in (x, y))
-    return float(np.corrcoef(a, b)[0, 1])
+    from scipy.stats import spearmanr
+
+    return float(spearmanr(x, y).statistic)

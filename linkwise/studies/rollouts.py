@@ -11,7 +11,7 @@ from linkwise import targets
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.many_steps import rollout
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory
 from linkwise.studies.study import Batch
 
 

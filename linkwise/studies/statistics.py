@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -48,20 +47,12 @@ def rate(count: int, members: int, confidence: float = 0.95, method: Literal["ex
         raise InputError(
             "these are not counts", got=f"{count} of {members}", allowed="0 ≤ count ≤ members, members ≥ 1"
         )
-    from scipy.special import betaincinv, ndtri
-
-    share, tail = count / members, 0.5 * (1.0 - confidence)
-    if method == "exact":
-        low = 0.0 if count == 0 else float(betaincinv(count, members - count + 1, tail))
-        high = 1.0 if count == members else float(betaincinv(count + 1, members - count, 1.0 - tail))
-    elif method == "wilson":
-        z = float(-ndtri(tail))
-        middle = (share + z * z / (2 * members)) / (1.0 + z * z / members)
-        half = z / (1.0 + z * z / members) * math.sqrt(share * (1.0 - share) / members + (z / (2 * members)) ** 2)
-        low, high = max(0.0, middle - half), min(1.0, middle + half)
-    else:
+    if method not in ("exact", "wilson"):
         raise InputError("no such interval", got=repr(method), allowed='"exact" or "wilson"')
-    return Rate(share, low, high, int(count), int(members), confidence)
+    from scipy.stats import binomtest
+
+    found = binomtest(int(count), int(members)).proportion_ci(confidence, method)
+    return Rate(count / members, float(found.low), float(found.high), int(count), int(members), confidence)
 
 
 @dataclass(frozen=True)

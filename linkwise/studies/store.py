@@ -33,6 +33,7 @@ from linkwise.studies.member_blocks import MemberBlock, Template
 from linkwise.studies.outcomes import STATUS
 
 FORMAT = "linkwise ensemble 1"
+_Arrays = dict[str, tuple[tuple[int, ...], np.dtype[Any], str]]
 
 
 class BlockStore:
@@ -64,13 +65,11 @@ class MemoryStore(BlockStore):
     ) -> None:
         self.folder = folder
         self.members, self.size = int(manifest["members"]), int(manifest["batch"])
-        roles = dict.fromkeys(inputs, "input") | dict.fromkeys(template.rows, "outcome") | {"status": "status"}
-        self.manifest = {"format": FORMAT, **manifest, "arrays": roles | dict.fromkeys(template.moments, "moment")}
-        self._arrays: dict[str, Array] = {name: np.empty((self.members, width)) for name, width in inputs.items()}
-        self._arrays |= {name: template.empty(name, self.members) for name in template.rows}
-        self._arrays["status"] = np.zeros(self.members, np.int8)
-        for name, (shape, dtype) in template.moments.items():
-            self._arrays[name] = np.empty((self.blocks, *shape), dtype)
+        self.manifest, arrays = _laid_out(manifest, inputs, template)
+        self._arrays = {
+            name: np.full((self.blocks if role == "moment" else self.members, *shape), _nothing(dtype), dtype)
+            for name, (shape, dtype, role) in arrays.items()
+        }
         self._records: dict[int, dict[str, Any]] = {}
 
     def finished(self) -> list[int]:
@@ -87,13 +86,7 @@ class MemoryStore(BlockStore):
             self._arrays[name][block.start : block.stop] = values
         for name, value in block.moments.items():
             self._arrays[name][block.number] = value
-        self._records[block.number] = {
-            "number": block.number,
-            "seconds": block.seconds,
-            "machine": block.machine,
-            "counts": np.bincount(block.status, minlength=len(STATUS)).tolist(),
-            "reasons": {str(member): why for member, why in block.reasons.items()},
-        }
+        self._records[block.number] = _record(block)
 
     def read_block(self, name: str, number: int) -> Array:
         """See :meth:`linkwise.studies.store.Store.read_block`."""
@@ -168,18 +161,12 @@ class Store(BlockStore):
             group = zarr.create_group(
                 home / _DATA, zarr_format=3, attributes={"title": FORMAT, "study": manifest["study"]}
             )
-            shapes: dict[str, tuple[tuple[int, ...], Any, str]] = {
-                name: ((width,), np.dtype(float), "input") for name, width in inputs.items()
-            }
-            shapes |= {name: (shape, np.dtype(dtype), "outcome") for name, (shape, dtype) in template.rows.items()}
-            shapes["status"] = ((), np.dtype(np.int8), "status")
-            for name, (shape, dtype, role) in shapes.items():
-                _array(group, name, (members, *shape), (size, *shape), dtype, "member", role)
-            blocks = -(-members // size)
-            for name, (shape, dtype) in template.moments.items():
-                _array(group, name, (blocks, *shape), (1, *shape), np.dtype(dtype), "block", "moment")
-            roles = {name: role for name, (_, _, role) in shapes.items()} | dict.fromkeys(template.moments, "moment")
-            content = {"format": FORMAT, **manifest, "arrays": roles}
+            content, arrays = _laid_out(manifest, inputs, template)
+            for name, (shape, dtype, role) in arrays.items():
+                if role == "moment":
+                    _array(group, name, (-(-members // size), *shape), (1, *shape), dtype, "block", role)
+                else:
+                    _array(group, name, (members, *shape), (size, *shape), dtype, "member", role)
             _write(home / _MANIFEST, json.dumps(_sealed(content), indent=1).encode())
         return cls(home)
 
@@ -240,17 +227,8 @@ class Store(BlockStore):
                 self._zarr(name)[block.start : block.stop] = values
             for name, value in block.moments.items():
                 self._zarr(name)[block.number] = value
-            record = {
-                "number": block.number,
-                "start": block.start,
-                "stop": block.stop,
-                "seconds": round(block.seconds, 6),
-                "machine": block.machine,
-                "checksums": {name: checksum(values) for name, values in {**parts, **block.moments}.items()},
-                "counts": np.bincount(block.status, minlength=len(STATUS)).tolist(),
-                "reasons": {str(member): why for member, why in block.reasons.items()},
-            }
-            line = json.dumps(record, sort_keys=True).encode()
+            checksums = {name: checksum(values) for name, values in {**parts, **block.moments}.items()}
+            line = json.dumps(_record(block) | {"checksums": checksums}, sort_keys=True).encode()
             _write(self._record_path(block.number), line + b"\n" + digest(line).encode())
 
     def _zarr(self, name: str) -> Any:
@@ -313,6 +291,34 @@ class Store(BlockStore):
 AnyStore = Store | MemoryStore
 
 
+def _laid_out(
+    manifest: Mapping[str, Any], inputs: Mapping[str, int], template: Template
+) -> tuple[dict[str, Any], _Arrays]:
+    """The whole manifest, and of every array the shape of a member's row or of a block's moments, type and role."""
+    arrays: _Arrays = {name: ((width,), np.dtype(float), "input") for name, width in inputs.items()}
+    arrays |= {name: (shape, np.dtype(dtype), "outcome") for name, (shape, dtype) in template.rows.items()}
+    arrays["status"] = ((), np.dtype(np.int8), "status")
+    arrays |= {name: (shape, np.dtype(dtype), "moment") for name, (shape, dtype) in template.moments.items()}
+    return {"format": FORMAT, **manifest, "arrays": {name: role for name, (_, _, role) in arrays.items()}}, arrays
+
+
+def _record(block: MemberBlock) -> dict[str, Any]:
+    return {
+        "number": block.number,
+        "start": block.start,
+        "stop": block.stop,
+        "seconds": round(block.seconds, 6),
+        "machine": block.machine,
+        "counts": np.bincount(block.status, minlength=len(STATUS)).tolist(),
+        "reasons": {str(member): why for member, why in block.reasons.items()},
+    }
+
+
+def _nothing(dtype: np.dtype[Any]) -> float | bool:
+    """Value of a number that is not there."""
+    return np.nan if dtype.kind == "f" else False if dtype.kind == "b" else 0
+
+
 def checksum(values: Array) -> str:
     """Checksum of an array's type, shape and numbers, bit for bit."""
     array = np.ascontiguousarray(values)
@@ -321,12 +327,11 @@ def checksum(values: Array) -> str:
 
 def _array(group: Any, name: str, shape: Any, chunks: Any, dtype: Any, axis: str, role: str) -> None:
     axes = (axis, *(f"{name}_{k}" for k in range(len(shape) - 1)))
-    fill = np.nan if dtype.kind == "f" else False if dtype.kind == "b" else 0
     chunks = tuple(max(1, n) for n in chunks)
     # Numbers of a simulation hardly shrink, and compressing them takes longer than writing them.
     group.create_array(
-        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=fill, dimension_names=axes, compressors=None,
-        attributes={"role": role},
+        name, shape=shape, chunks=chunks, dtype=dtype, fill_value=_nothing(dtype), dimension_names=axes,
+        compressors=None, attributes={"role": role},
     )  # fmt: skip
 
 

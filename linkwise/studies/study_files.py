@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import check_names
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
-from linkwise.sim.motion import objects
 from linkwise.studies.inputs import STATES, Inputs
 from linkwise.studies.measures import Measured, Threshold, crossing, measure_fields
 from linkwise.studies.outcomes import CHANNELS

@@ -252,6 +252,27 @@ def inside(statement: Statement) -> tuple[Statement, ...]:
     return ()
 
 
+def places_of(statement: Statement) -> tuple[Sequence[Place], Sequence[Place]]:
+    """The places that a statement reads and those that it writes, without those of the statements inside it."""
+    match statement:
+        case Call(_, inputs, outputs) | Host(_, inputs, outputs):
+            return inputs, outputs
+        case Copy(source, target):
+            return (source,), (target,)
+        case Unit(target):
+            return (), (target,)
+        case Angles(arguments, sines, cosines):
+            return (arguments,), (sines, cosines)
+        case Lookup(_, index, target) | Seek(_, index, target, _) | Read(_, index, target):
+            return (index,), (target,)
+        case Record(_, value, index, mask):
+            return (value, index, mask), ()
+        case WhileAny(flag, _) | IfAny(flag, _):
+            return (flag,), ()
+        case For() | Switch():
+            return (), ()
+
+
 @dataclass(frozen=True)
 class Initial:
     """A number that a state's buffer has before the first statement. It is data."""
@@ -347,7 +368,7 @@ class Program:
     @cached_property
     def written(self) -> frozenset[str]:
         """The buffers that statements write to."""
-        return frozenset(name for statement in self.walk() for name in _written(statement))
+        return frozenset(buffer_of(place) for statement in self.walk() for place in places_of(statement)[1])
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -389,18 +410,6 @@ class Program:
         for text in lines_of(self.statements, lambda code: str(numbers[id(code)])):
             digest.update(text.encode() + b"\n")
         return digest.hexdigest()
-
-
-def _written(statement: Statement) -> Iterator[str]:
-    match statement:
-        case Call(_, _, outputs) | Host(_, _, outputs):
-            yield from map(buffer_of, outputs)
-        case Copy(_, target) | Lookup(_, _, target) | Read(_, _, target) | Seek(_, _, target, _) | Unit(target):
-            yield buffer_of(target)
-        case Angles(_, sines, cosines):
-            yield from (sines, cosines)
-        case _:
-            pass
 
 
 def _count_passes(

@@ -16,8 +16,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
-from linkwise.trace.derivative_rules import RULES
-from linkwise.trace.forward import Tangent, tangents
+from linkwise.trace.derivatives import RULES, Cotangent, Tangent, cotangents, tangents
 from linkwise.trace.program import (
     Buffer,
     Call,
@@ -36,7 +35,6 @@ from linkwise.trace.program import (
     buffer_of,
 )
 from linkwise.trace.replay import Table, values
-from linkwise.trace.reverse import Cotangent, cotangents
 from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop
 from linkwise.trace.tracer import Number, Traced, Tracer
 
@@ -100,7 +98,7 @@ def program_tangents(
     table: Table,
     run: Callable[[Code, Sequence[Sequence[Number]]], list[list[Number]]] | None = None,
 ) -> list[list[Tangent]]:
-    """Tangents as by :func:`linkwise.trace.forward.tangents`, also of programs; ``run`` gives outputs for inputs."""
+    """As by :func:`linkwise.trace.derivatives.tangents`, also of programs; ``run`` gives outputs for inputs."""
     if isinstance(code, Block):
         return tangents(code, inputs, directions, table)
     return values_and_tangents(code, inputs, directions, table, run)[1]
@@ -295,7 +293,7 @@ def _zeros(size: int) -> Block:
 def program_cotangents(
     code: Code, inputs: Sequence[Sequence[Number]], weights: Sequence[Sequence[Cotangent]], table: Table
 ) -> list[list[Cotangent]]:
-    """Cotangents as by :func:`linkwise.trace.reverse.cotangents`, also of programs; row by row, for the latter."""
+    """Cotangents as by :func:`linkwise.trace.derivatives.cotangents`, also of programs; row by row, for the latter."""
     if isinstance(code, Block):
         return cotangents(code, inputs, weights, table)
     back = _backward(code)

@@ -16,8 +16,8 @@ from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.calls import CallingTracer
-from linkwise.trace.derivative_rules import RULES
-from linkwise.trace.forward import Tangent, is_zero, one_tangent
+from linkwise.trace.derivatives import RULES, Cotangent, Meaning, Tangent, behind, is_zero, one_cotangent, one_tangent
+from linkwise.trace.passes import reached
 from linkwise.trace.program import Program
 from linkwise.trace.program_derivatives import (
     called,
@@ -27,7 +27,6 @@ from linkwise.trace.program_derivatives import (
     values_and_tangents,
 )
 from linkwise.trace.replay import Table
-from linkwise.trace.reverse import Cotangent, Meaning, behind, one_cotangent
 from linkwise.trace.tracer import Number, Traced
 
 
@@ -71,37 +70,29 @@ class Recorded:
         return {array: (k, i) for k, call in enumerate(self.calls) for i, array in enumerate(call.arrays)}
 
     @cached_property
-    def live(self) -> list[bool]:
+    def live(self) -> bytearray:
         """Of each node whether the outputs need it."""
         return self._back_from_outputs(lambda op: True)
 
     @cached_property
-    def matters(self) -> list[bool]:
+    def matters(self) -> bytearray:
         """Of each node whether the outputs change where it does: not if it is only held."""
         return self._back_from_outputs(lambda op: op in RULES)
 
-    def _back_from_outputs(self, passes: Callable[[str], bool]) -> list[bool]:
-        found = [False] * len(self.nodes)
-        for result in self.results:
-            for number in result:
-                found[number] = True
+    def _back_from_outputs(self, passes: Callable[[str], bool]) -> bytearray:
         asked: set[int] = set()
-        for number in reversed(range(len(self.nodes))):
-            op, *arguments = self.nodes[number]
-            if not found[number] or op == "const":
-                continue
+
+        def behind(_: int, node: Node) -> Sequence[int]:
+            op, *arguments = node
             if op != "input":
-                if passes(op):
-                    for a in arguments:
-                        found[a] = True
-            elif arguments[0] in self.call_of:
-                k = self.call_of[arguments[0]][0]
-                if k not in asked:
-                    asked.add(k)
-                    for numbers in self.calls[k].arguments:
-                        for a in numbers:
-                            found[a] = True
-        return found
+                return arguments if passes(op) else ()
+            k = self.call_of.get(arguments[0], (-1, 0))[0]
+            if k < 0 or k in asked:
+                return ()
+            asked.add(k)
+            return [a for numbers in self.calls[k].arguments for a in numbers]
+
+        return reached(self.nodes, (number for result in self.results for number in result), behind)
 
     @cached_property
     def calls_that_matter(self) -> set[int]:
@@ -233,7 +224,7 @@ def code_values(
 def code_tangents(
     code: Code, inputs: Sequence[Sequence[Number]], directions: Sequence[Sequence[Tangent]], table: Table
 ) -> list[list[Tangent]]:
-    """The tangents of all outputs of any code, as by :func:`linkwise.trace.forward.tangents`."""
+    """The tangents of all outputs of any code, as by :func:`linkwise.trace.derivatives.tangents`."""
     if not isinstance(code, Recorded):
         return program_tangents(code, inputs, directions, table)
     _once_only(code, inputs)
@@ -257,7 +248,7 @@ def code_has_reverse(code: Code) -> bool:
 def code_cotangents(
     code: Code, inputs: Sequence[Sequence[Number]], weights: Sequence[Sequence[Cotangent]], table: Table
 ) -> list[list[Cotangent]]:
-    """The cotangents of all inputs of any code, as by :func:`linkwise.trace.reverse.cotangents`."""
+    """The cotangents of all inputs of any code, as by :func:`linkwise.trace.derivatives.cotangents`."""
     if not isinstance(code, Recorded):
         return program_cotangents(code, inputs, weights, table)
     _once_only(code, inputs)

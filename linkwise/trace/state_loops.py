@@ -66,12 +66,13 @@ class Column:
 
 
 def loop_over_items(
-    name: str, code: Block | Program, columns: Sequence[Column], asks: Block | Program | None = None
+    name: str, code: Block | Program, columns: Sequence[Column], asks: Sequence[Block | Program] = ()
 ) -> Program:
     """Program of a body that takes ``state``, ``captured`` and an item of each column, pass after pass.
 
-    It makes the next state, and ``made``, numbers of the pass, if it has a second output. With ``asks``, which raises
-    a flag from the same inputs, passes that no state asks for are left out.
+    It makes the next state, and ``made``, numbers of the pass, if it has a second output. With ``asks``, each of
+    which raises a flag from the same inputs if the one before did, passes that no state asks for are left out, and make
+    zeros.
     """
     state = code.inputs[0]
     own, around = _arrays(code, len(columns))
@@ -80,7 +81,7 @@ def loop_over_items(
     places: list[Stretch] = []
     buffers: list[Buffer] = [Buffer("next", state.size)]
     parameters: list[NDArray[np.float64]] = []
-    rows = np.zeros((passes, len(columns) + 1), np.int64)
+    rows = np.zeros((passes, len(columns) + 2), np.int64)
     for k, column in enumerate(columns):
         rows[:, k] = column.starts
         if column.constants is None:
@@ -90,16 +91,22 @@ def loop_over_items(
             rows[:, k] += sum(map(len, parameters))
             parameters.append(column.constants)
             places.append(Stretch(PARAMETERS, k))
-    rows[:, -1] = made * np.arange(passes)
+    rows[:, len(columns)] = made * np.arange(passes)
     spread = _Spread(around, places, columns, buffers)
-    results: tuple[str | Stretch, ...] = ("next",)
+    results: tuple[Stretch, ...] = ()
     if made:
         buffers.append(Buffer(MADE, made * passes, store=True))
-        results = ("next", Stretch(MADE, len(columns)))
-    body: tuple[Statement, ...] = (*spread.call(code, results), Copy("next", RESULT))
-    if asks is not None:
+        results = (Stretch(MADE, len(columns)),)
+    body: tuple[Statement, ...] = (*spread.call(code, ("next", *results)), Copy("next", RESULT))
+    if isinstance(code, Block):  # which may write a stretch that it reads: here the state, from its beginning on
+        now = Stretch(RESULT, len(columns) + 1)
+        body = (Call(code, (now, *around[1:], *places), (now, *results)),)
+        buffers.pop(0)
+    if asks:
         buffers.append(Buffer("flag", 1))
-        body = (*spread.call(asks, ("flag",)), IfAny("flag", body))
+        for ask in reversed(asks):
+            body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
+        body = (*((Call(_zeros(made), (), results),) if made else ()), *body)
     return Program(
         name,
         (*own, *buffers),
@@ -141,6 +148,10 @@ def _as_it_is(width: int) -> Block:
     nodes = tuple(("input", 0, i) for i in range(width))
     spec = ArraySpec("item", (width,))
     return Block("item", nodes, (spec,), (spec,), (tuple(range(width)),))
+
+
+def _zeros(width: int) -> Block:
+    return Block("zeros", (("const", 0.0),), (), (ArraySpec("zeros", (width,)),), ((0,) * width,))
 
 
 def _moved(state: str, flag: str) -> tuple[Copy, Copy]:

@@ -7,7 +7,7 @@ its tables say, row by row, only on demand.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,17 +15,14 @@ from linkwise.trace.block import Block
 from linkwise.trace.ops import OPS
 from linkwise.trace.program import (
     PARAMETERS,
-    Angles,
     Call,
     Copy,
     For,
-    Host,
     IfAny,
     Lookup,
     Place,
     Program,
     Read,
-    Record,
     Seek,
     Slice,
     Statement,
@@ -35,6 +32,7 @@ from linkwise.trace.program import (
     WhileAny,
     buffer_of,
     copied,
+    places_of,
 )
 
 _Piece = tuple[tuple[str, int], int]  # buffer and first value, how many
@@ -137,33 +135,16 @@ def _check_statements(program: Program, statements: Sequence[Statement], over_ro
                 pass
 
 
-def _uses(statement: Statement) -> Iterator[tuple[Place, int | None]]:
+def _uses(statement: Statement) -> list[tuple[Place, int | None]]:
     """Places of one statement, with the size they must have where that is known."""
-    match statement:
-        case Call(code, inputs, outputs):
-            specs = (*code.inputs, *code.outputs)
-            for place, spec in zip((*inputs, *outputs), specs, strict=True):
-                yield place, spec.size
-        case Host(_, inputs, outputs):
-            yield from ((name, None) for name in (*inputs, *outputs))
-        case Copy(source, target):
-            yield from ((source, None), (target, None))
-        case Unit(target):
-            yield target, None
-        case Angles(arguments, sines, cosines):
-            yield from ((name, None) for name in (arguments, sines, cosines))
-        case Lookup(_, index, target):
-            yield from ((index, 1), (target, 1))
-        case Seek(_, at, target, _):
-            yield from ((at, 1), (target, None))
-        case Read(_, index, target):
-            yield from ((index, 1), (target, None))
-        case Record(_, value, index, mask):
-            yield from ((value, None), (index, 1), (mask, 1))
-        case WhileAny(flag, _) | IfAny(flag, _):
-            yield flag, 1
-        case For() | Switch():
-            pass
+    places = [place for side in places_of(statement) for place in side]
+    if isinstance(statement, Call):
+        code = statement.code
+        return list(zip(places, (spec.size for spec in (*code.inputs, *code.outputs)), strict=True))
+    single = {getattr(statement, name, None) for name in ("index", "at", "mask", "flag")}
+    if isinstance(statement, Lookup):
+        single.add(statement.target)
+    return [(place, 1 if place in single else None) for place in places]
 
 
 class _WrittenValues:
@@ -199,23 +180,13 @@ class _WrittenValues:
         match statement:
             case Call(code, inputs, outputs):
                 self._call(code, inputs, outputs)
-            case Host(_, inputs, outputs):
-                self._whole(inputs, outputs, who)
             case Copy(source, target):
                 size = copied(self.program, statement)
                 self._read(*self._at(source, who), size, who)
                 self._write(*self._at(target, who), size, who)
-            case Unit(target):
-                self._whole((), (target,), who)
-            case Angles(arguments, sines, cosines):
-                self._whole((arguments,), (sines, cosines), who)
-            case Lookup(_, index, target) | Read(_, index, target):
-                self._whole((index,), (target,), who)
             case Seek(curve, at, target, offset):
                 self._whole((at,), (), who)
                 self._write(target, offset, dict(self.program.curves)[curve], who)
-            case Record(_, value, index, mask):
-                self._whole((value, index, mask), (), who)
             case For():
                 self._repeat(statement)
             case Switch(column, cases):
@@ -228,6 +199,8 @@ class _WrittenValues:
             case WhileAny(flag, body) | IfAny(flag, body):
                 self._whole((flag,), (), who)
                 self._all(body)
+            case _:
+                self._whole(*places_of(statement), who)
 
     def _repeat(self, loop: For) -> None:
         around = self.row, self.pass_number
@@ -246,10 +219,10 @@ class _WrittenValues:
                 self._all(loop.body)
         self.row, self.pass_number = around
 
-    def _whole(self, inputs: Sequence[str], outputs: Sequence[str], who: str) -> None:
-        for name in inputs:
+    def _whole(self, inputs: Sequence[Place], outputs: Sequence[Place], who: str) -> None:
+        for name in map(buffer_of, inputs):
             self._read(name, 0, self.program.sizes[name], who)
-        for name in outputs:
+        for name in map(buffer_of, outputs):
             self._write(name, 0, self.program.sizes[name], who)
 
     def _at(self, place: Place, who: str) -> tuple[str, int]:

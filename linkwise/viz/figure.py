@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.mechanism.placement import quaternions_of
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
-from linkwise.viz.solids import GREY, Colour, Solid, from_wxyz, merged, simplified, turns_of
+from linkwise.viz.solids import GREY, Colour, Solid, from_wxyz, merged, simplified
 from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
 from linkwise.viz.textures import TexturedMesh
 
@@ -21,7 +22,7 @@ _SELECTED: Colour = (255, 190, 60)
 
 def quaternions(poses: ArrayLike) -> Array:
     """(..., 4), w first, of poses (..., 4, 4)."""
-    return turns_of(np.asarray(poses, float)[..., :3, :3])
+    return quaternions_of(np.asarray(poses, float)[..., :3, :3])
 
 
 def pose_of(wxyz: ArrayLike, position: ArrayLike) -> Array:
@@ -76,10 +77,13 @@ class Figure:
         """The name of a body's node."""
         return f"{self.root}/{body}: {self.model.bodies[body].name.replace('/', '∕')}"
 
+    def add(self, name: str, solid: Solid, **finish: Any) -> Any:
+        """A node with a surface, in the frame of the node that its name has above it."""
+        vertices, faces = solid.vertices.astype(np.float32), solid.faces.astype(np.uint32)
+        return self.scene.add_mesh_simple(name, vertices, faces, **finish)
+
     def _mesh(self, name: str, solid: Solid) -> Any:
-        plain = self.scene.add_mesh_simple(
-            name, solid.vertices.astype(np.float32), solid.faces.astype(np.uint32), **self._finish(solid)
-        )
+        plain = self.add(name, solid, **self._finish(solid))
         return plain if solid.texture is None or self.tint else TexturedMesh(self.scene, name, solid, plain)
 
     def _skin(self, name: str, surface: Bending) -> Any:
@@ -254,8 +258,3 @@ class Ghosts:
         places[lost] = 1e6
         for k, handle in self.handles.items():
             handle.batched_wxyzs, handle.batched_positions = turns[:, k], places[:, k]
-
-    @property
-    def bytes_per_picture(self) -> int:
-        """Number of bytes that are sent for each picture."""
-        return 28 * self.count * len(self.handles)

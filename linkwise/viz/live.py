@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import LinkwiseError
 from linkwise.mechanism.actuation import Actuator
 from linkwise.model.model import Model
 from linkwise.model.transmissions import MovingFrames, length
 from linkwise.sim.drives import Drives
 from linkwise.sim.elements import Element, Function, Scalar, Vector, as_elements, state_names
+from linkwise.sim.setup import usual_method
 from linkwise.sim.simulation import Simulation
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
@@ -96,10 +96,11 @@ _GRIP = 2e-3
 
 def methods_of(model: Model) -> tuple[str, ...]:
     """Integrators that can run a model, the best first: where bodies touch, that which knows how."""
-    if model._contact_scene is not None and rigid_meeting(model) is not None:
+    touching = usual_method(model, None, "") == "moreau"
+    if touching and model._contact_scene is not None:
         return ("moreau",)
     no = {"variational"} if model.closures else set()
-    if model._contact_scene is None:
+    if model._contact_scene is None and not touching:
         no.add("moreau")
     known = tuple(method for method in METHODS if method not in no)
     return ("rodas4", *(method for method in known if method != "rodas4")) if model._is_flexible else known

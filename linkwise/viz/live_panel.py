@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError
 from linkwise.viz.live import LiveRun, methods_of
-from linkwise.viz.page import FRAME
+from linkwise.viz.page import FRAME, LINES
 
 if TYPE_CHECKING:
     from linkwise.viz.viewer import Viewer
@@ -25,7 +24,7 @@ _PLOTS = 0.25
 """Seconds between new plots."""
 
 
-_LINES = ("#2860a0", "#e4783c", "#46965a", "#965abe", "#c03040", "#8a6d3b", "#20908d", "#7f7f7f")
+_LINES = LINES[:8]
 """Colours of the lines of the plot; so many signals at most."""
 _NONE = "…"
 """Choice that is none."""
@@ -56,12 +55,12 @@ class LivePanel:
         gui.add_markdown("*Drag a body with Ctrl held to pull it.*")
         self._plots()
         self._levers()
-        self._connect(self.start.on_click, "run", self.toggle)
-        self._connect(step.on_click, "step", self.step)
-        self._connect(reset.on_click, "reset", self.reset)
-        self._connect(self.recorder.on_click, "record", self.record)
-        self._connect(self.gravity.on_update, "gravity", self._set_gravity)
-        self._connect(self.method.on_update, "method", self._set_method)
+        self.page.connect(self.start.on_click, "run", self.toggle)
+        self.page.connect(step.on_click, "step", self.step)
+        self.page.connect(reset.on_click, "reset", self.reset)
+        self.page.connect(self.recorder.on_click, "record", self.record)
+        self.page.connect(self.gravity.on_update, "gravity", self._set_gravity)
+        self.page.connect(self.method.on_update, "method", self._set_method)
 
     def _levers(self) -> None:
         """A slider for each actuator, with its name and range."""
@@ -74,9 +73,9 @@ class LivePanel:
             for lever in self.run.levers[:MOST_LEVERS]:
                 step = max((lever.high - lever.low) / 1000.0, 1e-9)
                 slider = gui.add_slider(lever.name, lever.low, lever.high, step, lever.start)
-                self._connect(slider.on_update, ("lever", lever.name), self._set_levers)
+                self.page.connect(slider.on_update, ("lever", lever.name), self._set_levers)
                 self.levers.append(slider)
-        self._connect(still.on_click, "let go", self._let_go)
+        self.page.connect(still.on_click, "let go", self._let_go)
 
     def _set_levers(self) -> None:
         self.run.u[: len(self.levers)] = [slider.value for slider in self.levers]
@@ -109,8 +108,8 @@ class LivePanel:
             name, more.value = str(more.value), _NONE
             self.toggle_signal(name)
 
-        self._connect(more.on_update, "signal", chosen)
-        self._connect(clear.on_click, "energy only", self.plot_energy)
+        self.page.connect(more.on_update, "signal", chosen)
+        self.page.connect(clear.on_click, "energy only", self.plot_energy)
 
     def toggle_signal(self, name: str) -> None:
         """Plot a signal too, instead of the oldest where there are many; or no longer, if it is not the only one."""
@@ -162,12 +161,6 @@ class LivePanel:
         known = methods_of(self.page.model)
         self.run.method = known[0]
         return known
-
-    def _connect(self, attach: Any, key: Hashable, action: Any) -> None:
-        async def changed(_: Any) -> None:
-            self.page.worker.post(key, action)
-
-        attach(changed)
 
     # All of this runs in the page's worker.
     def toggle(self) -> None:

@@ -100,7 +100,7 @@ def looks_of(model: Model) -> Looks:
     if lost:
         _warn(model, lost, "a picture on {} is left out")
     troubles |= lost
-    ellipsoids = tuple(ellipsoid(*inertia_of(body)) for body in model.bodies)
+    ellipsoids = tuple(ellipsoid(body.mass, body.com, body.inertia) for body in model.bodies)
     bodies, bent = [], {}
     for body, inertia, own in zip(model.bodies, ellipsoids, shapes, strict=True):
         solids = _solids(own, meshes, images)
@@ -129,8 +129,7 @@ def size_of(model: Model) -> float:
     poses = model.poses(model.neutral())
     points = [np.zeros(3)]
     for body, X in zip(model.bodies, poses, strict=True):
-        mass, com, _ = inertia_of(body)
-        points += [X[:3, 3], X[:3, :3] @ com + X[:3, 3]] if mass > 0.0 else [X[:3, 3]]
+        points += [X[:3, 3], X[:3, :3] @ body.com + X[:3, 3]] if body.mass > 0.0 else [X[:3, 3]]
         if body.flexible is not None:
             points += [X[:3, :3] @ node.position + X[:3, 3] for node in body.flexible.nodes]
     reach = np.ptp(np.array(points), axis=0).max()
@@ -138,28 +137,8 @@ def size_of(model: Model) -> float:
     return float(max(reach, 2.0 * max(radii), 1e-3))
 
 
-def inertia_of(body: Body) -> tuple[float, Array, Array]:
-    """Mass, mass centre and 3×3 inertia about it, in the body's frame, without deformation."""
-    found: list[tuple[float, Array, Array]] = []
-    for part in body.parts:
-        X = np.array(part.placement)
-        xx, yy, zz, xy, xz, yz = part.inertia
-        inertia = X[:3, :3] @ [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]] @ X[:3, :3].T
-        start = body.flexible.nodes[part.node].position if body.flexible is not None else np.zeros(3)
-        found.append((part.mass, start + X[:3, :3] @ part.com + X[:3, 3], inertia))
-    if body.flexible is not None:
-        found.append((body.flexible.mass, np.asarray(body.flexible.com), np.asarray(body.flexible.inertia)))
-    mass = sum(m for m, _, _ in found)
-    if not mass > 0.0:
-        return 0.0, np.zeros(3), np.zeros((3, 3))
-    centre = np.sum([m * c for m, c, _ in found], axis=0) / mass
-    about = [I + m * ((c - centre) @ (c - centre) * np.eye(3) - np.outer(c - centre, c - centre)) for m, c, I in found]
-    return float(mass), centre, np.sum(about, axis=0)
-
-
 def _radius(body: Body) -> float:
-    mass, _, inertia = inertia_of(body)
-    return float(np.sqrt(max(np.trace(inertia), 0.0) / mass)) if mass > 0.0 else 0.0
+    return float(np.sqrt(max(np.trace(body.inertia), 0.0) / body.mass)) if body.mass > 0.0 else 0.0
 
 
 def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> list[Solid]:
@@ -173,10 +152,9 @@ def _imagined(model: Model, body: Body, inertia: Solid | None, size: float) -> l
     ends = [np.array(child.placement)[:3, 3] for child in model.bodies if child.parent == body.index]
     for closure in model.closures:
         if isinstance(closure, ClosureInstance):
-            sides = ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b))
-            ends += [np.array(placement)[:3, 3] for tied, placement in sides if tied == body.index]
-    mass, com, _ = inertia_of(body)
-    if mass > 0.0 and all(_distance(com, start, end) > 2.0 * radius for end in ends):
+            ends += [np.array(placement)[:3, 3] for tied, placement, _ in closure.sides if tied == body.index]
+    com = body.com
+    if body.mass > 0.0 and all(_distance(com, start, end) > 2.0 * radius for end in ends):
         ends.append(com)  # or nothing would hold the ellipsoid
     distant = [end for end in ends if np.linalg.norm(end - start) > 1e-9]
     found = [stick(start, end, radius).painted(BONE) for end in distant]

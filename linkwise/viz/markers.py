@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards, turns_of
+from linkwise.mechanism.placement import quaternions_of
+from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards
 from linkwise.viz.stage import WORLD
 
 _AWAY = 1e6
@@ -150,7 +151,7 @@ class MarkerNodes:
         at, turns, scales = np.full((count, 3), _AWAY), np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)), np.ones((count, 3))
         at[: len(places)] = places
         if len(places):
-            turns[: len(places)] = turns_of(np.array([towards(vector) for vector in vectors]))
+            turns[: len(places)] = quaternions_of(np.array([towards(vector) for vector in vectors]))
         if self.markers.kind == "cone":
             scales[: len(places), 2] = np.linalg.norm(vectors, axis=-1)
         self.handle.batched_positions, self.handle.batched_wxyzs = at.astype(np.float32), turns.astype(np.float32)

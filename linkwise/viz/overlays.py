@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
-from linkwise.viz.looks import inertia_of, outlines_of
-from linkwise.viz.solids import Colour, sphere, towards
+from linkwise.viz.looks import outlines_of
+from linkwise.viz.solids import Colour, sphere
 
 if TYPE_CHECKING:
     from linkwise.viz.touches import Touches
@@ -137,7 +138,7 @@ def joint_arrows(model: Model, body: Body, length: float) -> tuple[Array, Array]
     joint = model.joints[body.index].type
     if joint.nv in (0, 6):
         return None
-    about_z = np.eye(3) if joint.axis is None else towards(joint.axis)
+    about_z = np.eye(3) if joint.axis is None else turn_z_to(joint.axis)
     X = np.array(body.joint_frame)
     points, colours = [], []
     for column in joint.subspace(joint.neutral()):
@@ -174,15 +175,9 @@ class MassCentres(Overlay):
         found = []
         heaviest = max((body.mass for body in self.model.bodies), default=1.0)
         for body in self.model.bodies:
-            mass, com, _ = inertia_of(body)
-            if mass > 0.0:
-                radius = 0.025 * self.size * max((mass / heaviest) ** (1 / 3), 0.2)
-                ball = sphere(radius, 16)
-                found.append(
-                    self.figure.scene.add_mesh_simple(
-                        self.below(body.index, "mass"), ball.vertices, ball.faces, color=MASS, position=com
-                    )
-                )
+            if body.mass > 0.0:
+                ball = sphere(0.025 * self.size * max((body.mass / heaviest) ** (1 / 3), 0.2), 16)
+                found.append(self.figure.add(self.below(body.index, "mass"), ball, color=MASS, position=body.com))
         return found
 
 
@@ -193,9 +188,7 @@ class Inertias(Overlay):
 
     def made(self) -> list[Any]:
         return [
-            self.figure.scene.add_mesh_simple(
-                self.below(k, "inertia"), solid.vertices, solid.faces, color=INERTIA, opacity=0.45
-            )
+            self.figure.add(self.below(k, "inertia"), solid, color=INERTIA, opacity=0.45)
             for k, solid in enumerate(self.figure.looks.ellipsoids)
             if solid is not None
         ]
@@ -212,13 +205,7 @@ class ContactShapes(Overlay):
 
     def made(self) -> list[Any]:
         return [
-            self.figure.scene.add_mesh_simple(
-                self.below(k, f"contact{n}"),
-                solid.vertices.astype(np.float32),
-                solid.faces.astype(np.uint32),
-                color=CONTACT,
-                wireframe=True,
-            )
+            self.figure.add(self.below(k, f"contact{n}"), solid, color=CONTACT, wireframe=True)
             for k, solids in enumerate(outlines_of(self.model, self.size))
             for n, solid in enumerate(solids)
         ]
@@ -347,17 +334,11 @@ class ClosureFrames(Overlay):
 
     def _ball(self, n: int, side: int) -> Any:
         """Ball at one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
-        closure = self.tied[n]
-        body, placement = ((closure.body_a, closure.placement_a), (closure.body_b, closure.placement_b))[side]
+        body, placement, _ = self.tied[n].sides[side]
         name = f"closure {n} {'ab'[side]}"
+        name = f"{self.figure.root}/{name}" if body < 0 else self.below(body, name)
         ball = sphere(0.014 * self.size, 12)
-        return self.figure.scene.add_mesh_simple(
-            f"{self.figure.root}/{name}" if body < 0 else self.below(body, name),
-            ball.vertices.astype(np.float32),
-            ball.faces.astype(np.uint32),
-            color=(SHUT, OTHER)[side],
-            position=np.array(placement)[:3, 3],
-        )
+        return self.figure.add(name, ball, color=(SHUT, OTHER)[side], position=np.array(placement)[:3, 3])
 
     def update(self, moment: Moment) -> None:
         if not self.visible or not self.handles:
@@ -365,7 +346,7 @@ class ClosureFrames(Overlay):
         ends = np.array([[X[:3, 3] for X in frames_of(self.figure, c, moment.q)] for c in self.tied])
         self.lines.points = ends.astype(np.float32)
         for n, closure in enumerate(self.tied):  # what is tied to a node moves in its body
-            for side, (body, node) in enumerate(((closure.body_a, closure.node_a), (closure.body_b, closure.node_b))):
+            for side, (body, _, node) in enumerate(closure.sides):
                 if body >= 0 and node:
                     X = self.figure.poses[body]
                     self.balls[2 * n + side].position = X[:3, :3].T @ (ends[n, side] - X[:3, 3])
@@ -374,12 +355,8 @@ class ClosureFrames(Overlay):
 def frames_of(figure: Figure, closure: ClosureInstance, q: Array) -> tuple[Array, Array]:
     """The poses of a closure's two frames, as drawn."""
     q = figure.drawn(q)
-    sides = (
-        (closure.body_a, closure.placement_a, closure.node_a),
-        (closure.body_b, closure.placement_b, closure.node_b),
-    )
     found = []
-    for body, placement, node in sides:
+    for body, placement, node in closure.sides:
         X = np.eye(4) if body < 0 else figure.poses[body]
         flexible = None if body < 0 else figure.model.bodies[body].flexible
         if flexible is not None and node:

@@ -125,6 +125,11 @@ button.mantine-Button-root {--button-justify: flex-start}
 
 FRAME = 1.0 / 30.0
 """Seconds between pictures of what moves."""
+LINES = (
+    "#2860a0", "#e4783c", "#46965a", "#965abe", "#c03040", "#8a6d3b", "#20908d", "#7f7f7f", "#b5b52a", "#e377c2",
+    "#1a1a1a", "#5fa8ff",
+)  # fmt: skip
+"""Colours of the lines of plots."""
 
 
 class Page:
@@ -197,6 +202,14 @@ class Page:
         if not self.is_open:
             return html.escape(repr(self))
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:1px solid #ddd"></iframe>'
+
+    def connect(self, attach: Callable[[Any], Any], key: Any, action: Action) -> None:
+        """Have the worker do something after an event; `attach` takes what is called then (``button.on_click``)."""
+
+        async def happened(_: Any) -> None:
+            self.worker.post(key, action)
+
+        attach(happened)
 
     def keep_in_view(self, figure: Figure) -> None:
         """Move the world so that what is followed of a figure stays where the camera looks."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,18 +37,18 @@ class ShowPanel:
         self.switches = {}
         for place, kind in enumerate(kinds):
             box = gui.add_checkbox(kind.title, False, hint=(kind.__doc__ or "").splitlines()[0])
-            box.on_update(self._switch(place, box))
+            page.connect(box.on_update, f"show {place}", partial(self._switch, place, box))
             self.switches[kind.title] = box
         self.through = gui.add_checkbox("see-through bodies", False, hint="To see what is inside them.")
-        self.through.on_update(self._later("through", self._see_through))
+        page.connect(self.through.on_update, "through", self._see_through)
         self._stage_controls(model)
         bodies = gui.add_checkbox("bodies", True, hint="The bodies themselves.")
-        bodies.on_update(self._later("bodies", lambda: self._bodies(bodies.value)))
+        page.connect(bodies.on_update, "bodies", lambda: self._bodies(bodies.value))
         scale = gui.add_slider("force scale (log10)", -2.0, 2.0, 0.1, 0.0, hint="How long the arrows of forces are.")
-        scale.on_update(self._later("scale", lambda: self._scale(10.0**scale.value)))
+        page.connect(scale.on_update, "scale", lambda: self._scale(10.0**scale.value))
         if model._is_flexible:
             factor = gui.add_slider("exaggerate bending", 1.0, 50.0, 0.5, 1.0, hint="Deformations times this.")
-            factor.on_update(self._later("exaggerate", lambda: self._exaggerate(factor.value)))
+            page.connect(factor.on_update, "exaggerate", lambda: self._exaggerate(factor.value))
             self.exaggeration = factor
 
     def _stage_controls(self, model: Model) -> None:
@@ -59,34 +60,25 @@ class ShowPanel:
             initial_value=NOTHING if target is None else target.name,
             hint="What the camera goes along with.",
         )
-        self.follow.on_update(self._later("follow", self._follow))
+        self.page.connect(self.follow.on_update, "follow", self._follow)
         shadows = gui.add_checkbox("shadows", True, hint="Without them pictures are drawn faster.")
-        shadows.on_update(self._later("shadows", lambda: self.page.stage.shade(shadows.value)))
+        self.page.connect(shadows.on_update, "shadows", lambda: self.page.stage.shade(shadows.value))
 
     def _follow(self) -> None:
         self.page.target = followed(self.figures[0].model, str(self.follow.value))
         self.page.keep_in_view(self.figures[0])
 
-    def _later(self, key: str, action: Callable[[], None]) -> Callable[[Any], Any]:
-        async def changed(_: Any) -> None:
-            self.page.worker.post(key, action)
-
-        return changed
-
-    def _switch(self, place: int, box: Any) -> Callable[[Any], Any]:
-        def action() -> None:
-            if box.value and self.overlays[0][place].inside and not self.through.value:
-                self.through.value = True
-                self._see_through()
-            for overlays, moment in zip(self.overlays, self.moments(), strict=True):
-                overlays[place].show(box.value, moment)
-
-        return self._later(f"show {place}", action)
+    def _switch(self, place: int, box: Any) -> None:
+        if box.value and self.overlays[0][place].inside and not self.through.value:
+            self.through.value = True
+            self._see_through()
+        for overlays, moment in zip(self.overlays, self.moments(), strict=True):
+            overlays[place].show(box.value, moment)
 
     def add_switch(self, title: str, action: Callable[[bool], None]) -> None:
         """A switch more, for something that is shown at first."""
         box = self.page.server.gui.add_checkbox(title, True)
-        box.on_update(self._later(f"show {title}", lambda: action(bool(box.value))))
+        self.page.connect(box.on_update, f"show {title}", lambda: action(bool(box.value)))
 
     def _see_through(self) -> None:
         for figure in self.figures:
@@ -170,7 +162,8 @@ class BodyTree:
         self._top = self.facts.order
         if len(self.model.bodies) > MOST_LISTED:
             menu = page.server.gui.add_dropdown("body", ("none", *(body.name for body in self.model.bodies)))
-            menu.on_update(self._from_menu(menu))
+            numbers = {body.name: body.index for body in self.model.bodies}
+            page.connect(menu.on_update, "select", lambda: self.select(numbers.get(menu.value)))
         else:
             for body in self.model.bodies:
                 self._button(body)
@@ -179,25 +172,10 @@ class BodyTree:
     def _button(self, body: Body) -> None:
         hint = f"joint {self.model.joints[body.index].name}"
         button = self.page.server.gui.add_button(tree_label(self.model, body), color=(118, 132, 150), hint=hint)
-
-        async def clicked(_: Any) -> None:
-            self.page.worker.post("select", lambda: self.select(body.index, button.order + 0.5))
-
-        button.on_click(clicked)
-
-    def _from_menu(self, menu: Any) -> Callable[[Any], Any]:
-        async def changed(_: Any) -> None:
-            name = menu.value
-            index = None if name == "none" else self.model.bodies[name].index
-            self.page.worker.post("select", lambda: self.select(index))
-
-        return changed
+        self.page.connect(button.on_click, "select", lambda: self.select(body.index, button.order + 0.5))
 
     def _clickable(self, index: int, handle: Any) -> None:
-        async def clicked(_: Any) -> None:
-            self.page.worker.post("select", lambda: self.select(index))
-
-        handle.on_click(clicked)
+        self.page.connect(handle.on_click, "select", lambda: self.select(index))
 
     def select(self, index: int | None, place: float | None = None) -> None:
         """Mark a body in the scene and show its numbers; None for no body, or the one that is marked.

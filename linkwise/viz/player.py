@@ -17,7 +17,7 @@ from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import looks_of
 from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment
-from linkwise.viz.page import FRAME, Page
+from linkwise.viz.page import FRAME, LINES, Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.solids import Colour
 from linkwise.viz.stage import NOTHING, WORLD, followed
@@ -34,10 +34,6 @@ _MOST_POINTS = 400
 _MOST_LINES = 12
 TINTS: tuple[Colour | None, ...] = (None, (228, 120, 60), (70, 150, 90), (150, 90, 190))
 """Tints of several motions shown together: the first has its own colours."""
-_LINES = (
-    "#2860a0", "#e4783c", "#46965a", "#965abe", "#c03040", "#8a6d3b", "#20908d", "#7f7f7f", "#b5b52a", "#e377c2",
-    "#1a1a1a", "#5fa8ff",
-)  # fmt: skip
 
 
 def checked(trajectory: Trajectory) -> Trajectory:
@@ -213,15 +209,12 @@ class Player(Page):
         self.speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
         self.loop = gui.add_checkbox("loop", True)
 
-        async def pressed(_: Any) -> None:
-            self.worker.post("play", self.toggle)
-
         async def scrubbed(event: Any) -> None:
             if event.client is not None:
                 value = float(self.slider.value)
                 self.worker.post("scrub", lambda: self._scrub(value))
 
-        self.button.on_click(pressed)
+        self.connect(self.button.on_click, "play", self.toggle)
         self.slider.on_update(scrubbed)
 
     def play(self) -> None:
@@ -339,7 +332,7 @@ class Player(Page):
         low, high = float(table.min()), float(table.max())
         margin = 0.05 * (high - low) or 1.0
         lines = ({"label": "t"}, *(
-            {"label": name, "stroke": _LINES[k % len(_LINES)], "width": 1.2, "scale": "y"}
+            {"label": name, "stroke": LINES[k % len(LINES)], "width": 1.2, "scale": "y"}
             for k, name in enumerate(names)
         ))  # fmt: skip
         cursor = {"label": "now", "stroke": "#999999", "width": 1.0, "scale": "y", "spanGaps": True}

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import UnknownNameError
 from linkwise.model.model import Model
-from linkwise.viz.looks import Looks, inertia_of
+from linkwise.viz.looks import Looks
 
 WORLD = "/world"
 """The frame that all nodes of a scene hang on."""
@@ -67,9 +67,9 @@ def followed(model: Model, follow: bool | str | None = None) -> Followed | None:
     if follow in (False, NOTHING) or not count:
         return None
     if follow in (True, MASS_CENTRE):
-        inertias = [inertia_of(body) for body in model.bodies]
-        masses = np.array([mass for mass, _, _ in inertias]) if model.mass > 0.0 else np.ones(count)
-        return Followed(MASS_CENTRE, masses / masses.sum(), np.array([com for _, com, _ in inertias]))
+        masses = np.array([body.mass for body in model.bodies]) if model.mass > 0.0 else np.ones(count)
+        centres = np.nan_to_num([body.com for body in model.bodies])
+        return Followed(MASS_CENTRE, masses / masses.sum(), centres)
     if follow not in model.bodies.names:
         raise UnknownNameError("body to follow", follow, (MASS_CENTRE, NOTHING, *model.bodies.names))
     weights = np.zeros(count)
@@ -92,7 +92,7 @@ def floats(model: Model) -> bool:
         unlimited = not np.isfinite([*lower, *upper]).any()
         slides = sum(not any(float(a) for a in column.ang) for column in joint.type.subspace(joint.type.neutral()))
         here = before + (slides if unlimited else 0)
-        if here >= 2 or inertia_of(body)[0] == 0.0:
+        if here >= 2 or body.mass == 0.0:
             free[body.index] = here
         else:
             return False  # a body with mass that is held

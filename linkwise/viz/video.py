@@ -105,6 +105,57 @@ def thumbnail(model: Model, q: ArrayLike, width: int = 480, height: int = 360) -
     return file.getvalue()
 
 
+class Pictured:
+    """A model before a camera, which moves along with a model that can go anywhere.
+
+    Args:
+        model: the mechanism.
+        some: configurations (n, nq) that are to be seen.
+        width: of a picture.
+        height: of a picture.
+        camera: if not given, one that sees those configurations.
+        follow: as of :func:`linkwise.viz.stage.followed`.
+        p: run-time parameters of the model.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        some: Sequence[Array],
+        width: int,
+        height: int,
+        camera: Camera | None = None,
+        follow: bool | str | None = None,
+        p: ArrayLike | None = None,
+    ) -> None:
+        self.model, self.looks, self.followed = model, fewer(looks_of(model), _FACES), followed(model, follow)
+        boxes = [bounds_of(placed(model, self.looks, q)) for q in some]
+        lows, highs = (np.array(each) for each in zip(*boxes, strict=True))
+        places = None if self.followed is None else np.array([self._middle(q, p) for q in some])
+        self.low, self.high = seen_around(lows, highs, places)
+        self.eye = camera or Camera.seeing(self.low, self.high, width, height)
+        self.floor = floor_height(model, self.looks, float(lows[0, 2]), float(lows[:, 2].min()))
+        horizon = min(max(self.eye.horizon, 0.2), 1.0) if self.floor is not None else 1.0
+        self.background = sky(False, height, width, horizon)
+        self.start, self.shift = self._middle(some[0], p), np.zeros(3)
+
+    def _middle(self, q: Array, p: ArrayLike | None) -> Array:
+        return np.zeros(3) if self.followed is None else self.followed.place(self.model.poses(q, p=p))
+
+    def at(self, states: Sequence[Array], p: Sequence[ArrayLike | None], more: Sequence[Solid] = ()) -> Array:
+        """Picture (height, width, 3) of states (n, nq), each with its parameters; all but the first are faint."""
+        solids: list[Solid] = []
+        for n, (q, own) in enumerate(zip(states, p, strict=True)):
+            if np.isfinite(q).all():
+                solids += placed(self.model, self.looks, q, own, 1.0 if n == 0 else 0.3)
+                self.shift = self._middle(q, own) - self.start if n == 0 else self.shift
+        ground: list[Solid] = []
+        if self.floor is not None:
+            corners = self.low + self.shift, self.high + self.shift
+            ground = [*floor(self.floor, *corners, SKY[1]), *shadow(solids, self.floor)]
+        return picture([*ground, *solids, *more], self.eye.moved(self.shift), self.background)
+
+
 def pictures(
     trajectory: Trajectory,
     fps: float,
@@ -118,38 +169,19 @@ def pictures(
     """Number of pictures of a motion, and the pictures (height, width, 3)."""
     motion = checked(trajectory)
     model = motion._with_model("save_video")
-    target = followed(model, follow)
-    looks = fewer(looks_of(model), _FACES)
     shown = sampled(motion, fps, speed)
     states = shown.q.reshape(-1, len(shown.t), model.nq)[:_MOST_STATES]
     p = motion.model_parameters
     own = [None] * len(states) if p is None else list(p.reshape(-1, p.shape[-1]))
-
-    def middle(q: Array) -> Array:
-        return np.zeros(3) if target is None else target.place(model.poses(q, p=own[0]))
-
     some = [q for q in states[0][:: max(1, len(shown.t) // 12)] if np.isfinite(q).all()]
-    lows, highs = (np.array(each) for each in zip(*(bounds_of(placed(model, looks, q)) for q in some), strict=True))
-    places = None if target is None else np.array([middle(q) for q in some])
-    low, high = seen_around(lows, highs, places)
-    eye = camera or Camera.seeing(low, high, width, height)
-    z = floor_height(model, looks, float(lows[0, 2]), float(lows[:, 2].min()))
-    background = sky(False, height, width, min(max(eye.horizon, 0.2), 1.0) if z is not None else 1.0)
-    start = middle(some[0])
+    pictured = Pictured(model, some, width, height, camera, follow, own[0])
     marks = [each.checked(len(motion.t)) for each in markers]
     samples = np.searchsorted(motion.t, shown.t + 1e-9, side="right") - 1
 
     def frames() -> Iterator[Array]:
-        shift = np.zeros(3)
         for k in range(len(shown.t)):
-            solids: list[Solid] = []
-            for n, q in enumerate(states[:, k]):
-                if np.isfinite(q).all():
-                    solids += placed(model, looks, q, own[n], 1.0 if n == 0 else 0.3)
-                    shift = middle(q) - start if n == 0 else shift
-            ground = [] if z is None else [*floor(z, low + shift, high + shift, SKY[1]), *shadow(solids, z)]
-            solids += [solid for each in marks for solid in each.solids(int(samples[k]), looks.size)]
-            yield picture([*ground, *solids], eye.moved(shift), background)
+            marked = [solid for each in marks for solid in each.solids(int(samples[k]), pictured.looks.size)]
+            yield pictured.at(list(states[:, k]), own, marked)
 
     return len(shown.t), frames()
 

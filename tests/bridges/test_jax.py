@@ -161,3 +161,14 @@ def test_inside_a_loop(arm: lw.Model) -> None:
 def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
     with pytest.raises(InputError, match="takes 2 arrays"):
         energy(arm)(np.zeros(arm.nq))
+    with pytest.raises(InputError, match="q has the wrong shape"):
+        jax.jit(energy(arm))(np.zeros(arm.nq + 1), np.zeros(arm.nv))
+    with pytest.raises(InputError, match="do not fit together"):
+        energy(arm)(np.zeros((4, arm.nq)), np.zeros((5, arm.nv)))
+    with pytest.raises(InputError, match="not a compiled function"):
+        lw.as_jax(arm.kinetic_energy)
+
+
+def test_arguments_by_name(arm: lw.Model) -> None:
+    q, v, _ = random_state(arm, np.random.default_rng(4))
+    assert float(jax.jit(energy(arm))(v=v, q=q)) == pytest.approx(float(arm.kinetic_energy(q, v)), rel=1e-14)

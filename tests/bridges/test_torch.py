@@ -116,6 +116,21 @@ def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
     f = lw.as_torch(arm.function("kinetic_energy"))
     with pytest.raises(InputError, match="takes 2 arrays"):
         f(torch.zeros(arm.nq))
+    for q in (torch.zeros(arm.nq + 1), torch.zeros(arm.nq + 1, requires_grad=True)):
+        with pytest.raises(InputError, match="q has the wrong shape"):
+            f(q, torch.zeros(arm.nv))
+    with pytest.raises(InputError, match="do not fit together"):
+        f(torch.zeros(4, arm.nq, requires_grad=True), torch.zeros(5, arm.nv))
+    with pytest.raises(InputError, match="not a compiled function"):
+        lw.as_torch(arm.kinetic_energy)
+
+
+def test_arrays_and_names(arm: lw.Model) -> None:
+    f = lw.as_torch(arm.function("kinetic_energy"))
+    q, v, _ = random_state(arm, np.random.default_rng(4))
+    moved = torch.tensor(v, requires_grad=True)
+    for found in (f(q, v), f(v=v, q=q), f(q, moved)):
+        assert float(found) == pytest.approx(float(arm.kinetic_energy(q, v)), rel=1e-14)
 
 
 def test_compiled_by_torch(model: lw.Model) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 import linkwise as lw
 from linkwise.algorithms.closed_catalogue import EVERY
-from linkwise.model.state_by_state import SolvedByNumbers
+from linkwise.model.null_space import SolvedByNumbers
 from tests.random_trees import random_placement, random_tree
 
 Array = Any

@@ -467,3 +467,12 @@ def test_what_cannot_have_them_says_so() -> None:
         b.add_closure("ball", "world", None, "rod", None, joint=lw.Spherical(), stiffness=1.0)
     with pytest.raises(lw.ModelError, match="the damping of closure 'pin'"):
         b.add_closure("pin", "world", None, "rod", None, joint=HINGE, damping=-1.0)
+
+
+def test_what_acts_along_a_closure_finds_it_by_its_name() -> None:
+    b = lw.ModelBuilder("twice")
+    b.add_body("rod", "world", HINGE, mass=1.0, com=(0, 0, 0.5), joint_name="pin")
+    b.add_body("next", "rod", HINGE, mass=1.0, com=(0, 0, 0.5), placement=at(0, 1.0))
+    b.add_closure("pin", "world", at(0, 2.0), "next", at(0, 1.0), joint=HINGE, damping=1.0)
+    with pytest.raises(lw.ModelError, match="closure 'pin' has the name of a joint"):
+        b.build()

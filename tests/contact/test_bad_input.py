@@ -25,14 +25,14 @@ def test_small_overlaps_are_resolved_gently() -> None:
 
 def test_deep_overlaps_are_refused_by_name() -> None:
     model = on_ground(block())
-    with pytest.raises(lw.InputError, match=r"(?s)'thing on ground'.*0\.03 m.*recovery"):
-        lw.simulate(model, placed(0.02), duration=0.1, method="moreau")
+    with pytest.raises(lw.InputError, match=r"(?s)'thing on ground'.*0\.06 m.*recovery"):
+        lw.simulate(model, placed(-0.01), duration=0.1, method="moreau")
     with pytest.raises(lw.InputError, match=r"of state 1"):
-        lw.simulate(model, [placed(0.05), placed(0.02)], duration=0.1, method="moreau")
+        lw.simulate(model, [placed(0.05), placed(-0.01)], duration=0.1, method="moreau")
     with pytest.raises(lw.InputError, match="overlap at the start"):
-        lw.Simulation(model, placed(0.02), method="moreau")
+        lw.Simulation(model, placed(-0.01), method="moreau")
     allowed = on_ground(block(), rules=lw.ContactRules(overlap=0.1))
-    run = lw.simulate(allowed, placed(0.02), duration=1.0, dt=0.002, method="moreau")
+    run = lw.simulate(allowed, placed(-0.01), duration=1.0, dt=0.002, method="moreau")
     assert np.abs(run.v).max() < 0.11
     assert abs(run.q[-1, 6] - 0.05) < 1e-8
 

@@ -57,7 +57,7 @@ def test_a_rigid_limit_stops_a_joint(side: float) -> None:
 
 def test_rigid_limits_are_for_steps_with_contact() -> None:
     with pytest.raises(lw.InputError, match="rigid"):
-        lw.simulate(pendulum(limits=lw.JointLimits(-0.3, 0.3)), [0.0], limits="rigid")
+        lw.simulate(pendulum(limits=lw.JointLimits(-0.3, 0.3)), [0.0], limits="rigid", method="rk4")
 
 
 def followers(**options: object) -> lw.Model:

@@ -34,6 +34,12 @@ ROBOTS = {
         ["left_sole_link", "right_sole_link"],
         [(x, y, 0.0) for x in (-0.1, 0.1) for y in (-0.06, 0.06)],
     ),
+    "go2": ("go2_description/urdf/go2.urdf", ["FL_foot", "FR_foot", "RL_foot", "RR_foot"], [(0, 0, 0)]),
+    "g1": (
+        "g1_description/urdf/g1_29dof_rev_1_0.urdf",
+        ["left_ankle_roll_link", "right_ankle_roll_link"],
+        [(-0.05, 0.025, -0.03), (-0.05, -0.025, -0.03), (0.12, 0.03, -0.03), (0.12, -0.03, -0.03)],
+    ),
 }
 
 
@@ -102,7 +108,7 @@ def by_primal(n: int, points: int) -> lw.CompiledFunction:
         rows = [[list(x.reshape(-1)) for x in each] for each in (J, U)]
         columns = [[J[k, i, a] for k in range(points) for i in range(3)] for a in range(n)]
         given = (Items.rows([list(x) for x in M]), *map(Items.rows, rows), Items.rows(columns), Items.rows(laws))
-        found = Primal(*given, (2,), []).solved(
+        found = Primal(*given, (2,), [], Items.rows([[1.0]] * points)).solved(
             list(v), [0.0] * (3 * points), ContactRules(tolerance=1e-12, rounds=ROUNDS)
         )
         return np.array(found[1], object).reshape(points, 3)
@@ -127,44 +133,68 @@ def by_dual(points: int) -> lw.CompiledFunction:
     return lw.compile(solve, nothing(), inputs={"W": (3 * points, 3 * points), "w": (3 * points,)})
 
 
-@pytest.mark.parametrize("name", ["hyq", "solo12"])
-def test_impulses_of_feet_are_those_of_admm(name: str) -> None:
-    """Points on feet of their own: the solution is one."""
-    given = Problem(name, 60)
-    M, J, v = np.array(given.M), np.array(given.J), np.array(given.v)
-    n, points = v.shape[-1], J.shape[1]
-    U = np.linalg.solve(M[:, None], J.swapaxes(-1, -2)).swapaxes(-1, -2)
-    flat = J.reshape(len(v), -1, n)
-    W = flat @ U.reshape(flat.shape).swapaxes(-1, -2)
-    primal = by_primal(n, points)(M, J, U, v)
-    dual = by_dual(points)(W, np.einsum("sra,sa->sr", flat, v))
-    expected = np.array([impulses for _, impulses in given.expected])
-    sure = np.array([good for good, _ in given.expected])
-    assert sure.mean() > 0.9
-    size = np.maximum(np.abs(expected).max(axis=(1, 2)), 1e-3)
-    for found in (primal, dual):
-        off = np.abs(found - expected).max(axis=(1, 2)) / size
-        assert np.quantile(off[sure], 0.95) < 1e-8
-        assert np.median(off[sure]) < 1e-10
+ONE_EACH, SHARED = ["hyq", "solo12", "go2"], ["talos", "g1"]
+SOLVERS = ("dual", "primal")
 
 
-def test_velocities_on_flat_feet_are_those_of_admm() -> None:
-    """Four corners on each foot. Impulses may be shared in many ways, and of some blows there are several outcomes.
+class Compared:
+    """Impulses of a solver beside those that ADMM is sure of."""
 
-    Where velocities differ from ADMM's, both obey the laws.
-    """
-    given = Problem("talos", 40)
-    M, J, v = np.array(given.M), np.array(given.J), np.array(given.v)
-    U = np.linalg.solve(M[:, None], J.swapaxes(-1, -2)).swapaxes(-1, -2)
-    found = by_primal(v.shape[-1], J.shape[1])(M, J, U, v)
-    sure = np.array([good for good, _ in given.expected])
-    expected = np.array([impulses for _, impulses in given.expected])
-    after = [np.einsum("skia,ski->sa", U, impulses) + v for impulses in (found, expected)]
-    off = np.abs(after[0] - after[1]).max(axis=-1)[sure]
-    assert sure.mean() > 0.9
-    assert (off < 1e-6).mean() > 0.75
-    for velocities, impulses in zip(after, (found, expected), strict=True):
-        assert missed(np.einsum("skia,sa->ski", J, velocities), impulses)[sure].max() < 1e-9
+    def __init__(self, name: str, count: int, solver: str) -> None:
+        given = Problem(name, count)
+        M, J, v = np.array(given.M), np.array(given.J), np.array(given.v)
+        n, points = v.shape[-1], J.shape[1]
+        U = np.linalg.solve(M[:, None], J.swapaxes(-1, -2)).swapaxes(-1, -2)
+        flat = J.reshape(count, -1, n)
+        W, w = flat @ U.reshape(flat.shape).swapaxes(-1, -2), np.einsum("sra,sa->sr", flat, v)
+        found = by_dual(points)(W, w) if solver == "dual" else by_primal(n, points)(M, J, U, v)
+        sure = np.array([good for good, _ in given.expected])
+        expected = np.array([impulses for _, impulses in given.expected])
+        after = [(np.einsum("sij,sj->si", W, x.reshape(count, -1)) + w).reshape(x.shape) for x in (found, expected)]
+        self.missed, of_admm = (missed(w, x) for w, x in zip(after, (found, expected), strict=True))
+        """What the laws are missed by, of all problems."""
+        self.sure = sure.mean()
+        size = np.maximum(np.abs(expected).max(axis=(1, 2)), 1e-3)
+        self.impulses = (np.abs(found - expected).max(axis=(1, 2)) / size)[sure]
+        self.velocities = np.abs(after[0] - after[1]).max(axis=(1, 2))[sure]
+        self.same = self.velocities < 1e-6
+        self.both_obey = (np.maximum(self.missed, of_admm) < 1e-7)[sure]
+
+
+def check(found: Compared, part: float) -> None:
+    """Laws are met by this part of all; of what ADMM is sure of, so are its velocities, or both solutions obey."""
+    assert found.sure > 0.8
+    assert np.quantile(found.missed, part) < 1e-8
+    assert (found.same | found.both_obey).mean() >= part
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", ONE_EACH)
+def test_impulses_of_feet_are_those_of_admm(name: str, solver: str) -> None:
+    """Points on feet of their own: where velocities are the same, so are impulses. Some blows have several outcomes."""
+    found = Compared(name, 60, solver)
+    check(found, 0.95)
+    assert found.same.mean() > 0.95
+    assert np.quantile(found.impulses[found.same], 0.95) < 1e-8
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", SHARED)
+def test_velocities_on_flat_feet_are_those_of_admm(name: str, solver: str) -> None:
+    """Four corners on each foot. Impulses may be shared in many ways, and of some blows there are several outcomes."""
+    found = Compared(name, 40, solver)
+    check(found, 0.95)
+    assert found.same.mean() > 0.7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ONE_EACH, *SHARED])
+def test_thousands_of_blows_are_those_of_admm(name: str) -> None:
+    """The dual solver, at the 99.8 % quantile."""
+    found = Compared(name, 2000, "dual")
+    check(found, 0.998)
+    if name in ONE_EACH:
+        assert np.quantile(found.impulses[found.same], 0.99) < 1e-8
 
 
 def missed(w: np.ndarray, impulses: np.ndarray) -> np.ndarray:

@@ -41,7 +41,8 @@ def test_a_file_with_a_floor_simulates_as_it_is() -> None:
     """A box that slides and a ball that slips and rolls, beside MuJoCo with stiff settings and beside closed forms."""
     model = lw.loads(SCENE)
     v0 = [0, 0, 0, 1.5, 0, 0, 0, 0, 0, 1.0, 0, 0]
-    run = lw.simulate(model, v0=v0, duration=1.0, dt=0.001, method="moreau")
+    run = lw.simulate(model, v0=v0, duration=1.0, dt=0.001)
+    assert run.method == "moreau"
     theirs = mujoco_end(SCENE, [1.5, 0, 0, 0, 0, 0, 1.0, 0, 0, 0, 0, 0], 1.0)
     assert abs(run.q[-1, 4] - theirs[0]) < 2e-3
     assert abs(run.q[-1, 11] - theirs[7]) < 2e-3
@@ -140,6 +141,16 @@ def test_meshes_that_are_not_there_are_named(tmp_path: Path) -> None:
     (tmp_path / "lost.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     with pytest.raises(lw.InputError, match=r"(?s)no hull with an inside.*thickness"):
         model.with_contacts(lw.Ground())
+
+
+def test_methods_that_do_not_touch_the_floor_say_so() -> None:
+    model = lw.loads(SCENE)
+    with pytest.warns(lw.errors.InputWarning, match=r"(?s)nothing touches the ground.*moreau") as told:
+        lw.simulate(model, duration=0.01, method="dop853")
+    assert told[0].filename == __file__
+    with pytest.warns(lw.errors.InputWarning, match="nothing touches the ground") as told:
+        lw.Simulation(model, method="rk4")
+    assert told[0].filename == __file__
 
 
 def test_files_without_a_floor_say_so() -> None:

@@ -7,9 +7,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.linearized_forward import linearized_forward
+from linkwise.algorithms.linearized_forward import linearize, linearized_forward
 from linkwise.algorithms.linearized_inverse import about_a_fixed_point, in_link_frames, linearized_inverse
-from linkwise.algorithms.linearized_recursion import linearize
 from linkwise.algorithms.solver import Articulated, Factored
 from tests.derivatives.differences import eager, exact_jacobian, relative
 from tests.random_trees import ALL, random_state, random_tree

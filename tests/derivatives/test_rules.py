@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.derivative_rules import RULES
-from linkwise.trace.forward import tangents
+from linkwise.trace.derivatives import RULES, cotangents, tangents
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.ops import OPS
-from linkwise.trace.reverse import cotangents
 
 REAL = [op for op in OPS.values() if op.result == "R" and op.name != "hold"]  # what is held has no derivative
 POINTS = (-1.3, -0.4, 0.7, 2.1)

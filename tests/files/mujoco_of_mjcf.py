@@ -140,7 +140,7 @@ def driven(beside: Beside, model: lw.Model, q: Array, v: Array, rng: np.random.G
     m = beside.m
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
     tau = np.array(motion.joint_losses(Instant(0.0, q, v, (), ())), float)
-    outside = motion.body_forces(0.0, q, v, (), ())
+    outside = motion.body_forces(Instant(0.0, q, v, (), ()))
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     data = beside.at(q, v, passive=True)
     data.qacc_warmstart[:] = 0.0
@@ -231,7 +231,7 @@ def _all_acting(model: lw.Model, trees: Trees, q: Array, v: Array, u: dict[str, 
     if model.actuators:
         drives = lw.Drives(model, [u[actuator.name] for actuator in model.actuators])
         tau = tau + np.array(drives.force(0.0, q, v, (), ()), float)
-    f_ext = motion.body_forces(0.0, q, v, (), ())
+    f_ext = motion.body_forces(Instant(0.0, q, v, (), ()))
     found: Array = Eager(model, trees=trees).forward_dynamics(q, v, tau, f_ext=f_ext)
     return found
 

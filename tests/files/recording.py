@@ -32,7 +32,7 @@ class Recorder:
     def add_frame(self, name: str, body: str, placement: Any) -> None:
         self.frames[name] = body, placement
 
-    def build(self) -> Recorder:
+    def mechanism(self, *, allow_massless: bool) -> Recorder:
         if self.refuse is not None:
             raise self.refuse
         return self

@@ -26,15 +26,10 @@ UNREADABLE = {"falcon.urdf", "ur3.urdf"}
 REFUSED = ("has a negative principal moment",)
 
 
-class _FileBuilder(Builder):
-    def build(self) -> Mechanism:
-        return Mechanism(**self.mechanism(allow_massless=True))
-
-
 def built(file: Path, **options: Any) -> Any:
     description, _ = read_urdf(parse(file.read_bytes(), file.name), file.name, "robot")
     bodies = bodies_of(arrange(description), **options)
-    return build(_FileBuilder(description.name), _joint, bodies, description)
+    return Mechanism(**build(Builder(description.name), _joint, bodies, description))
 
 
 def together(parts: Any) -> tuple[float, np.ndarray[Any, Any], np.ndarray[Any, Any]]:

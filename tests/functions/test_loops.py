@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import casadi
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise import samples
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Items, looped_over, maximum, repeated
+from linkwise.spatial.scalar import Items, looped_over, maximum, minimum, repeated
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.program import For, Program, WhileAny
 from linkwise.trace.verifier import verify
@@ -204,6 +203,7 @@ def test_a_control_with_a_loop(method):
 
 
 def test_symbols_and_plain_numbers_loop_in_python():
+    casadi = pytest.importorskip("casadi")
     x = casadi.SX.sym("x")
     expression = lw.loop(3, lambda i, s: s * x + i, x)
     assert float(casadi.Function("f", [x], [expression])(2.0)) == ((2.0 * 2.0) * 2.0 + 1.0) * 2.0 + 2.0
@@ -247,13 +247,16 @@ def over_items(x: Any) -> list[Any]:
         return [state[0] + factor[0] * pair[0] + halved, state[1] + pair[1]], [state[0], pair[0] * xs[0]]
 
     sums, rows = looped_over([Items.rows(factors), Items(xs, starts, 2)], step, [0.0, 1.0])
-    positive, _ = looped_over(
+    positive, made = looped_over(
         [Items.rows(factors), Items(xs, starts, 2)],
-        lambda total, factor, pair: ([total[0] + factor[0] * maximum(pair[0], 0.0)], []),
+        lambda total, factor, pair: (
+            [total[0] + factor[0] * maximum(minimum(pair[0], pair[1]), 0.0)],
+            [maximum(minimum(pair[0], pair[1]), 0.0)],
+        ),
         [0.0],
-        lambda total, factor, pair: pair[0] > 0.0,
+        (lambda total, factor, pair: pair[0] > 0.0, lambda total, factor, pair: pair[1] > 0.0),
     )
-    return [*sums, *positive, *(x for row in rows for x in row)]
+    return [*sums, *positive, *(x for row in (*rows, *made) for x in row)]
 
 
 def test_loops_over_items_are_those_of_python() -> None:

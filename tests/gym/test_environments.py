@@ -28,6 +28,50 @@ def test_gymnasium_finds_nothing_wrong(name: str) -> None:
     check_env(env.unwrapped, skip_render_check=True)
 
 
+def test_pictures_show_what_moves() -> None:
+    env = gymnasium.make(registered_name("cart_pole"), render_mode="rgb_array")
+    env.reset(seed=1)
+    before = env.render()
+    for _ in range(5):
+        env.step(1)
+    after = env.render()
+    assert before.shape == after.shape == (480, 640, 3) and before.dtype == np.uint8
+    changed = (before != after).any(axis=-1)
+    assert 0.005 < changed.mean() < 0.5  # the pole and the cart, not the floor
+    many = gymnasium.make_vec(registered_name("cart_pole"), 2, render_mode="rgb_array")
+    many.reset(seed=1)
+    assert len(many.render()) == 2
+    assert lw.gym.task("cart_pole").render() is None
+
+
+def test_environments_travel() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    env = lw.gym.task("cart_pole", 2)
+    env.reset(seed=1)
+    again = cloudpickle.loads(cloudpickle.dumps(env))
+    assert np.array_equal(again.step(np.array([0, 1]))[0], env.step(np.array([0, 1]))[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"model": "arm.urdf"}, "not a model"),
+        ({"dt": 0.0}, "dt is not a positive number"),
+        ({"render_mode": "human"}, "not shown so"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        lw.gym.task("cart_pole", **options)
+
+
+def test_actions_for_another_number_of_environments_are_refused() -> None:
+    env = lw.gym.task("cart_pole", 4)
+    env.reset(seed=1)
+    with pytest.raises(InputError, match="actions have the wrong shape"):
+        env.step(np.zeros(3))
+
+
 def test_a_cart_pole_moves_as_gymnasiums_does() -> None:
     theirs = gymnasium.make("CartPole-v1").unwrapped
     theirs.kinematics_integrator = "semi-implicit euler"

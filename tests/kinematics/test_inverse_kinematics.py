@@ -84,7 +84,7 @@ def test_a_result_does_not_depend_on_its_batch(panda: lw.Model) -> None:
 def test_the_compiled_loop_does_what_its_definition_says(panda: lw.Model) -> None:
     target = panda.pose(configurations(panda, 5), HAND)
     panda.inverse_kinematics(HAND, target)
-    from linkwise.model.memory import Memory
+    from linkwise.memoized import Memory
 
     problem = next(iter(Memory.of(panda).table("inverse kinematics").values())).problem
     routine = reaching(problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 import linkwise as lw
 from linkwise.functions.rolled.symbolic_links import grouped
 from linkwise.mechanism.layout import lay_out
-from linkwise.mechanism.many_bodies import MANY, paused
 from linkwise.mechanism.many_links import ManyLinks
 from linkwise.spatial.flattening import taken_apart
 from tests.random_trees import BUILT_IN, random_inertia, random_joint, random_placement
@@ -200,19 +198,3 @@ def test_impossible_inertias_are_warned_of_alike() -> None:
         lw.ModelBuilder("many").add_bodies("b", [-1, 0], lw.Revolute, inertias=[np.eye(3), inertia])
     assert [str(w.message) for w in one] == [str(w.message) for w in many]
     assert {w.filename for w in (*one, *many)} == {__file__}
-
-
-def test_the_collector_is_only_paused() -> None:
-    assert gc.isenabled()
-    with paused(MANY):
-        assert not gc.isenabled()
-    with pytest.raises(KeyError), paused(MANY):
-        raise KeyError
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        with paused(MANY):
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

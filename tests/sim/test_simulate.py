@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.model.memory import Memory
+from linkwise.memoized import Memory
 from linkwise.sim.run import Run
 from linkwise.sim.simulate import IntegrationWarning, SlowControlWarning
 from tests.sim.mechanisms import double_pendulum, mixed, pendulum, slider
@@ -356,3 +356,16 @@ def test_stopping_at_limits_is_compiled_once():
     for _ in range(3):
         lw.simulate(model, [0.0], [1.0], 5.0, limits="stop")
     assert len(Memory.of(model).table("simulation plans")) == 1
+
+
+@pytest.mark.parametrize("steps", [{}, {"method": "rk4", "dt": 0.01}])
+def test_a_run_that_ends_says_which_element_has_no_value(steps):
+    model = double_pendulum()
+    fine = lw.PD(model, [0.0] * model.nq, kp=1.0, kd=1.0)
+    with pytest.warns(IntegrationWarning, match="the control rooted is not a number"):
+
+        def rooted(t, q, v, p):
+            return [lw.math.sqrt(0.5 - t), 0.0]
+
+        motion = lw.simulate(model, duration=1.0, control=[fine, rooted], **steps)
+    assert motion.status == "failed" and motion.t[np.isfinite(motion.q).all(axis=-1)][-1] < 0.51

@@ -145,7 +145,7 @@ def test_targets_may_be_tables():
 
 
 def test_tables_of_one_kind_are_compiled_once():
-    from linkwise.model.memory import Memory
+    from linkwise.memoized import Memory
 
     model = slider()
     for scale in (1.0, 2.0):

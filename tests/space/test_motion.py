@@ -286,9 +286,23 @@ def test_a_run_beyond_the_skys_table_is_refused():
 
 def test_leaving_the_table_of_the_air_ends_a_run():
     drag = space.Drag(ONE, space.Facet("hub", 1.0, None), space.Layers([300e3, 621e3], [1e-11, 1e-13]))
-    with pytest.warns(lw.errors.IntegrationWarning):
+    with pytest.warns(lw.errors.IntegrationWarning, match=r"Drag.*621.9 km high, in <Layers: 2 altitudes, 300 to 621"):
         motion = lw.simulate(ONE, [1, 0, 0, 0, 0, 0, 0], None, 100.0, control=drag, frame=CIRCLE)
     assert motion.status == "failed"
+
+
+def test_falling_into_the_planet_ends_a_run_and_harms_no_other():
+    place, speed = space.Orbit(6.5e6, i=np.pi / 2).state(0.0)
+    q0, v0 = np.tile([1, 0, 0, 0, *place], (2, 1)), np.tile([0, 0, 0, *speed], (2, 1))
+    v0[0, 3:] = 0.0  # falls
+    ends = {"control": space.Gravity(ONE), "duration": 400.0, "method": "rk4", "dt": 0.5}
+    with pytest.warns(lw.errors.IntegrationWarning, match=r"1 of 2.*\n.*Gravity.*from the centre of Earth"):
+        motion = lw.simulate(ONE, q0, v0, **ends)
+    assert motion.status.tolist() == ["failed", "done"]
+    r = np.linalg.norm(motion.q[..., 4:], axis=-1)
+    assert np.nanmin(r[0]) > 0.985 * space.EARTH.radius and np.allclose(r[1], 6.5e6, rtol=1e-9)
+    over_the_pole = space.Orbit(space.EARTH.radius, i=np.pi / 2)  # above the ground, by its flattening
+    assert lw.simulate(ONE, duration=over_the_pole.period, frame=over_the_pole).status == "done"
 
 
 def test_elements_travel_and_are_compiled_once():

@@ -5,7 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
-from linkwise.sim.motion import objects
+from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import where
 from linkwise.trace.calls import CallingTracer, stored

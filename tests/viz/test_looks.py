@@ -8,10 +8,11 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.errors import ModelWarning
+from linkwise.mechanism.placement import quaternions_of
 from linkwise.viz.bending import bending
-from linkwise.viz.looks import inertia_of, looks_of
+from linkwise.viz.looks import looks_of
 from linkwise.viz.meshes import placeholder
-from linkwise.viz.solids import box, turns_of
+from linkwise.viz.solids import box
 
 ROBOT = """<robot name="r"><link name="base"/>
 <material name="paint"><color rgba="0.2 0.4 0.6 0.5"/></material>
@@ -121,7 +122,7 @@ def test_inertias_are_those_of_the_parameters():
     looks = looks_of(model)
     assert all(looks.bodies) and all(each is not None for each in looks.ellipsoids)
     for body in model.bodies:
-        mass, com, inertia = inertia_of(body)
+        mass, com, inertia = body.mass, body.com, body.inertia
         m, h, J = _parameters(model, body.index)
         np.testing.assert_allclose([mass, *(mass * com)], [m, *h], atol=1e-12)
         np.testing.assert_allclose(inertia + mass * (com @ com * np.eye(3) - np.outer(com, com)), J, atol=1e-12)
@@ -192,10 +193,10 @@ def test_turns_are_those_of_the_matrices():
     rng = np.random.default_rng(0)
     half = np.concatenate([(np.pi - gap) * np.eye(3) for gap in (0.0, 1e-9, 1e-4)])
     turns = Rotation.concatenate([Rotation.random(100, rng=rng), Rotation.identity(1), Rotation.from_rotvec(half)])
-    found = turns_of(turns.as_matrix())
+    found = quaternions_of(turns.as_matrix())
     np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1.0, atol=1e-15)
     np.testing.assert_allclose(Rotation.from_quat(found[:, [1, 2, 3, 0]]).as_matrix(), turns.as_matrix(), atol=1e-14)
-    assert turns_of(np.eye(3)[None, None]).shape == (1, 1, 4)
+    assert quaternions_of(np.eye(3)[None, None]).shape == (1, 1, 4)
 
 
 def test_a_rod_in_the_frame_of_its_chord():

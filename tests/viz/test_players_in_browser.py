@@ -69,7 +69,6 @@ def test_a_thousand_pandas(tab):
     q = np.clip(0.3 * rng.normal(size=(1000, 2, model.nq)), model.limits.lower, model.limits.upper)
     motion = lw.Trajectory([0.0, 1.0], q, np.zeros((1000, 2, model.nv)), model=model)
     with motion.view(port=0, open=False) as page:
-        assert page.ghosts.bytes_per_picture == 28 * 1000 * len(model.bodies)
         page.worker.call(lambda: [setattr(h, "visible", False) for k in range(9) for h in page.figures[0].surfaces(k)])
         tab.open(page.url, "/world/ghosts/8")
         tab.until("() => window.__viserTestpoints.rendererInfo.render.triangles > 100000")
@@ -77,7 +76,5 @@ def test_a_thousand_pandas(tab):
         page.worker.call(lambda: [setattr(handle, "visible", False) for handle in page.ghosts.handles.values()])
         tab.until("() => window.__viserTestpoints.rendererInfo.render.triangles < 50000")
         calls = with_ghosts - tab.draw_calls
-        print(
-            f"1000 Pandas: {calls} draw calls, {page.ghosts.bytes_per_picture} bytes for each picture", file=sys.stderr
-        )
+        print(f"1000 Pandas: {calls} draw calls", file=sys.stderr)
         assert calls <= len(model.bodies) == 9

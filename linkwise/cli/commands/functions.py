@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwise import targets
-from linkwise.cli.arguments import chosen_function, configuration, load_model, per_freedom, v_names
+from linkwise.cli.arguments import chosen_function, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import check_suffix
 from linkwise.cli.printing import matrix, number, print_json, table
 from linkwise.errors import InputError
@@ -42,12 +42,12 @@ def run_linearize(options: Namespace) -> None:
         np.savez(options.output, **about, **found)
     eigenvalues = _eigenvalues(found["A"]) if "A" in found else None
     if options.json:
-        facts = {"joints": v_names(model), **about, **found}
+        facts = {"joints": model.freedom_names, **about, **found}
         if eigenvalues is not None:
             facts["eigenvalues"] = [[x.real, x.imag] for x in eigenvalues]
         print_json(facts)
         return
-    print(f"{model.name}: joints {', '.join(v_names(model))}")
+    print(f"{model.name}: joints {', '.join(model.freedom_names)}")
     for name, meaning in parts.items():
         print(f"\n{meaning}\n{matrix(found[name])}")
     if eigenvalues is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.cli.arguments import configuration, load_model, numbers, per_freedom, q_names
+from linkwise.cli.arguments import configuration, load_model, numbers, per_freedom
 from linkwise.cli.delivery import PICTURES, check_targets, deliver, draw
 from linkwise.cli.motion_files import FILES, QUANTITIES, MotionTable, check_suffix, in_order, read
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
@@ -21,6 +21,7 @@ from linkwise.sim.actuators import Torque
 from linkwise.sim.drives import Drives
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
+from linkwise.sim.trajectory_files import coordinate_names
 
 
 def run_inverse(options: Namespace) -> None:
@@ -126,7 +127,7 @@ def _own_start(model: Model) -> FloatArray:
     zero, q = model.neutral(), model.start
     moved = np.flatnonzero(q != zero)
     if len(moved):
-        names = [q_names(model)[k] for k in moved]
+        names = [coordinate_names(model)[k] for k in moved]
         shown = ", ".join(f"{name} = {q[k]:.4g}" for name, k in zip(names[:4], moved, strict=False))
         print(f"start: {shown}{', …' if len(names) > 4 else ''}", file=sys.stderr)
     return q

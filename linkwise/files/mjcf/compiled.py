@@ -62,6 +62,11 @@ class Compiled:
         """The file and line of an element."""
         return self.document.spot(self._lines[kind].get(index))
 
+    def at(self, kind: str, index: int) -> tuple[int, str | None]:
+        """The line of an element, and its file where that is not the main one."""
+        file, line = self.spot(kind, index)
+        return line, None if file == self.document.where[0][0] else file
+
     def written(self, kind: str, index: int) -> str:
         """The name of an element as the file has it, or nothing."""
         code = getattr(self.mj.mjtObj, f"mjOBJ_{kind.upper()}")

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tendons import transmission_of
-from linkwise.files.mjcf.tree import Names, Places
+from linkwise.files.mjcf.tree import Places
 from linkwise.mechanism.actuation import (
     Activation,
     Actuator,
@@ -27,8 +27,9 @@ _LEAST = 1e-15  # what MuJoCo takes for nothing
 _SHORTEST = 1e-10  # s: below, MuJoCo takes a filter for none too
 
 
-def read_actuators(source: Compiled, names: Names, places: Places, left_out: list[str]) -> Iterator[Written[Actuator]]:
+def read_actuators(places: Places, left_out: list[str]) -> Iterator[Written[Actuator]]:
     """The actuators that can be described; the others are named in `left_out`."""
+    source = places.source
     m = source.model
     if source.is_off("actuation") and m.nactuator:
         left_out.append("all actuators: the file switches actuation off")
@@ -36,7 +37,7 @@ def read_actuators(source: Compiled, names: Names, places: Places, left_out: lis
     for i in range(m.nactuator):
         name = source.name("actuator", i)
         reason = _unsupported(source, i)
-        transmission = None if reason else _transmission(source, names, places, i)
+        transmission = None if reason else _transmission(places, i)
         if reason or transmission is None:
             left_out.append(f"actuator {name!r} ({reason or _target(source, i)})")
             continue
@@ -47,7 +48,6 @@ def read_actuators(source: Compiled, names: Names, places: Places, left_out: lis
         muscle = _muscle(source, i) if laws[0][0] == "muscle" else None
         gain, bias = ((1.0, 0.0, 0.0), (0.0, 0.0, 0.0)) if muscle else (_affine(kind, prm) for kind, prm in laws)
         clamped = bool(m.actuator_ctrllimited[i]) and not source.is_off("clampctrl")
-        file, line = source.spot("actuator", i)
         actuator = Actuator(
             name,
             transmission,
@@ -58,13 +58,12 @@ def read_actuators(source: Compiled, names: Names, places: Places, left_out: lis
             _activation(source, i),
             muscle,
         )
-        yield Written(actuator, line, None if file == source.document.where[0][0] else file)
+        yield Written(actuator, *source.at("actuator", i))
 
 
-def reflected(
-    source: Compiled, names: Names, places: Places, left_out: list[str]
-) -> tuple[dict[str, float], dict[str, float], list[Written[Spring]]]:
+def reflected(places: Places, left_out: list[str]) -> tuple[dict[str, float], dict[str, float], list[Written[Spring]]]:
     """Additions of actuators to their joints: armature and damping behind the gear, by joint; dampers along tendons."""
+    source, names = places.source, places.names
     m = source.model
     armature: dict[str, float] = {}
     damping: dict[str, float] = {}
@@ -84,7 +83,7 @@ def reflected(
             armature[joint] = armature.get(joint, 0.0) + inertia
             damping[joint] = damping.get(joint, 0.0) + loss
             continue
-        along = transmission_of(source, names, places, target) if on == "tendon" else None
+        along = transmission_of(places, target) if on == "tendon" else None
         name = source.name("actuator", i)
         if inertia:
             raise source.fail(
@@ -94,9 +93,7 @@ def reflected(
         if along is None:
             left_out.append(f"the damping of actuator {name!r}")
             continue
-        file, line = source.spot("actuator", i)
-        damper = Spring(f"{name}.damping", along, damping=loss)
-        dampers.append(Written(damper, line, None if file == source.document.where[0][0] else file))
+        dampers.append(Written(Spring(f"{name}.damping", along, damping=loss), *source.at("actuator", i)))
     return armature, damping, dampers
 
 
@@ -139,7 +136,8 @@ def _target(source: Compiled, i: int) -> str:
     return said.get(word, word)
 
 
-def _transmission(source: Compiled, names: Names, places: Places, i: int) -> Transmission | None:
+def _transmission(places: Places, i: int) -> Transmission | None:
+    source, names = places.source, places.names
     m = source.model
     word, target = source.word("mjtTrn", m.actuator_trntype[i]), int(m.actuator_trnid[i, 0])
     gear = m.actuator_gear[i].tolist()
@@ -150,7 +148,7 @@ def _transmission(source: Compiled, names: Names, places: Places, i: int) -> Tra
             return JointTransmission({names.joints[target]: gear[:3]})
         return None
     if word == "tendon":
-        return transmission_of(source, names, places, target, gear[0])
+        return transmission_of(places, target, gear[0])
     if word == "site" and m.actuator_trnid[i, 1] < 0:
         return FrameTransmission(names.sites[target], (*gear[3:6], *gear[:3]))
     return None

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tree import Names, Places
+from linkwise.files.mjcf.tree import Places
 from linkwise.mechanism.fields import Field, FluidBox, FluidEllipsoid, GravityCompensation
 
 _LEAST = 1e-15  # what MuJoCo takes for nothing
 
 
-def read_fields(source: Compiled, names: Names, places: Places) -> Iterator[Written[Field]]:
+def read_fields(places: Places) -> Iterator[Written[Field]]:
     """Those of the bodies that can move; none where the file switches springs and dampers off, as in MuJoCo."""
+    source, names = places.source, places.names
     if source.is_passive_off:
         return
     m = source.model
@@ -23,19 +24,19 @@ def read_fields(source: Compiled, names: Names, places: Places) -> Iterator[Writ
     for body in range(1, m.nbody):
         if m.body_weldid[body] == 0:
             continue
-        file, line = source.spot("body", body)
-        other = None if file == source.document.where[0][0] else file
+        at = source.at("body", body)
         if weighs and m.body_gravcomp[body]:
             held = float(m.body_mass[body] * m.body_gravcomp[body])
             name = f"{names.bodies[body]}.compensation"
-            yield Written(GravityCompensation(name, places.mass_centre(source, names, body), held), line, other)
+            yield Written(GravityCompensation(name, places.mass_centre(body), held), *at)
         if wet and m.body_mass[body] >= _LEAST:
-            for field in _fluid(source, names, places, body):
-                yield Written(field, line, other)
+            for field in _fluid(places, body):
+                yield Written(field, *at)
 
 
-def _fluid(source: Compiled, names: Names, places: Places, body: int) -> Iterator[Field]:
+def _fluid(places: Places, body: int) -> Iterator[Field]:
     """Ellipsoids at the shapes that ask for it; a box for the body where none does."""
+    source, names = places.source, places.names
     m = source.model
     x, y, z = m.opt.wind.tolist()
     density, viscosity = float(m.opt.density), float(m.opt.viscosity)
@@ -46,7 +47,7 @@ def _fluid(source: Compiled, names: Names, places: Places, body: int) -> Iterato
         blunt, slender, angular, kutta, magnus, m_x, m_y, m_z, i_x, i_y, i_z = numbers
         yield FluidEllipsoid(
             f"{source.name('geom', geom)}.fluid",
-            places.shape(source, names, geom),
+            places.shape(geom),
             _semi_axes(source, geom),
             density * share,
             viscosity * share,
@@ -60,7 +61,7 @@ def _fluid(source: Compiled, names: Names, places: Places, body: int) -> Iterato
         a, b, c = m.body_inertia[body].tolist()
         mass = float(m.body_mass[body])
         e_x, e_y, e_z = (math.sqrt(6.0 * max(_LEAST, moment) / mass) for moment in (b + c - a, a + c - b, a + b - c))
-        frame = places.mass_centre(source, names, body)
+        frame = places.mass_centre(body)
         yield FluidBox(f"{names.bodies[body]}.fluid", frame, (e_x, e_y, e_z), density, viscosity, (x, y, z))
 
 

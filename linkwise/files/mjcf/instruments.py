@@ -1,4 +1,4 @@
-"""Sensors."""
+"""Sensors: their kinds, what each is fixed to, and what could not be read."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tree import Names, Places
+from linkwise.files.mjcf.tree import Places
 from linkwise.mechanism.actuation import SENSOR_KINDS, Sensor, Zone
 
-_KINDS = {
+KINDS = {
     "jointpos": "joint_position",
     "jointvel": "joint_velocity",
     "jointactfrc": "joint_drive_force",
@@ -44,12 +44,12 @@ _KINDS = {
     "e_potential": "potential_energy",
     "clock": "clock",
 }
+"""Kinds of sensors by MuJoCo's words."""
 
 
-def read_sensors(
-    source: Compiled, names: Names, places: Places, actuators: Collection[str], left_out: list[str]
-) -> Iterator[Written[Sensor]]:
+def read_sensors(places: Places, actuators: Collection[str], left_out: list[str]) -> Iterator[Written[Sensor]]:
     """The sensors that can be described; the others are named in `left_out`, each kind once."""
+    source = places.source
     m = source.model
     missing: dict[str, list[str]] = {}
     if source.is_off("sensor") and m.nsensor:
@@ -58,24 +58,23 @@ def read_sensors(
     for i in range(m.nsensor):
         name = source.name("sensor", i)
         word = source.word("mjtSensor", m.sensor_type[i])
-        kind = _KINDS.get(word)
-        target = None if kind is None else _target(source, names, places, kind, i, actuators)
+        kind = KINDS.get(word)
+        target = None if kind is None else _target(places, kind, i, actuators)
         if kind is None or target is None:
             missing.setdefault(word, []).append(name)
             continue
         reference = None
         if kind.startswith("frame_") and m.sensor_refid[i] >= 0:
             kind_of, index = source.word("mjtObj", m.sensor_reftype[i]), int(m.sensor_refid[i])
-            reference = places.frame(source, names, kind_of, index)
+            reference = places.frame(kind_of, index)
             if reference is None:
                 missing.setdefault(word, []).append(name)
                 continue
         x, y, z = m.opt.magnetic.tolist() if kind == "magnetometer" else (0.0, 0.0, 0.0)
-        file, line = source.spot("sensor", i)
         zone = _zone(source, int(m.sensor_objid[i])) if kind == "touch" else None
         known = (float(m.sensor_noise[i]), float(m.sensor_cutoff[i]), (x, y, z), zone)
         sensor = Sensor(name, kind, target, reference, *known)
-        yield Written(sensor, line, None if file == source.document.where[0][0] else file)
+        yield Written(sensor, *source.at("sensor", i))
     for word, own in missing.items():
         shown = ", ".join(map(repr, own[:3])) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
         left_out.append(f"sensors of kind {word} ({shown})")
@@ -90,10 +89,9 @@ def _zone(source: Compiled, site: int) -> Zone:
     return Zone(kind, halves)
 
 
-def _target(
-    source: Compiled, names: Names, places: Places, kind: str, i: int, actuators: Collection[str]
-) -> str | None:
+def _target(places: Places, kind: str, i: int, actuators: Collection[str]) -> str | None:
     """The name here of what a sensor is fixed to; None where it is nothing that we have."""
+    source, names = places.source, places.names
     m = source.model
     index = int(m.sensor_objid[i])
     of = SENSOR_KINDS[kind][0]
@@ -112,4 +110,4 @@ def _target(
         return None  # on what is fixed to the world
     if kind in ("force", "torque") and not m.body_jntnum[m.site_bodyid[index]]:
         return None  # what goes through a weld is not known: welded bodies are one
-    return places.frame(source, names, source.word("mjtObj", m.sensor_objtype[i]), index)
+    return places.frame(source.word("mjtObj", m.sensor_objtype[i]), index)

@@ -63,15 +63,9 @@ def _closure(source: Compiled, names: Names, i: int, name: str, snap: float) -> 
         else:
             a, b = pose(data[0:3]), pose(data[3:6])
     holds_turn = weld and data[10] != 0.0  # a weld without torque is a point
-    file, line = source.spot("equality", i)
-    main = source.document.where[0][0]
-    return ClosureWritten(
-        JointWritten(
-            name, line, "fixed" if holds_turn else "spherical", body_a, body_b, a, joint_frame=b,
-            file=None if file == main else file,
-        ),
-        implied=True,
-    )  # fmt: skip
+    line, file = source.at("equality", i)
+    kind = "fixed" if holds_turn else "spherical"
+    return ClosureWritten(JointWritten(name, line, kind, body_a, body_b, a, joint_frame=b, file=file), implied=True)
 
 
 def _site(source: Compiled, names: Names, site: int, snap: float) -> tuple[str, FloatArray]:
@@ -89,8 +83,7 @@ def _couple(source: Compiled, names: Names, i: int, name: str, loops: Loops) -> 
     (left, start_left), *rest = (side for side in sides if side is not None)
     a = np.array(m.eq_data[i][:5], float)
     a[0] += start_left
-    file, line = source.spot("equality", i)
-    other = None if file == source.document.where[0][0] else file
+    line, other = source.at("equality", i)
     if not rest:
         loops.couplings.append(CouplingWritten(name, line, left, float(a[0]), other))
         return

@@ -42,11 +42,11 @@ def read_mjcf(
     links, joints, found = read_tree(source, names, snap)
     loops = read_loops(source, names, snap)
     ignored: list[str] = []
-    armature, damping, dampers = reflected(source, names, found, ignored)
-    actuators = list(read_actuators(source, names, found, ignored))
-    sensors = list(read_sensors(source, names, found, {each.name for each in actuators}, ignored))
-    springs = [*tendon_springs(source, names, found, ignored), *ball_springs(source, names, ignored), *dampers]
-    fields = list(read_fields(source, names, found))
+    armature, damping, dampers = reflected(found, ignored)
+    actuators = list(read_actuators(found, ignored))
+    sensors = list(read_sensors(found, {each.name for each in actuators}, ignored))
+    springs = [*tendon_springs(found, ignored), *ball_springs(source, names, ignored), *dampers]
+    fields = list(read_fields(found))
     ignored += loops.left_out
     ignored += _forces_left_out(source, names)
     gx, gy, gz = (0.0, 0.0, 0.0) if source.is_off("gravity") else m.opt.gravity.tolist()

@@ -27,10 +27,9 @@ def tendon_terms(source: Compiled, names: Names, tendon: int) -> dict[str, float
     return {joint: c for joint, c in terms.items() if c != 0.0} or None
 
 
-def transmission_of(
-    source: Compiled, names: Names, places: Places, tendon: int, gear: float = 1.0
-) -> Transmission | None:
+def transmission_of(places: Places, tendon: int, gear: float = 1.0) -> Transmission | None:
     """A tendon over joints, or from site to site with pulleys and shapes; None for one that leads nowhere."""
+    source, names = places.source, places.names
     m = source.model
     terms = tendon_terms(source, names, tendon)
     if terms is not None:
@@ -46,14 +45,15 @@ def transmission_of(
         else:
             shape: Any = kind  # sphere or cylinder
             geom, side = int(m.wrap_objid[wrap]), round(float(m.wrap_prm[wrap]))
-            frame, radius = places.shape(source, names, geom), float(m.geom_size[geom, 0])
+            frame, radius = places.shape(geom), float(m.geom_size[geom, 0])
             paths[-1][0].append(Wrap(frame, radius, shape, names.sites[side] if side >= 0 else None))
     found = tuple((tuple(stops), factor) for stops, factor in paths if len(stops) > 1)
     return PathTransmission(found) if found else None
 
 
-def tendon_springs(source: Compiled, names: Names, places: Places, left_out: list[str]) -> Iterator[Written[Spring]]:
+def tendon_springs(places: Places, left_out: list[str]) -> Iterator[Written[Spring]]:
     """Springs along tendons, and tendons that a sensor reads; whatever they have beyond that is said by name."""
+    source = places.source
     m = source.model
     read = {int(m.sensor_objid[i]) for i in range(m.nsensor) if source.word("mjtSensor", m.sensor_type[i]) in _READ}
     for i in range(m.ntendon):
@@ -77,14 +77,13 @@ def tendon_springs(source: Compiled, names: Names, places: Places, left_out: lis
             left_out.append(f"what is not linear in the spring of tendon {name!r}")
         if not (stiffness or damping or friction or limits != EVERYWHERE or i in read):
             continue
-        transmission = transmission_of(source, names, places, i)
+        transmission = transmission_of(places, i)
         if transmission is None:
             left_out.append(f"tendon {name!r}, which leads nowhere")
             continue
         low, high = m.tendon_lengthspring[i].tolist()
-        file, line = source.spot("tendon", i)
         spring = Spring(name, transmission, stiffness, damping, (low, high), friction, limits)
-        yield Written(spring, line, None if file == source.document.where[0][0] else file)
+        yield Written(spring, *source.at("tendon", i))
 
 
 def ball_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterator[Written[Spring]]:
@@ -99,11 +98,10 @@ def ball_springs(source: Compiled, names: Names, left_out: list[str]) -> Iterato
         if source.joint_type(joint) == "free" or m.qpos_spring[at : at + 4].tolist() != [1.0, 0.0, 0.0, 0.0]:
             left_out.append(f"the spring of joint {names.joints[joint]!r}")
             continue
-        file, line = source.spot("joint", joint)
         for axis, gear in (("x", (1.0, 0.0, 0.0)), ("y", (0.0, 1.0, 0.0)), ("z", (0.0, 0.0, 1.0))):
             spring = Spring(
                 f"{names.joints[joint]}.{axis}",
                 JointTransmission({names.joints[joint]: gear}),
                 float(m.jnt_stiffness[joint]),
             )
-            yield Written(spring, line, None if file == source.document.where[0][0] else file)
+            yield Written(spring, *source.at("joint", joint))

@@ -47,40 +47,40 @@ class Names:
 class Places:
     """Frames, and those that are added because something is fixed to a shape or a mass centre."""
 
+    source: Compiled
+    names: Names
     snap: float
     frames: list[FrameWritten] = field(default_factory=list)
     added: dict[tuple[str, int], str] = field(default_factory=dict)
 
-    def frame(self, source: Compiled, names: Names, kind: str, index: int) -> str | None:
+    def frame(self, kind: str, index: int) -> str | None:
         """The name of a body or frame; a frame more for a mass centre ("body") or a shape ("geom")."""
         if kind == "xbody":
-            return names.bodies[index]
+            return self.names.bodies[index]
         if kind == "site":
-            return names.sites[index]
+            return self.names.sites[index]
         if kind == "camera":
-            return names.cameras[index]
+            return self.names.cameras[index]
         if kind == "body":
-            return self.mass_centre(source, names, index)
-        return self.shape(source, names, index) if kind == "geom" else None
+            return self.mass_centre(index)
+        return self.shape(index) if kind == "geom" else None
 
-    def mass_centre(self, source: Compiled, names: Names, body: int) -> str:
+    def mass_centre(self, body: int) -> str:
         """The name of a frame at the mass centre of a body, along its principal axes."""
-        m = source.model
+        m = self.source.model
         X = pose(m.body_ipos[body], turn(m.body_iquat[body], self.snap))
-        return self._added(source, names, ("inertial", body), names.bodies[body], body, X)
+        return self._added(("inertial", body), self.names.bodies[body], body, X)
 
-    def shape(self, source: Compiled, names: Names, geom: int) -> str:
+    def shape(self, geom: int) -> str:
         """The name of a frame at a shape."""
-        m = source.model
+        m = self.source.model
         X = pose(m.geom_pos[geom], turn(m.geom_quat[geom], self.snap))
-        return self._added(source, names, ("geom", geom), source.name("geom", geom), int(m.geom_bodyid[geom]), X)
+        return self._added(("geom", geom), self.source.name("geom", geom), int(m.geom_bodyid[geom]), X)
 
-    def _added(self, source: Compiled, names: Names, key: tuple[str, int], of: str, body: int, X: Any) -> str:
+    def _added(self, key: tuple[str, int], of: str, body: int, X: Any) -> str:
         if key not in self.added:
-            own = unused(f"{of}_{key[0]}", names.taken)
-            names.taken.add(own)
-            self.added[key] = own
-            self.frames.append(FrameWritten(own, source.spot("body", body)[1], names.bodies[body], X))
+            self.added[key] = own = unused(f"{of}_{key[0]}", self.names.taken)
+            self.frames.append(FrameWritten(own, self.source.at("body", body)[0], self.names.bodies[body], X))
         return self.added[key]
 
 
@@ -94,11 +94,7 @@ def names_of(source: Compiled) -> Names:
     named = {source.written("joint", i) for i in range(m.njnt)}
     joints: list[str] = []
     for i in range(m.njnt):
-        own = source.written("joint", i)
-        if not own:
-            own = unused(f"{written[m.jnt_bodyid[i]]}_joint", named)
-            named.add(own)
-        joints.append(own)
+        joints.append(source.written("joint", i) or unused(f"{written[m.jnt_bodyid[i]]}_joint", named))
     names = Names([WORLD, *written[1:]], joints, sites, cameras, taken)
     for body in range(1, m.nbody):
         first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
@@ -110,12 +106,10 @@ def names_of(source: Compiled) -> Names:
 def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWritten], list[JointWritten], Places]:
     """Links, the joints that carry them, and the sites and cameras on them."""
     m = source.model
-    file = source.document.where[0][0]
     links = [LinkWritten(WORLD, source.document.where[0][1])]
     joints: list[JointWritten] = []
     for body in range(1, m.nbody):
-        spot_file, line = source.spot("body", body)
-        other = None if spot_file == file else spot_file
+        line, other = source.at("body", body)
         for joint in _joints(source, names, body, snap):
             joints.append(joint)
             if joint.child != names.bodies[body]:
@@ -134,15 +128,14 @@ def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWri
                 other,
             )
         )
-    places = Places(snap)
+    places = Places(source, names, snap)
     for kind, own, of, at, quat in (
         ("site", names.sites, m.site_bodyid, m.site_pos, m.site_quat),
         ("camera", names.cameras, m.cam_bodyid, m.cam_pos, m.cam_quat),
     ):
         for i, name in enumerate(own):
-            spot_file, line = source.spot(kind, i)
+            line, other = source.at(kind, i)
             X = pose(at[i], turn(quat[i], snap))
-            other = None if spot_file == file else spot_file
             places.frames.append(FrameWritten(name, line, names.bodies[of[i]], X, other))
     return links, joints, places
 
@@ -150,21 +143,17 @@ def read_tree(source: Compiled, names: Names, snap: float) -> tuple[list[LinkWri
 def _joints(source: Compiled, names: Names, body: int, snap: float) -> Iterator[JointWritten]:
     """The joints from a body's parent to the body, in series."""
     m = source.model
-    file = source.document.where[0][0]
     parent, name = names.bodies[m.body_parentid[body]], names.bodies[body]
     X = pose(m.body_pos[body], turn(m.body_quat[body], snap))
     first, count = int(m.body_jntadr[body]), int(m.body_jntnum[body])
     if count == 0:
-        spot_file, line = source.spot("body", body)
-        still = unused(f"{name}_joint", set(names.joints))
-        yield JointWritten(
-            still, line, "fixed", parent, name, X, file=None if spot_file == file else spot_file,
-        )  # fmt: skip
+        line, file = source.at("body", body)
+        yield JointWritten(unused(f"{name}_joint", set(names.joints)), line, "fixed", parent, name, X, file=file)
         return
     types = joint_types("mjcf")
     for joint in range(first, first + count):
         kind = source.joint_type(joint)
-        spot_file, line = source.spot("joint", joint)
+        line, file = source.at("joint", joint)
         child = names.between.get(joint, name)
         anchor = pose(m.jnt_pos[joint])
         axis = _axis(m.jnt_axis[joint], snap)
@@ -180,7 +169,7 @@ def _joints(source: Compiled, names: Names, body: int, snap: float) -> Iterator[
             placement = X @ anchor @ back if ref else X @ anchor
         yield JointWritten(
             names.joints[joint], line, types[kind].word, parent, child, placement, axis, joint_frame=anchor,
-            file=None if spot_file == file else spot_file, **parts,
+            file=file, **parts,
         )  # fmt: skip
         parent, X = child, pose()
 
@@ -232,6 +221,4 @@ def _vector(numbers: Any) -> Vector:
 
 
 def _own(name: str, suffix: str, taken: set[str]) -> str:
-    own = name if name not in taken else unused(f"{name}{suffix}", taken)
-    taken.add(own)
-    return own
+    return unused(name if name not in taken else f"{name}{suffix}", taken)

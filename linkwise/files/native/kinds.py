@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from dataclasses import MISSING, dataclass, field, fields
+from types import NoneType, UnionType
+from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -116,15 +117,16 @@ class Flag(Kind):
 
 @dataclass(frozen=True)
 class Whole(Kind):
-    """A whole number, not below `low`."""
+    """A whole number, not below `low`, below `end`."""
 
     low: int = 0
+    end: int = 2**31
 
     def write(self, value: Any, to: Document) -> Any:
         return int(value)
 
     def read(self, at: At) -> int:
-        if isinstance(at.value, bool) or not isinstance(at.value, int) or not self.low <= at.value < 2**31:
+        if isinstance(at.value, bool) or not isinstance(at.value, int) or not self.low <= at.value < self.end:
             at.fail("this is not a whole number that is possible here", allowed=f"{self.low}, {self.low + 1}, …")
         return at.value
 
@@ -304,6 +306,29 @@ class Record(Kind):
         self.fields = dict(fields)
         self.make = make
 
+    @classmethod
+    def of(
+        cls, kind: type, make: Callable[..., Any] | None = None, /, **others: Kind | tuple[Kind, Any] | None
+    ) -> Record:
+        """Record of a dataclass: its fields by their annotations, with their defaults.
+
+        Args:
+            kind: the class; annotations of records that are made later find this one.
+            make: what is made of the values; an object of the class if not given.
+            others: fields of another kind than their annotation's, or with another default too; None for one that is
+                not stored.
+        """
+        hints, found = get_type_hints(kind), {}
+        for each in fields(kind):
+            other = others.get(each.name, REQUIRED)
+            if other is None:
+                continue
+            default = REQUIRED if each.default is MISSING else each.default
+            own = kind_of(hints[each.name]) if other is REQUIRED else other
+            found[each.name] = own if isinstance(own, tuple) else (own, default)
+        _RECORDS[kind] = record = cls(found, make or kind)
+        return record
+
     def write(self, value: Any, to: Document) -> Any:
         found = {}
         for name, (kind, default) in self.fields.items():
@@ -344,6 +369,63 @@ class Record(Kind):
             raise
         except LinkwiseError as error:
             at.fail(error.what, **error.parts)
+
+
+_RECORDS: dict[type, Kind] = {}
+_PLAIN: dict[Any, Kind] = {str: Text(), float: Number(), int: Whole(), bool: Flag()}
+
+
+def kind_of(hint: Any) -> Kind:
+    """Kind of the values that an annotation allows."""
+    inner = get_args(hint)
+    if get_origin(hint) is Literal:
+        return Text(inner)
+    if get_origin(hint) is tuple:
+        if len(set(inner)) == 1 and inner[0] is float:
+            return Numbers(len(inner))
+        if inner[-1] is not Ellipsis:
+            return Row(*map(kind_of, inner))
+        return Numbers() if inner[0] is float else ListOf(kind_of(inner[0]))
+    if get_origin(hint) in (UnionType, Union):
+        classes = [each for each in inner if each is not NoneType]
+        one = kind_of(classes[0]) if len(classes) == 1 else Either({each: kind_of(each) for each in classes})
+        return OrNone(one) if NoneType in inner else one
+    return _PLAIN[hint] if hint in _PLAIN else _RECORDS[hint]
+
+
+class Either(Kind):
+    """A value of one of several classes: an object by its first field, the last class if it has none of these."""
+
+    def __init__(self, kinds: Mapping[type, Kind]) -> None:
+        self.kinds = kinds
+
+    def write(self, value: Any, to: Document) -> Any:
+        return self.kinds[type(value)].write(value, to)
+
+    def read(self, at: At) -> Any:
+        if str in self.kinds and not isinstance(at.value, dict):
+            return self.kinds[str].read(at)
+        records = [kind for kind in self.kinds.values() if isinstance(kind, Record)]
+        given = at.value if isinstance(at.value, dict) else ()
+        return next((each for each in records if next(iter(each.fields)) in given), records[-1]).read(at)
+
+
+class OneOf(Kind):
+    """An object of one of several classes, told apart by its field ``type``."""
+
+    def __init__(self, variants: Mapping[str, Record]) -> None:
+        self.records = dict(variants)
+        self.tags = {record.make: tag for tag, record in variants.items()}
+
+    def write(self, value: Any, to: Document) -> Any:
+        tag = self.tags[type(value)]
+        return {"type": tag, **self.records[tag].write(value, to)}
+
+    def read(self, at: At) -> Any:
+        if not isinstance(at.value, dict) or "type" not in at.value:
+            at.fail("the field 'type' is missing", allowed=", ".join(self.records))
+        record = self.records[Text(tuple(self.records)).read(at.inside("type"))]
+        return record.made(at, record.values(at, ("type",)))
 
 
 class Tagged(Kind):

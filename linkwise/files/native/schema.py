@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.files.native.equipment_schema import ACTUATOR, FIELD, SENSOR, SPRING
@@ -16,7 +16,6 @@ from linkwise.files.native.kinds import (
     REQUIRED,
     At,
     Document,
-    Flag,
     Kind,
     ListOf,
     Number,
@@ -30,6 +29,7 @@ from linkwise.files.native.kinds import (
     Tensor,
     Text,
     Whole,
+    kind_of,
 )
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import BOUNDARIES
@@ -40,15 +40,19 @@ from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Picture
-from linkwise.mechanism.description import Kind as ShapeKind
 from linkwise.mechanism.materials import Material
 
 FORMAT = "linkwise model"
 VERSION = 1
 """Of the files written; read are this one and those before."""
 
-_ONE = (1.0, 1.0, 1.0)
 _NONE: tuple[Any, ...] = ()
+_PLACEMENT = (Pose(), IDENTITY)
+_PER_FREEDOM: dict[str, tuple[Kind, Any]] = {
+    **{name: (Numbers(low=0.0), None) for name in ("damping", "friction", "stiffness")},
+    "rest": (Numbers(), None),
+}
+_MOST_BITS = 4096  # of what shapes are and touch: a file has up to a thousand pairs of its own
 _DEEPEST = 24  # names and numbers on the way to a value
 _SAME = 1e-12  # how far an axis may be from length one: the rounding of numbers
 
@@ -203,64 +207,35 @@ RELATIONS: dict[str, tuple[type, Record]] = {
 }
 
 
-class _MaterialRecord(Record):
-    """A material: two coefficients of friction, and no stiffness where it is rigid."""
+class _Friction(Kind):
+    """Two coefficients; one of them where both are the same."""
 
     def write(self, value: Any, to: Document) -> Any:
-        stiffness = None if value.is_rigid else value.stiffness
-        return super().write({**vars(value), "friction": value.coefficients, "stiffness": stiffness}, to)
+        return [float(mu) for mu in (value if isinstance(value, tuple) else (value, value))]
+
+    def read(self, at: At) -> Any:
+        first, second = Numbers(2).read(at)
+        return first if first == second else (first, second)
 
 
-def _material(friction: tuple[float, float], stiffness: float | None, **given: Any) -> Material:
-    mu = friction[0] if friction[0] == friction[1] else friction
-    return Material(mu, stiffness=math.inf if stiffness is None else stiffness, **given)
+class _Stiffness(Kind):
+    """Null where it is infinite."""
+
+    def write(self, value: Any, to: Document) -> Any:
+        return None if math.isinf(value) else float(value)
+
+    def read(self, at: At) -> float:
+        return math.inf if at.value is None else Number(0.0).read(at)
 
 
-MATERIAL = _MaterialRecord(
-    {
-        "friction": (Numbers(2), REQUIRED),
-        "torsion": (Number(0.0), 0.0),
-        "rolling": (Number(0.0), 0.0),
-        "restitution": (Number(0.0), 0.0),
-        "threshold": (Number(0.0), 0.01),
-        "impact": (Text(("newton", "poisson")), "newton"),
-        "stiffness": (OrNone(Number(0.0)), None),
-        "damping": (Number(0.0), 0.0),
-        "law": (Text(("linear", "hunt_crossley")), "linear"),
-        "direction": (Numbers(3), (1.0, 0.0, 0.0)),
-        "name": (Text(), ""),
-        "combining": (Text(("mean", "larger")), "mean"),
-        "priority": (Whole(), 0),
-    },
-    _material,
+Record.of(
+    Material,
+    friction=(_Friction(), REQUIRED),
+    stiffness=_Stiffness(),
+    priority=Whole(-(2**31)),
+    **{name: Number(0.0) for name in ("torsion", "rolling", "restitution", "threshold", "damping")},
 )
-
-PICTURE = Record(
-    {"file": (Text(), REQUIRED), "repeat": (Numbers(2), (1.0, 1.0)), "uniform": (Flag(), False)},
-    Picture,
-)
-
-GEOMETRY = Record(
-    {
-        "kind": (Text(get_args(ShapeKind)), REQUIRED),
-        "size": (Numbers(), _NONE),
-        "mesh": (OrNone(Text()), None),
-        "scale": (Numbers(3), _ONE),
-        "placement": (Pose(), IDENTITY),
-        "name": (Text(), REQUIRED),
-        "rgba": (OrNone(Numbers(4)), None),
-        "vertices": (ListOf(Numbers(3)), _NONE),
-        "faces": (ListOf(Numbers(3)), _NONE),
-        "heights": (ListOf(Numbers()), _NONE),
-        "contype": (Whole(), 1),
-        "conaffinity": (Whole(), 1),
-        "material": (OrNone(MATERIAL), None),
-        "compliance": (OrNone(Numbers(2)), None),
-        "texture": (OrNone(PICTURE), None),
-    },
-    lambda **given: _geometry(**given),
-)
-_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
+Record.of(Picture)
 
 
 def _geometry(**given: Any) -> Geometry:
@@ -279,29 +254,30 @@ def _geometry(**given: Any) -> Geometry:
     return Geometry(**given, faces=faces)
 
 
-PART = Record(
-    {
-        "name": (Text(), REQUIRED),
-        "placement": (Pose(), IDENTITY),
-        "mass": (Number(0.0), 0.0),
-        "com": (Numbers(3), (0.0, 0.0, 0.0)),
-        "inertia": (Numbers(6), (0.0,) * 6),
-        "node": (Whole(), 0),
-    },
+_BITS = Whole(0, 2**_MOST_BITS)
+_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
+GEOMETRY = Record.of(
+    Geometry,
+    _geometry,
+    size=(Numbers(), _NONE),
+    mesh=(OrNone(Text()), None),
+    scale=(Numbers(3), (1.0, 1.0, 1.0)),
+    placement=_PLACEMENT,
+    source=None,
+    faces=ListOf(Numbers(3)),
+    contype=_BITS,
+    conaffinity=_BITS,
+)
+
+PART = Record.of(
     Part,
+    placement=_PLACEMENT,
+    mass=(Number(0.0), 0.0),
+    com=(Numbers(3), (0.0, 0.0, 0.0)),
+    inertia=(Numbers(6), (0.0,) * 6),
 )
-
-LIMITS = Record(
-    {
-        "lower": (Number(), -math.inf),
-        "upper": (Number(), math.inf),
-        "velocity": (Number(0.0), math.inf),
-        "effort": (Number(0.0), math.inf),
-    },
-    JointLimits,
-)
-
-MIMIC = Record({"joint": (Text(), REQUIRED), "multiplier": (Number(), 1.0), "offset": (Number(), 0.0)}, Mimic)
+LIMITS = Record.of(JointLimits, velocity=Number(0.0), effort=Number(0.0))
+Record.of(Mimic)
 
 JOINT = _JointTagged(
     Record(
@@ -309,11 +285,8 @@ JOINT = _JointTagged(
             "name": (Text(), REQUIRED),
             "limits": (ListOf(LIMITS), _NONE),
             "armature": (Numbers(low=0.0), None),
-            "damping": (Numbers(low=0.0), None),
-            "friction": (Numbers(low=0.0), None),
-            "stiffness": (Numbers(low=0.0), None),
-            "rest": (Numbers(), None),
-            "mimic": (OrNone(MIMIC), None),
+            **_PER_FREEDOM,
+            "mimic": (kind_of(Mimic | None), None),
         }
     ),
     "kind",
@@ -321,99 +294,38 @@ JOINT = _JointTagged(
     lambda joint: (reason := _joint_unstored(joint["kind"])) and f"joint {joint['name']!r}: {reason}",
 )
 
-NODE = Record(
-    {
-        "number": (Whole(-(2**31)), REQUIRED),
-        "name": (OrNone(Text()), None),
-        "position": (Tensor(1), REQUIRED),
-        "Gamma": (Tensor(2), REQUIRED),
-        "Lambda": (Tensor(2), REQUIRED),
-        "Q": (Tensor(3), REQUIRED),
-    }
+_ANY_NUMBER = Whole(-(2**31))
+_LIST = (Numbers(), _NONE)
+Record.of(FlexibleNode, number=_ANY_NUMBER, position=Tensor(1), Gamma=Tensor(2), Lambda=Tensor(2), Q=Tensor(3))
+Record.of(
+    ModalIntegrals, mass=Number(0.0), **{name: Tensor(len(shape)) for name, shape in ModalIntegrals.shapes(1).items()}
 )
-
-_INTEGRAL_AXES = {
-    "h0": 1, "h1": 2, "S0": 2, "X": 3, "J0": 2, "J1": 3, "J2": 4, "A0": 2, "A1": 3, "Me": 2, "a": 3, "B": 4,
-}  # fmt: skip
-INTEGRALS = Record(
-    {"mass": (Number(0.0), REQUIRED)} | {name: (Tensor(axes), REQUIRED) for name, axes in _INTEGRAL_AXES.items()}
-)
-
-REDUCTION = Record(
-    {
-        "boundary": (Text(), REQUIRED),
-        "dofs": (Whole(), REQUIRED),
-        "kept_hz": (Numbers(), _NONE),
-        "dropped_hz": (Numbers(), _NONE),
-        "effective_mass": (Numbers(), _NONE),
-        "static_error": (ListOf(Row(_Key(), Number())), _NONE),
-        "gain_error": (OrNone(Number()), None),
-        "contributions": (ListOf(Row(Number(), Number(), Flag())), _NONE),
-    },
+Record.of(
     Reduction,
+    kept_hz=_LIST,
+    dropped_hz=_LIST,
+    effective_mass=_LIST,
+    static_error=(ListOf(Row(_Key(), Number())), _NONE),
 )
-
-
-def _flexible(nodes: tuple[dict[str, Any], ...], integrals: dict[str, Any], **given: Any) -> FlexibleBody:
-    K = given["stiffness"]
-    m = len(K)
-    sizes = {1: (3,), 2: (3, m), 3: (3, m, m), 4: (3, 3, m, m)}
-    shapes = {name: sizes[axes] for name, axes in _INTEGRAL_AXES.items()} | {
-        "S0": (3, 3), "J0": (3, 3), "X": (3, 3, m), "J1": (3, 3, m), "Me": (m, m),
-    }  # fmt: skip
-    found = {f"the integral {name}": (integrals[name], shape) for name, shape in shapes.items()}
-    found |= {name: (given[name], (m, m)) for name in ("stiffness", "damping")}
-    for k, node in enumerate(nodes):
-        wanted = (("position", (3,)), ("Gamma", (3, m)), ("Lambda", (3, m)), ("Q", (3, m, m)))
-        found |= {f"{name} of node {k}": (node[name], shape) for name, shape in wanted}
-    for name, (array, shape) in found.items():
-        if array.shape != shape:
-            raise InputError(f"{name} has the wrong shape", got=str(array.shape), allowed=f"{shape}: {m} modes")
-    if not m or integrals["mass"] == 0.0:
-        raise InputError("a flexible body has modes and a mass", got=f"{m} modes, {integrals['mass']} kg")
-    numbers = [node["number"] for node in nodes]
-    names = [node["name"] for node in nodes if node["name"] is not None]
-    if len(set(numbers)) < len(numbers) or len(set(names)) < len(names):
-        raise InputError("two nodes of a flexible body have one name", got=f"{numbers[:12]}, {names[:12]}")
-    return FlexibleBody(
-        nodes=tuple(FlexibleNode(**node) for node in nodes), integrals=ModalIntegrals(**integrals), **given
-    )
-
-
-FLEXIBLE = Record(
-    {
-        "boundary": (Text(tuple(BOUNDARIES)), REQUIRED),
-        "stiffening": (Flag(), REQUIRED),
-        "nodes": (ListOf(NODE), REQUIRED),
-        "stiffness": (Tensor(2), REQUIRED),
-        "damping": (Tensor(2), REQUIRED),
-        "integrals": (INTEGRALS, REQUIRED),
-        "reduction": (OrNone(REDUCTION), None),
-        "held": (Whole(), 0),
-    },
-    _flexible,
-)
-
+Record.of(FlexibleBody, boundary=Text(tuple(BOUNDARIES)), stiffness=Tensor(2), damping=Tensor(2))
 BODY = Record(
     {
         "name": (Text(), REQUIRED),
         "parent": (Text(), "world"),
-        "placement": (Pose(), IDENTITY),
-        "joint_frame": (Pose(), IDENTITY),
+        "placement": _PLACEMENT,
+        "joint_frame": _PLACEMENT,
         "node": (Whole(), 0),
         "joint": (JOINT, REQUIRED),
         "parts": (ListOf(PART), _NONE),
-        "flexible": (OrNone(FLEXIBLE), None),
+        "flexible": (kind_of(FlexibleBody | None), None),
         "visuals": (ListOf(GEOMETRY), _NONE),
         "collisions": (ListOf(GEOMETRY), _NONE),
     }
 )
 
-FRAME = Record(
-    {"name": (Text(), REQUIRED), "body": (Text(), "world"), "placement": (Pose(), IDENTITY), "node": (Whole(), 0)}
-)
+FRAME = Record({"name": (Text(), REQUIRED), "body": (Text(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)})
 
-PLACE = Record({"body": (Text(), "world"), "placement": (Pose(), IDENTITY), "node": (Whole(), 0)})
+PLACE = Record({"body": (Text(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)})
 
 
 def _unstored(value: dict[str, Any]) -> str | None:
@@ -434,10 +346,7 @@ CLOSURE = _JointTagged(
             "a": (PLACE, REQUIRED),
             "b": (PLACE, REQUIRED),
             "limits": (ListOf(LIMITS), _NONE),
-            "damping": (Numbers(low=0.0), None),
-            "friction": (Numbers(low=0.0), None),
-            "stiffness": (Numbers(low=0.0), None),
-            "rest": (Numbers(), None),
+            **_PER_FREEDOM,
         }
     ),
     "kind",
@@ -466,47 +375,12 @@ REFERENCE = Record({"q": (Numbers(), REQUIRED), "t": (Number(), 0.0), "independe
 ARCHIVE = Record({"file": (Text(), REQUIRED), "sha256": (Text(), REQUIRED)})
 
 
-GROUND = Record(
-    {
-        "placement": (Pose(), IDENTITY),
-        "material": (OrNone(MATERIAL), None),
-        "velocity": (Numbers(3), (0.0, 0.0, 0.0)),
-        "spin": (Numbers(3), (0.0, 0.0, 0.0)),
-        "shape": (GEOMETRY, REQUIRED),
-        "name": (Text(), "ground"),
-    },
-    Ground,
-)
-
-_USUAL = ContactRules()
-CONTACT_RULES = Record(
-    {
-        "solver": (Text(("auto", "dual")), _USUAL.solver),
-        **{name: (Whole(), getattr(_USUAL, name)) for name in ("sweeps", "polish", "rounds", "passes")},
-        **{
-            name: (Number(0.0), getattr(_USUAL, name))
-            for name in ("tolerance", "recovery", "overlap", "friction_speed", "smoothing")
-        },
-        "backward": (Text(("exact", "smooth")), _USUAL.backward),
-        **{name: (Flag(), getattr(_USUAL, name)) for name in ("joint_limits", "joint_friction")},
-    },
+Record.of(Ground, placement=_PLACEMENT, shape=(GEOMETRY, REQUIRED))
+Record.of(
     ContactRules,
+    **{name: Number(0.0) for name in ("tolerance", "recovery", "overlap", "friction_speed", "smoothing")},
 )
-
-_TWO_NAMES = Row(Text(), Text())
-CONTACT_SCENE = Record(
-    {
-        "grounds": (ListOf(GROUND), _NONE),
-        "material": (OrNone(MATERIAL), None),
-        "materials": (ListOf(Row(Text(), MATERIAL)), _NONE),
-        "only": (OrNone(ListOf(Text())), None),
-        "between": (OrNone(ListOf(_TWO_NAMES)), None),
-        "exclude": (ListOf(_TWO_NAMES), _NONE),
-        "rules": (CONTACT_RULES, REQUIRED),
-        "softness": (Text(("rigid", "file")), "rigid"),
-    },
-    ContactScene,
-)
+Record.of(ContactScene, rules=(kind_of(ContactRules), REQUIRED))
 
 MODEL = Record(
     {
@@ -520,7 +394,7 @@ MODEL = Record(
         "base_visuals": (ListOf(GEOMETRY), _NONE),
         "base_collisions": (ListOf(GEOMETRY), _NONE),
         "contact_excludes": (ListOf(Row(Text(), Text())), _NONE),
-        "contact_scene": (OrNone(CONTACT_SCENE), None),
+        "contact_scene": (kind_of(ContactScene | None), None),
         "frames": (ListOf(FRAME), _NONE),
         "closures": (ListOf(_Closing()), _NONE),
         "closure_solver": (Text(), "auto"),

@@ -13,6 +13,7 @@ from linkwise.files.description import LinkWritten
 from linkwise.files.sdf.places import Place, Scope, read_pose, relative_pose
 from linkwise.files.values import Values, sdf_colour, shown
 from linkwise.files.xml import Element
+from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import product
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
@@ -162,7 +163,8 @@ def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geome
         if at.tag == "plane" and element.tag == "collision":
             written = values.child(at, "normal")
             normal = (0.0, 0.0, 1.0) if written is None else values.content_vector(written, of=of)
-            return Geometry("plane", (), None, one, product(placement, pose(R=_z_along(normal))), link.name)
+            turn = turn_z_to(values.direction(normal, at, of=of, do="write <normal>0 0 1</normal>"))
+            return Geometry("plane", (), None, one, product(placement, pose(R=turn)), link.name)
         if at.tag not in _NOT_DRAWN:
             warnings.append(
                 ModelWarning(
@@ -172,16 +174,6 @@ def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geome
                 )
             )
     return None
-
-
-def _z_along(direction: tuple[float, ...]) -> FloatArray:
-    """A rotation that takes z into a direction."""
-    z = np.array(direction) / (np.linalg.norm(direction) or 1.0)
-    if not z.any() or z[2] == 1.0:
-        return np.eye(3)
-    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(z, x), z], axis=-1)
 
 
 def _placement(element: Element, link: Place, of: str) -> tuple[tuple[float, ...], ...]:

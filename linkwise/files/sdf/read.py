@@ -111,8 +111,7 @@ def _described(
     spanned = span([link.name for link in links], [*fixed, *standing], loops)
     by_name = {place.name: place for place in contents.links}
     roots = [
-        replace(_held(by_name[root], unused("root_joint", taken, count), main), holds_root=True)
-        for count, root in enumerate(spanned.roots, 1)
+        replace(_held(by_name[root], unused("root_joint", taken), main), holds_root=True) for root in spanned.roots
     ]
     joints = (*spanned.joints, *roots)
     _warn_of_what_closures_lose(spanned.closing, main, warnings)

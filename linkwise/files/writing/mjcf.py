@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from linkwise.errors import ModelError
+from linkwise.files.bodies import unused
+from linkwise.files.mjcf.instruments import KINDS
 from linkwise.files.writing.output import (
     Losses,
     depth_first,
@@ -25,7 +27,6 @@ from linkwise.files.writing.output import (
     quaternion,
     sayable,
     text_of,
-    unused,
     vector,
     write_text,
 )
@@ -33,6 +34,7 @@ from linkwise.joints import SeriesJoint
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism import closures
 from linkwise.mechanism.actuation import (
+    SENSOR_KINDS,
     Actuator,
     FrameTransmission,
     JointTransmission,
@@ -40,7 +42,7 @@ from linkwise.mechanism.actuation import (
     Sensor,
     Spring,
 )
-from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose, is_identity, product
+from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry, JointLimits
 from linkwise.mechanism.fields import GravityCompensation
@@ -52,33 +54,9 @@ from linkwise.spatial import quaternions
 
 _LEAST = 1e-14  # kg and kg m²: MuJoCo asks for more than 1e-15 of every body that moves
 _TAGS = {"turn": "hinge", "slide": "slide", "ball": "ball"}
-_SENSORS = {
-    "joint_position": ("jointpos", "joint"),
-    "joint_velocity": ("jointvel", "joint"),
-    "joint_drive_force": ("jointactuatorfrc", "joint"),
-    "ball_orientation": ("ballquat", "joint"),
-    "ball_angular_velocity": ("ballangvel", "joint"),
-    "actuator_position": ("actuatorpos", "actuator"),
-    "actuator_velocity": ("actuatorvel", "actuator"),
-    "actuator_force": ("actuatorfrc", "actuator"),
-    "tendon_position": ("tendonpos", "tendon"),
-    "tendon_velocity": ("tendonvel", "tendon"),
-    "gyroscope": ("gyro", "site"),
-    "accelerometer": ("accelerometer", "site"),
-    "velocimeter": ("velocimeter", "site"),
-    "force": ("force", "site"),
-    "torque": ("torque", "site"),
-    "frame_position": ("framepos", "frame"),
-    "frame_orientation": ("framequat", "frame"),
-    "frame_x_axis": ("framexaxis", "frame"),
-    "frame_y_axis": ("frameyaxis", "frame"),
-    "frame_z_axis": ("framezaxis", "frame"),
-    "frame_linear_velocity": ("framelinvel", "frame"),
-    "frame_angular_velocity": ("frameangvel", "frame"),
-    "frame_linear_acceleration": ("framelinacc", "frame"),
-    "frame_angular_acceleration": ("frameangacc", "frame"),
-    "clock": ("clock", ""),
-}
+_UNWRITTEN = ("tendon_drive_force", "magnetometer", "touch", "kinetic_energy", "potential_energy")
+_SENSORS = {kind: word for word, kind in KINDS.items() if kind not in _UNWRITTEN and "subtree" not in kind}
+_SENSORS["joint_drive_force"] = "jointactuatorfrc"  # MuJoCo's own word for it is another than the format's
 
 
 def write_mjcf(mechanism: Mechanism, path: str | os.PathLike[str]) -> list[str]:
@@ -206,7 +184,7 @@ class _Writer:
 
     def inertial(self, at: ET.Element, body: Body) -> None:
         """Of all parts together: MuJoCo asks for mass and positive moments of every body that moves."""
-        mass, com, inertia = _together(body.parts)
+        mass, com, inertia = body.mass, np.nan_to_num(body.com), (body.inertia + body.inertia.T) / 2
         if mass < _LEAST:
             mass = _LEAST
             self.lost.add(f"that {body.name!r} has no mass: MuJoCo asks for some, so that {_LEAST:g} kg were added")
@@ -377,10 +355,8 @@ class _Writer:
     def sites_of(self, closure: ClosureInstance, suffix: str, X: Any) -> dict[str, str]:
         """The two places that a closure holds together, at X in each of its frames."""
         found = {}
-        for k, (side, body, placement) in enumerate(
-            (("a", closure.body_a, closure.placement_a), ("b", closure.body_b, closure.placement_b)), 1
-        ):
-            found[f"site{k}"] = name = self.unused("site", f"{closure.name}/{side}{suffix}")
+        for k, (body, placement, _) in enumerate(closure.sides):
+            found[f"site{k + 1}"] = name = self.unused("site", f"{closure.name}/{'ab'[k]}{suffix}")
             element(self.at[body], "site", name=name, **_place(np.array(product(placement, X))))
         return found
 
@@ -503,11 +479,10 @@ class _Writer:
             total = sum(f.mass for f in held)
             if not total:
                 continue
-            mass, com, _ = _together(body.parts)
             points = [np.array(self.mechanism.frame(f.frame).placement)[:3, 3] for f in held]
             centre = sum(f.mass * point for f, point in zip(held, points, strict=True)) / total
-            if mass > 0.0 and np.abs(centre - com).max() < 1e-9:
-                self.at[body.index].set("gravcomp", vector([total / mass]))
+            if body.mass > 0.0 and np.abs(centre - body.com).max() < 1e-9:
+                self.at[body.index].set("gravcomp", vector([total / body.mass]))
             else:
                 for f in held:
                     self.lost.add(f"field {f.name!r}: in MuJoCo it acts at the mass centre")
@@ -516,22 +491,25 @@ class _Writer:
         if sensor.kind not in _SENSORS:
             self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
             return
-        tag, of = _SENSORS[sensor.kind]
+        of, tag = SENSOR_KINDS[sensor.kind][0], _SENSORS[sensor.kind]
         if of == "joint" and sensor.target not in self.steps:
             self.lost.add(f"sensor {sensor.name!r} of closure {sensor.target!r}")
             return
         more: dict[str, str] = {}
-        if of == "tendon" and sensor.target not in self.springs:
+        if of == "spring" and sensor.target not in self.springs:
             self.lost.add(f"sensor {sensor.name!r} ({sensor.kind})")
             return
-        if of in ("joint", "actuator", "tendon"):
-            more[of] = self.springs[sensor.target] if of == "tendon" else sensor.target
+        if of == "spring":
+            more["tendon"] = self.springs[sensor.target]
+        elif of in ("joint", "actuator"):
+            more[of] = sensor.target
         elif of:
             names = [sensor.target] + ([sensor.reference] if sensor.reference else [])
             for name, key in zip(names, ("obj", "ref"), strict=False):
                 place = self.mechanism.frame(name)
                 where = self.site(f"{name}/site" if name == "world" else name, place.body, place.placement)
-                more |= {"site": where} if of == "site" else {f"{key}type": "site", f"{key}name": where}
+                whole = sensor.kind.startswith("frame_")
+                more |= {f"{key}type": "site", f"{key}name": where} if whole else {"site": where}
         if sensor.noise:
             more["noise"] = vector([sensor.noise])
         if sensor.cutoff:
@@ -567,20 +545,6 @@ def _their_part(body: Body, one: SeriesJoint, own: list[float]) -> list[float]:
         place = (P[:3, :3] @ place + P[:3, 3]).tolist()
         turn = list(quaternions.multiply(quaternion(P[:3, :3]), turn))
     return [*place, *turn]
-
-
-def _together(parts: tuple[Part, ...]) -> tuple[float, Any, Any]:
-    """Mass, mass centre and inertia about it, in the body's frame."""
-    mass = sum(part.mass for part in parts)
-    poses = [np.array(part.placement) for part in parts]
-    centres = [X[:3, :3] @ part.com + X[:3, 3] for part, X in zip(parts, poses, strict=True)]
-    com = sum((part.mass * c for part, c in zip(parts, centres, strict=True)), np.zeros(3)) / (mass or 1.0)
-    inertia = np.zeros((3, 3))
-    for part, X, c in zip(parts, poses, centres, strict=True):
-        xx, yy, zz, xy, xz, yz = part.inertia
-        J, d, R = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), c - com, X[:3, :3]
-        inertia += R @ J @ R.T + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
-    return mass, com, (inertia + inertia.T) / 2
 
 
 def _place(X: Any) -> dict[str, str]:

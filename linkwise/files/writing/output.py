@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.mechanism.editing.locking import locked
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.placement import quaternions_of
 
 
 class Losses(list[str]):
@@ -46,44 +46,10 @@ def _number(x: float) -> str:
     return str(int(x)) if abs(x) < 1e15 and x == int(x) else repr(x)
 
 
-def rpy(R: Any) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    R = np.asarray(R)
-    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
-    # Looking almost straight up or down, the yaw has few digits: so the roll is what that yaw leaves to be turned.
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
-    return math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
-
-
-def quaternion(R: Any) -> tuple[float, float, float, float]:
-    """w, x, y, z of a rotation, by the largest of the four."""
-    R = np.asarray(R)
-    four = [
-        1 + R[0, 0] + R[1, 1] + R[2, 2],
-        1 + R[0, 0] - R[1, 1] - R[2, 2],
-        1 - R[0, 0] + R[1, 1] - R[2, 2],
-        1 - R[0, 0] - R[1, 1] + R[2, 2],
-    ]
-    k = int(np.argmax(four))
-    rows = [
-        (four[0], R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]),
-        (R[2, 1] - R[1, 2], four[1], R[1, 0] + R[0, 1], R[0, 2] + R[2, 0]),
-        (R[0, 2] - R[2, 0], R[1, 0] + R[0, 1], four[2], R[2, 1] + R[1, 2]),
-        (R[1, 0] - R[0, 1], R[0, 2] + R[2, 0], R[2, 1] + R[1, 2], four[3]),
-    ]
-    w, x, y, z = np.array(rows[k]) / np.linalg.norm(rows[k])
-    return float(w), float(x), float(y), float(z)
-
-
-def unused(wanted: str, taken: set[str]) -> str:
-    """A name like the one wanted that is not taken; it is then."""
-    name, count = wanted, 1
-    while name in taken:
-        count += 1
-        name = f"{wanted}_{count}"
-    taken.add(name)
-    return name
+def quaternion(R: Any) -> list[float]:
+    """w, x, y, z of a rotation."""
+    found: list[float] = quaternions_of(np.asarray(R, float)).tolist()
+    return found
 
 
 def depth_first(mechanism: Mechanism) -> list[int]:

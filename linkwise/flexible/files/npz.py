@@ -22,7 +22,6 @@ from linkwise.flexible.integrals import ModalIntegrals
 __all__ = ["read_npz", "write_body"]
 
 _FORMAT = "linkwise flexible body 1"
-_MOST_MODES = 2000
 
 
 def write_body(body: FlexibleBody, path: str | os.PathLike[str]) -> None:
@@ -111,35 +110,31 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
         raise ModelFileError(
             "the format of this body is not known", file=path, got=repr(str(arrays["format"])), allowed=repr(_FORMAT)
         )
-    K = _array(arrays, "stiffness", path)
-    m = len(K) if K.ndim == 2 else -1
-    if not 0 <= m <= _MOST_MODES:
-        raise ModelFileError("the stiffness is not a matrix", file=path, got=str(K.shape))
+    K, D, *of_nodes = (
+        _array(arrays, name, path)
+        for name in ("stiffness", "damping", "node_numbers", "node_positions", "node_Gamma", "node_Lambda", "node_Q")
+    )
     boundary = str(arrays.get("boundary", ""))
     if boundary not in BOUNDARIES:
         raise ModelFileError(
             "the kind of modes is not known", file=path, got=repr(boundary), allowed=", ".join(BOUNDARIES)
         )
     names = np.atleast_1d(arrays.get("node_names", np.zeros(0, dtype=str)))
-    found = _of_shapes(arrays, _node_shapes(len(names), m), path)
-    integrals = _of_shapes(arrays, _integral_shapes(m), path, "integral_")
-    integrals["mass"] = float(integrals["mass"])
-    nodes = tuple(
-        FlexibleNode(
-            number=int(found["node_numbers"][k]),
-            name=str(names[k]) or None,
-            position=found["node_positions"][k],
-            Gamma=found["node_Gamma"][k],
-            Lambda=found["node_Lambda"][k],
-            Q=found["node_Q"][k],
+    integrals = {each.name: _array(arrays, f"integral_{each.name}", path) for each in fields(ModalIntegrals)}
+    if any(len(np.atleast_1d(each)) != len(names) for each in of_nodes):
+        raise ModelFileError(
+            "the arrays of nodes have different lengths", file=path, got=str([np.shape(each) for each in of_nodes])
         )
-        for k in range(len(names))
-    )
     try:
+        integrals["mass"] = float(integrals["mass"])
+        nodes = tuple(
+            FlexibleNode(int(number), str(name) or None, *shapes)
+            for name, number, *shapes in zip(names, *of_nodes, strict=True)
+        )
         return FlexibleBody(
             nodes=nodes,
-            stiffness=found["stiffness"],
-            damping=found["damping"],
+            stiffness=K,
+            damping=D,
             integrals=ModalIntegrals(**integrals),
             boundary=boundary,
             stiffening=bool(arrays.get("stiffening", False)),
@@ -147,52 +142,8 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
         )
     except LinkwiseError as error:
         raise ModelFileError(f"the body is not possible: {error.what}", file=path, got=error.got) from None
-
-
-def _node_shapes(n: int, m: int) -> dict[str, tuple[int, ...]]:
-    """Shapes of the arrays of a body of m modes and n nodes, besides its integrals."""
-    return {
-        "stiffness": (m, m),
-        "damping": (m, m),
-        "node_numbers": (n,),
-        "node_positions": (n, 3),
-        "node_Gamma": (n, 3, m),
-        "node_Lambda": (n, 3, m),
-        "node_Q": (n, 3, m, m),
-    }
-
-
-def _integral_shapes(m: int) -> dict[str, tuple[int, ...]]:
-    """The fields of :class:`ModalIntegrals`."""
-    return {
-        "mass": (),
-        "h0": (3,),
-        "h1": (3, m),
-        "S0": (3, 3),
-        "X": (3, 3, m),
-        "J0": (3, 3),
-        "J1": (3, 3, m),
-        "J2": (3, 3, m, m),
-        "A0": (3, m),
-        "A1": (3, m, m),
-        "Me": (m, m),
-        "a": (3, m, m),
-        "B": (3, 3, m, m),
-    }
-
-
-def _of_shapes(
-    arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], path: str | os.PathLike[str], prefix: str = ""
-) -> dict[str, Any]:
-    """The arrays of these names, each of its shape; in the archive their names have a prefix."""
-    found = {}
-    for name, shape in shapes.items():
-        array = found[name] = _array(arrays, prefix + name, path)
-        if array.shape != shape:
-            raise ModelFileError(
-                f"the array {prefix}{name} has the wrong shape", file=path, got=str(array.shape), allowed=str(shape)
-            )
-    return found
+    except (TypeError, ValueError, OverflowError) as error:  # no number where one must be
+        raise ModelFileError("the body is not possible", file=path, got=str(error)[:120]) from None
 
 
 def _array(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) -> Any:

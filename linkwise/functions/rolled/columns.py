@@ -53,7 +53,7 @@ class ColumnsFunction(ManyLinksFunction):
     def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
         if device.target.name != "cuda":
             return super()._built(device, dtype)
-        from linkwise.functions.rolled.device_columns import ColumnsProgram
+        from linkwise.functions.rolled.on_device import ColumnsProgram
 
         return ColumnsProgram(self, dtype)
 

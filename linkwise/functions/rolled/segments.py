@@ -2,31 +2,60 @@
 
 Every segment has the same number of links, so one rolled kernel runs them all, each lane with its own link constants.
 What links the segments is a chain again, of 6×6 systems at the cuts, swept from the tip to the base and back.
+
+A single state leaves the lanes of vectors and the other cores idle, since each link waits for the one before it. With
+``threads`` a chain of many links is cut into segments that run side by side; on a GPU it is so anyway, see
+:mod:`linkwise.functions.rolled.on_device`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.algorithms import joined_segments
-from linkwise.algorithms.segments import ANSWER, MOVED, TURNED, accelerated, answered, turned
+from linkwise.algorithms.catalogue import Trees
+from linkwise.algorithms.segments import (
+    ANSWER,
+    MOVED,
+    TURNED,
+    accelerated,
+    answered,
+    compliance,
+    minus,
+    plus,
+    product,
+    symmetric,
+    times,
+    transposed,
+    turned,
+    upper,
+)
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.array_types import Array
+from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
-from linkwise.memoized import cached_property
+from linkwise.memoized import cached_property, once
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.vectors import Force, Vec
+from linkwise.targets.batch import HostBatch
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.binding import host
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
+
 
 _CONSTANTS = "in:constants"
 
@@ -128,7 +157,7 @@ class ParallelForwardDynamics:
         bases[:, :3] = omegas
         bases[0, 6:] = [-g for g in self.chain.tree.gravity]
         if count > 1:
-            last = np.concatenate((joined_segments.upper(inertia_rows(answers[-1])), answers[-1, 21:27]))
+            last = np.concatenate((upper(inertia_rows(answers[-1])), answers[-1, 21:27]))
             cuts = np.empty((1, count - 1, 12))
             inputs = [answers[:-1].reshape(1, -1), moved[:-1].reshape(1, -1), last[None], bases[:1, 3:].copy()]
             self._cut_kernel(join_program, count - 1).evaluate([np.ascontiguousarray(x) for x in inputs], [cuts], 1)
@@ -241,22 +270,20 @@ def join_program(tree: Tree, cuts: int) -> Program:
     def parts(link: Any) -> tuple[Any, ...]:
         numbers = part(answer, link, ANSWER)
         P, z, columns = inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
-        Psi = joined_segments.transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
-        c = joined_segments.plus(numbers[84:90], part(moved, link, MOVED)[3:])
-        return P, z, Psi, joined_segments.symmetric(numbers[63:84]), c
+        Psi = transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
+        c = plus(numbers[84:90], part(moved, link, MOVED)[3:])
+        return P, z, Psi, symmetric(numbers[63:84]), c
 
     def join(link: Any, beyond: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         P, z, Psi, Lambda, c = parts(link)
-        Q = joined_segments.compliance(joined_segments.symmetric(beyond[0]), Lambda)
+        Q = compliance(symmetric(beyond[0]), Lambda)
         z_beyond = list(beyond[1])
-        gain = joined_segments.product(Q, joined_segments.transposed(Psi))
-        free = joined_segments.plus(
-            joined_segments.times(Q, joined_segments.minus(c, joined_segments.times(Lambda, z_beyond))), z_beyond
-        )
-        through = joined_segments.product(Psi, gain)
+        gain = product(Q, transposed(Psi))
+        free = plus(times(Q, minus(c, times(Lambda, z_beyond))), z_beyond)
+        through = product(Psi, gain)
         P_hat = [[P[i][j] + through[i][j] for j in range(6)] for i in range(6)]
-        z_hat = joined_segments.plus(z, joined_segments.times(Psi, free))
-        return (tuple(joined_segments.upper(P_hat)), tuple(z_hat)), (gain, free)
+        z_hat = plus(z, times(Psi, free))
+        return (tuple(upper(P_hat)), tuple(z_hat)), (gain, free)
 
     at_last = rolled.whole(rolled.ground, last)
     kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))
@@ -264,9 +291,9 @@ def join_program(tree: Tree, cuts: int) -> Program:
     def pass_on(link: Any, alpha: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
         gain, free = kept[link]
         _, _, Psi, Lambda, c = parts(link)
-        F = joined_segments.plus(joined_segments.times(gain, list(alpha)), free)
-        beyond = joined_segments.plus(c, joined_segments.times(joined_segments.transposed(Psi), list(alpha)))
-        beyond = joined_segments.minus(beyond, joined_segments.times(Lambda, F))
+        F = plus(times(gain, list(alpha)), free)
+        beyond = plus(c, times(transposed(Psi), list(alpha)))
+        beyond = minus(beyond, times(Lambda, F))
         return tuple(beyond), [*F, *beyond]
 
     passed = outward(rolled, pass_on, tuple(rolled.whole(rolled.ground, base)), keeps=True)
@@ -287,3 +314,50 @@ def inertia_rows(numbers: Sequence[Any]) -> list[list[Any]]:
 
 
 _SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+
+
+LONG = 10_000
+"""Links from which segments are worth their joints: below, the sweep from link to link is the faster one."""
+
+SEGMENT = 400
+"""Links in one segment: few enough for their memory to stay in the cache of a core."""
+
+
+class LongChainFunction(RolledFunction):
+    """Forward dynamics of a long chain: by segments for one state where threads are offered, else as any other."""
+
+    def __init__(self, trees: Trees, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._trees = trees
+        self._cut: dict[int, ParallelForwardDynamics] = {}
+
+    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+        if threads > 1 and device is PROCESSOR:
+            batch = HostBatch(self.name, self.inputs, arrays)
+            if not batch.shape and batch.dtype == np.float64:
+                results = batch.outputs(self.rolled_program.outputs, out)
+                q, v, tau = (rows.reshape(-1) for rows in batch.flat_inputs())
+                results[0][0].reshape(-1)[:] = self._segments(threads)(q, v, tau, threads)
+                return batch.finish(results)
+        return super()._evaluate(device, arrays, out, threads)
+
+    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+        if device.target.name != "cuda":
+            return super()._built(device, dtype, few_states)
+        from linkwise.functions.rolled.on_device import LongChainProgram
+
+        return LongChainProgram(self._trees.aligned, self.rolled_for(device.target), dtype)
+
+    def _segments(self, threads: int) -> ParallelForwardDynamics:
+        chain = self._trees.aligned
+        wave = host().lanes(np.float64) * threads  # segments that run at the same time
+        count = wave * max(1, round(len(chain.links) / (wave * SEGMENT)))
+        return once(self._cut, count, lambda: ParallelForwardDynamics(chain, count))
+
+
+def function_type(model: Model, name: str, inputs: Sequence[tuple[str, Any]]) -> Callable[..., RolledFunction]:
+    """How a function of a large model is made: forward dynamics of a chain that can be cut has a type of its own."""
+    plain = name == "forward_dynamics" and [n for n, _ in inputs] == ["q", "v", "tau"]
+    if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.fast):
+        return partial(LongChainFunction, model._trees)
+    return RolledFunction

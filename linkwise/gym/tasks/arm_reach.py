@@ -25,10 +25,8 @@ def arm_reach(model: Model | None = None, tool: str = "tool") -> dict[str, Any]:
     the tool is in configurations within half of the joint limits, so that all can be reached.
 
     Args:
-        num_envs: number of environments.
         model: an arm on a fixed base with limits of position and effort; ``samples.seven_joint_arm()`` if left out.
         tool: body or frame of it.
-        options: of :class:`~linkwise.gym.vector_env.VectorEnv`.
     """
     arm = seven_joint_arm() if model is None else model
     middle, half = (arm.limits.upper + arm.limits.lower) / 2, (arm.limits.upper - arm.limits.lower) / 2

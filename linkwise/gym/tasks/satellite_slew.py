@@ -10,6 +10,7 @@ from linkwise.gym.moment import Draws, Moment
 from linkwise.math import abs, where
 from linkwise.model.model import Model
 from linkwise.samples import flexible_satellite
+from linkwise.spatial.quaternions import conjugate, multiply
 
 _TORQUE = 1.0  # N m
 
@@ -24,10 +25,7 @@ def satellite_slew() -> dict[str, Any]:
 
     def missing(now: Moment) -> Any:
         """Conjugate of the attitude times the goal: of the two quaternions of that turn, the one below half a turn."""
-        w, x, y, z = now.q[0], -now.q[1], -now.q[2], -now.q[3]
-        a, b, c, d = now.goal
-        turn = [w * a - x * b - y * c - z * d, w * b + x * a + y * d - z * c]
-        turn += [w * c - x * d + y * a + z * b, w * d + x * c - y * b + z * a]
+        turn = multiply(conjugate(now.q), now.goal)
         return [where(turn[0] < 0.0, -part, part) for part in turn]
 
     def reward(now: Moment) -> Any:

@@ -55,6 +55,12 @@ def closure_between(
             + ("fixed to the world" if a < 0 else f"part of {mechanism.bodies[a].name!r}"),
             allowed="bodies that can move against each other (welded ones count as one)",
         )
+    if freedoms and name in mechanism.joints.names:
+        raise ModelError(
+            f"closure {name!r} has the name of a joint, and something acts along its freedoms",
+            got=", ".join(freedoms),
+            do="choose another name: springs, limits and actuators find their joint by it",
+        )
     _tried(f"closure {name!r}", closure, lambda new: _closure_values(closure, new))
     return ClosureInstance(name, closure, a, pose_a, b, pose_b, node_a, node_b, **freedoms)
 

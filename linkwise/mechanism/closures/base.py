@@ -77,7 +77,7 @@ class Closure(WithNumbers, ABC):
         """Whether the first three equations are X.p itself: the origins coincide. No other equation may look at X.p.
 
         How the two origins move apart can then be said in any axes, turning or not; see
-        :func:`linkwise.algorithms.relative_motion.relative_motion`.
+        :func:`linkwise.algorithms.equations.relative_motion`.
         """
         return False
 

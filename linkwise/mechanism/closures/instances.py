@@ -47,6 +47,11 @@ class ClosureInstance:
     rest: tuple[float, ...] = ()
 
     @property
+    def sides(self) -> tuple[tuple[int, Pose, int], tuple[int, Pose, int]]:
+        """Body, placement and node of frame a, and those of frame b."""
+        return (self.body_a, self.placement_a, self.node_a), (self.body_b, self.placement_b, self.node_b)
+
+    @property
     def joint(self) -> Joint | None:
         """The joint whose freedoms the closure leaves, with their coordinates; None where there are none."""
         kind = self.type

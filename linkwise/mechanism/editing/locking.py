@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint
 from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Pose, product
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Pose, product
 from linkwise.mechanism.closures import Coupling, JointClosure
 from linkwise.mechanism.closures.instances import ClosureInstance
-from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
-from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
+from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose
 
+DriveT = TypeVar("DriveT", Actuator, Spring)
 _CLOSED = 1e-9  # m, or a sine: how far a closure may be open that locking leaves without a motion
 
 
@@ -38,9 +38,9 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
     values = _values(mechanism, joints, at)
     pieces = apart(mechanism)
     homes = {"world": _Home("world")}
-    bodies: list[tuple[Body, str, JointInstance]] = []
+    bodies, pieces.bodies = pieces.bodies, []
     frames: list[tuple[Frame, str]] = []
-    for body, parent, joint in pieces.bodies:
+    for body, parent, joint in bodies:
         on = homes[parent]
         placement, node = product(on.X, body.placement), body.node or on.node
         if joint.name in values:
@@ -49,15 +49,14 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
                 X = product(placement, inverse_pose(np.array(body.joint_frame)))
                 homes[body.name] = _Home(on.body, X, node)
                 frames.append((Frame(body.name, -1, X, node), on.body))
-                _merge(body, homes[body.name], bodies, pieces)
+                pieces.weld(body, on.body, X, node)
                 continue
             none: tuple[float, ...] = ()
             joint = replace(
                 joint, type=Fixed(), limits=(), armature=none, damping=none, friction=none, stiffness=none, rest=none
             )
         homes[body.name] = _Home(body.name)
-        bodies.append((replace(body, placement=placement, node=node), on.body, joint))
-    pieces.bodies = bodies
+        pieces.bodies.append((replace(body, placement=placement, node=node), on.body, joint))
     pieces.frames = frames + [_moved_frame(frame, homes[on]) for frame, on in pieces.frames]
     left: list[tuple[ClosureInstance, str, str]] = []
     for each in pieces.closures:
@@ -71,10 +70,8 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
     pieces.closures = left
     relations = [(name, _without(name, relation, values)) for name, relation in pieces.relations]
     pieces.relations = [each for each in relations if each[1] is not None]
-    actuators = [_actuator(each, values) for each in pieces.actuators]
-    pieces.actuators = [each for each in actuators if each is not None]
-    springs = [_spring(each, values) for each in pieces.springs]
-    pieces.springs = [each for each in springs if each is not None]
+    pieces.actuators = [kept for each in pieces.actuators if (kept := freed(each, values)) is not None]
+    pieces.springs = [rest for each in pieces.springs if (rest := freed(each, values)) is not None]
     return together(mechanism, pieces)
 
 
@@ -131,18 +128,6 @@ def _coordinates(joint: JointInstance, given: Any, q: FloatArray | None) -> tupl
     return tuple(values.tolist())
 
 
-def _merge(body: Body, home: _Home, bodies: list[tuple[Body, str, JointInstance]], pieces: Pieces) -> None:
-    """Make what a body is made of part of the one that it is now fixed to."""
-    if home.body == "world":
-        pieces.base_parts += [moved_part(part, home.X, home.node) for part in body.parts]
-        pieces.base_visuals += [moved_shape(shape, home.X) for shape in body.visuals]
-        pieces.base_collisions += [moved_shape(shape, home.X) for shape in body.collisions]
-        return
-    k = next(i for i, (other, _, _) in enumerate(bodies) if other.name == home.body)
-    other, parent, joint = bodies[k]
-    bodies[k] = welded(other, home.X, home.node, body.parts, body.visuals, body.collisions), parent, joint
-
-
 def _moved_frame(frame: Frame, home: _Home) -> tuple[Frame, str]:
     return replace(frame, placement=product(home.X, frame.placement), node=frame.node or home.node), home.body
 
@@ -197,33 +182,19 @@ def _without(name: str, relation: Any, values: Mapping[str, tuple[float, ...]]) 
     return Coupling(left, offset) if left else None
 
 
-def _cut(
-    transmission: JointTransmission, values: Mapping[str, tuple[float, ...]]
-) -> tuple[JointTransmission | None, float]:
-    """The transmission along the joints that are left, and the length that the others have."""
-    left = [(joint, gear) for joint, gear in transmission.gears if joint not in values]
-    still = [(gear, values[joint]) for joint, gear in transmission.gears if joint in values]
+def freed(drive: DriveT, values: Mapping[str, tuple[float, ...]]) -> DriveT | None:
+    """An actuator or spring along the joints that are left, with the length that the others have; None without any."""
+    if not isinstance(drive.transmission, JointTransmission):
+        return drive
+    left = [(joint, gear) for joint, gear in drive.transmission.gears if joint not in values]
+    still = [(gear, values[joint]) for joint, gear in drive.transmission.gears if joint in values]
     length = sum(float(np.dot(gear, q)) for gear, q in still if len(gear) == len(q))
-    return (JointTransmission(left) if left else None), length
-
-
-def _actuator(actuator: Actuator, values: Mapping[str, tuple[float, ...]]) -> Actuator | None:
-    if not isinstance(actuator.transmission, JointTransmission):
-        return actuator
-    left, length = _cut(actuator.transmission, values)
-    if left is None or not length:
-        return None if left is None else replace(actuator, transmission=left)
-    (g0, g1, g2), (b0, b1, b2) = actuator.gain, actuator.bias
-    gain, bias = (g0 + g1 * length, g1, g2), (b0 + b1 * length, b1, b2)
-    muscle = None if actuator.muscle is None else actuator.muscle.shortened(length)
-    return replace(actuator, transmission=left, gain=gain, bias=bias, muscle=muscle)
-
-
-def _spring(spring: Spring, values: Mapping[str, tuple[float, ...]]) -> Spring | None:
-    if not isinstance(spring.transmission, JointTransmission):
-        return spring
-    left, length = _cut(spring.transmission, values)
-    if left is None:
+    if not left:
         return None
-    rest, limits = ((low - length, high - length) for low, high in (spring.rest, spring.limits))
-    return replace(spring, transmission=left, rest=rest, limits=limits)
+    along = JointTransmission(left)
+    if isinstance(drive, Spring):
+        rest, limits = ((low - length, high - length) for low, high in (drive.rest, drive.limits))
+        return replace(drive, transmission=along, rest=rest, limits=limits)
+    gain, bias = ((c + k * length, k, d) for c, k, d in (drive.gain, drive.bias))
+    muscle = drive.muscle and drive.muscle.shortened(length)
+    return replace(drive, transmission=along, gain=gain, bias=bias, muscle=muscle)

@@ -18,8 +18,7 @@ from scipy.spatial.transform import Rotation, RotationSpline, Slerp
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.paths.path import Path, at_pace, knots_of, spline_of
-from linkwise.sim.paths.timing import LAWS
+from linkwise.sim.paths.path import LAWS, Path, at_pace, knots_of, spline_of
 
 _FEW, _MANY = 8, 512
 """Samples of a stretch to begin with, and when to give up."""

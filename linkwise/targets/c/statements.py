@@ -35,7 +35,6 @@ from linkwise.trace.program import (
     Switch,
     Unit,
     WhileAny,
-    buffer_of,
     copied,
 )
 
@@ -91,8 +90,7 @@ class ProgramWriter:
             each: named(each) for each in program.tables
         }
         self.counts = {each: named(f"{self.arrays[each]}_rows") for each, _ in (*program.records, *program.curves)}
-        written = {name for statement in program.walk() for name in _written(statement)}
-        self.own = [b for b in program.buffers if not b.store and (not b.load or b.name in written)]
+        self.own = [b for b in program.buffers if not b.store and (not b.load or b.name in program.written)]
         self.given = {b.name: named(f"{b.label}_given") for b in self.own if b.load}
         self.offsets: dict[str, int] = {}
         self.size = 0
@@ -346,21 +344,6 @@ def _compilable(code: Block | Program) -> bool:
 def _arrays(program: Program) -> tuple[tuple[str, int], ...]:
     """The caller's arrays of rows, with the sizes of these."""
     return (*program.curves, *program.series, *program.records)
-
-
-def _written(statement: Statement) -> tuple[str, ...]:
-    """Buffers that a statement changes."""
-    match statement:
-        case Call(_, _, outputs):
-            return tuple(buffer_of(place) for place in outputs)
-        case Copy(_, target):
-            return (buffer_of(target),)
-        case Unit(target) | Lookup(_, _, target) | Seek(_, _, target, _) | Read(_, _, target):
-            return (target,)
-        case Angles(_, sines, cosines):
-            return (sines, cosines)
-        case _:
-            return ()
 
 
 def _element(place: str) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
 from linkwise.targets.cuda import exchange
+from linkwise.targets.cuda.exchange import ArrayLibrary, library_of
 from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
-from linkwise.targets.cuda.libraries import ArrayLibrary, library_of
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.source import straight
 from linkwise.targets.cuda.target import TARGET, on_device

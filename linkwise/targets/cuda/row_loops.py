@@ -26,22 +26,15 @@ from linkwise.trace.program import (
     PARAMETERS,
     Angles,
     Call,
-    Copy,
     For,
-    IfAny,
-    Lookup,
     Place,
     Program,
-    Read,
-    Record,
-    Seek,
     Statement,
     Stretch,
     Switch,
-    Unit,
-    WhileAny,
     buffer_of,
     inside,
+    places_of,
 )
 
 KIND_BITS = 16
@@ -148,7 +141,7 @@ class LoopPlans:
     def __post_init__(self) -> None:
         statements = list(self.program.walk())
         asked = Counter(s.arguments for s in statements if isinstance(s, Angles))
-        self._writers = Counter(name for s in statements for name in {buffer_of(place) for place in _written(s)})
+        self._writers = Counter(name for s in statements for name in {buffer_of(place) for place in places_of(s)[1]})
         read = {buffer_of(place) for s in statements for place in _read(s)}
         own = {b.name for b in self.program.buffers if not (b.load or b.store)}
         self._passing = {name for name in own - read if asked[name] == 1}
@@ -180,7 +173,7 @@ class LoopPlans:
             return _link_loop(loop, calls, None)
         found = list(_of_this_loop(loop.body))
         columns = [statement.column for statement in found if isinstance(statement, Switch)]
-        places = [p for s in found for p in (*_read(s), *_written(s)) if isinstance(p, Stretch)]
+        places = [p for s in found for p in (*_read(s), *places_of(s)[1]) if isinstance(p, Stretch)]
         return RowLoop(loop, tuple(dict.fromkeys(columns)), tuple(dict.fromkeys(places)))
 
     def _calls_of_links(self, loop: For) -> dict[int, Call] | None:
@@ -252,34 +245,9 @@ def _of_this_loop(statements: Sequence[Statement]) -> Iterator[Statement]:
             yield from _of_this_loop(inside(statement))
 
 
-def _read(statement: Statement) -> tuple[Place, ...]:
+def _read(statement: Statement) -> Sequence[Place]:
     """The places that a statement reads, but angles."""
-    match statement:
-        case Call(_, inputs, _):
-            return inputs
-        case Copy(source, _):
-            return (source,)
-        case Lookup(_, index, _) | Seek(_, index, _, _) | Read(_, index, _):
-            return (index,)
-        case Record(_, value, index, mask):
-            return (value, index, mask)
-        case WhileAny(flag, _) | IfAny(flag, _):
-            return (flag,)
-        case _:
-            return ()
-
-
-def _written(statement: Statement) -> tuple[Place, ...]:
-    """The places that a statement writes."""
-    match statement:
-        case Call(_, _, outputs):
-            return outputs
-        case Copy(_, target) | Lookup(_, _, target) | Seek(_, _, target, _) | Read(_, _, target) | Unit(target):
-            return (target,)
-        case Angles(_, sines, cosines):
-            return (sines, cosines)
-        case _:
-            return ()
+    return () if isinstance(statement, Angles) else places_of(statement)[0]
 
 
 def programs_of(program: Program) -> list[Program]:
@@ -303,8 +271,7 @@ def copied_arguments(whole: Program) -> set[tuple[int, str]]:
     """
     found = set()
     for program in programs_of(whole):
-        written = {buffer_of(place) for statement in program.walk() for place in _written(statement)}
-        found |= {(id(program), b.name) for b in program.buffers if b.load and (b.store or b.name in written)}
+        found |= {(id(program), b.name) for b in program.buffers if b.load and (b.store or b.name in program.written)}
         found |= {(id(program), number.buffer) for number in program.initial}
         for call in program.walk():
             if isinstance(call, Call) and isinstance(call.code, Program):

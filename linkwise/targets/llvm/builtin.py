@@ -60,7 +60,7 @@ def quick_entry_module(program: Block, machine: Machine, result: Result) -> Quic
     """The module for the first calls of a long program, for single states."""
     body = InterpretedBlock(program, machine, shape := LaneShape(64, 1))
     made = [*body.functions, _BuiltinWriter(program, result).write(body.frame_bytes)]
-    return quick_module(module_text(made, _others(program, machine)), machine, shape, body.held)
+    return quick_module(module_text(made, _others(program, machine)), machine, shape, body.imports, body.held)
 
 
 def _others(program: Block, machine: Machine) -> list[str]:

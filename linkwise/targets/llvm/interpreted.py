@@ -73,22 +73,28 @@ class InterpretedBlock:
         self.word = (ctypes.c_int64 * 1)()
         self.frame_bytes = max(table.slots, _most_slots(program, machine, shape)) * shape.size
         self.held = (table.words, table.constants)
+        self.imports = {
+            f"{name}.table": table.words.ctypes.data,
+            f"{name}.constants": table.constants.ctypes.data,
+            f"{name}.word": ctypes.addressof(self.word),
+        }
         pointers = [f"%in{i}" for i in range(len(program.inputs))], [f"%out{i}" for i in range(len(program.outputs))]
         parameters = ", ".join(f"ptr {pointer}" for pointer in [*pointers[0], *pointers[1], "%frame"])
         f = FunctionText(f"define internal void @{name}({parameters}) noinline #0")
         f.label("entry")
         if replaceable:
-            word = f"ptr inttoptr (i64 {ctypes.addressof(self.word)} to ptr)"
-            compiled = f.emit(f"load atomic ptr, {word} monotonic, align 8")
+            compiled = f.emit(f"load atomic ptr, ptr @{name}.word monotonic, align 8")
             f.do(f"br i1 {f.emit(f'icmp eq ptr {compiled}, null')}, label %interpret, label %run")
             f.label("run")
             f.do(f"call void {compiled}({parameters})")
             f.do("ret void")
             f.label("interpret")
-        passed = [f"ptr inttoptr (i64 {array.ctypes.data} to ptr)" for array in self.held]
-        for own in pointers:
-            row = f.emit(f"alloca [{max(1, len(own))} x ptr], align 8")
-            for k, pointer in enumerate(own):
+        for own in self.imports:
+            f.declare(f"@{own} = external global i8")
+        passed = [f"ptr @{name}.table", f"ptr @{name}.constants"]
+        for side in pointers:
+            row = f.emit(f"alloca [{max(1, len(side))} x ptr], align 8")
+            for k, pointer in enumerate(side):
                 f.store("ptr", pointer, f.address("ptr", row, k), 8)
             passed.append(f"ptr {row}")
         f.declare(f"declare void @{_ENTRY}(ptr, ptr, ptr, ptr, ptr)")

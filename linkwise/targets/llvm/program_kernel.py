@@ -50,7 +50,7 @@ def quick_program_module(program: Program, machine: Machine, bits: int, lanes: i
     shape = LaneShape(bits, lanes)
     writer = StatementWriter(program, machine, shape, interpreted=True)
     text = _text(program, writer, shape)
-    return quick_module(text, machine, shape, tuple(writer.held), writer.replaceable)
+    return quick_module(text, machine, shape, writer.imports, tuple(writer.held), writer.replaceable)
 
 
 def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:

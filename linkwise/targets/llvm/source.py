@@ -122,15 +122,20 @@ def quick_batch_module(program: Block, machine: Machine, bits: int) -> QuickModu
     entry = _BatchLoop(program, shape, layout, wide).write(woven=False)
     moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
     text = module_text([*moves, *body.functions, entry, scratch], [attributes(machine), "!0 = !{i32 1}"])
-    return quick_module(text, machine, shape, body.held)
+    return quick_module(text, machine, shape, body.imports, body.held)
 
 
 def quick_module(
-    text: str, machine: Machine, shape: LaneShape, held: tuple[object, ...], words: Mapping[str, Word] = _NONE
+    text: str,
+    machine: Machine,
+    shape: LaneShape,
+    imports: Mapping[str, int],
+    held: tuple[object, ...],
+    words: Mapping[str, Word] = _NONE,
 ) -> QuickModule:
     """A module that interprets blocks, with their interpreter."""
     found, code = interpreter(machine, shape)
-    return QuickModule(text, found, (*held, code), words)
+    return QuickModule(text, {**found, **imports}, (*held, code), words)
 
 
 class _BatchLoop:

@@ -69,6 +69,7 @@ class StatementWriter:
         """The grouped functions that are called."""
         self.interpreted = interpreted
         self.held: list[object] = []
+        self.imports: dict[str, int] = {}
         """Tables of the interpreted blocks."""
         self.replaceable: dict[str, Word] = {}
         """Functions of interpreted blocks, and the word of each that compiled code may put its address in."""
@@ -91,6 +92,7 @@ class StatementWriter:
         inner = StatementWriter(program, self.machine, self.shape, name, self.interpreted)
         self.functions += inner.write()
         self.held += inner.held
+        self.imports |= inner.imports
         self.replaceable |= inner.replaceable
         self.entries |= inner.entries
         self.frame_bytes = max(self.frame_bytes, inner.frame_bytes)
@@ -114,6 +116,7 @@ class StatementWriter:
             if self.interpreted:  # also the short ones: most tables are shorter than their code
                 table = InterpretedBlock(block, self.machine, self.shape, name, uniform, replaceable=True)
                 self.held += table.held
+                self.imports |= table.imports
                 self.replaceable[name] = table.word
                 functions, frame_bytes = table.functions, table.frame_bytes
             else:

@@ -50,8 +50,8 @@ class QuickModule(NamedTuple):
     """LLVM text that compiles at once, since it interprets what is long in it.
 
     Args:
-        text: the module, for this process alone: it has addresses in it.
-        imports: addresses of what it calls besides what the optimised one calls.
+        text: the module.
+        imports: addresses, in this process, of what it refers to besides what the optimised one does.
         held: owners of these addresses.
         words: for functions inside, a word each: what finds an address there calls that instead. So optimised code
             takes over while a call is on its way.

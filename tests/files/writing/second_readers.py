@@ -189,7 +189,7 @@ def _drive_problem(model: lw.Model, m: Any, q: Any, v: Any, them: Theirs, lost: 
     mujoco.mj_forward(m, data)
     motion = Motion(model, (), lw.JointRules(limits="ignore", friction=False), 0)
     tau = np.array(motion.joint_losses(Instant(0.0, q, v, (), ())), float)
-    outside = motion.body_forces(0.0, q, v, (), ())
+    outside = motion.body_forces(Instant(0.0, q, v, (), ()))
     f_ext = np.zeros((len(model.bodies), 6)) if outside is None else np.array(outside, float)
     if model.actuators:
         drives = lw.Drives(model, u)

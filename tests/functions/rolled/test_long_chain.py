@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled import long_chain
-from linkwise.functions.rolled.long_chain import LongChainFunction
+from linkwise.functions.rolled import segments
+from linkwise.functions.rolled.segments import LongChainFunction
 
 CUT = {
     "revolute": lambda rng: lw.Revolute(rng.normal(size=3)),
@@ -51,7 +51,7 @@ def state(model: lw.Model) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.fixture
 def short_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_chain, "LONG", 5)
+    monkeypatch.setattr(segments, "LONG", 5)
 
 
 @pytest.mark.usefixtures("short_is_long")

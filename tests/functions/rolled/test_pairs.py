@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwise.algorithms.joined_segments import symmetric
-from linkwise.algorithms.pairwise import SEGMENT, Segment, ends_of_both, joined
-from linkwise.functions.rolled.pairs import PairwiseForwardDynamics
+from linkwise.algorithms.segments import SEGMENT, Segment, ends_of_both, joined, symmetric
+from linkwise.functions.rolled.on_device import PairwiseForwardDynamics
 from linkwise.functions.rolled.segments import ParallelForwardDynamics
 from tests.functions.rolled.test_long_chain import CUT, chain, state
 

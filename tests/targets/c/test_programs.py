@@ -157,7 +157,7 @@ def test_one_piece_is_a_whole_simulation(method: str, tmp_path: Path) -> None:
     simulation = arm(method=method, rtol=1e-8, dt=1e-3)
     there = InC(simulation, tmp_path)
     motion = lw.simulate(
-        samples.planar_arm(), simulation.q, simulation.v, 1.0, 1e-3 if method == "rk4" else None, method, 1e-8
+        samples.planar_arm(), simulation.q, simulation.v, 1.0, 1e-3 if method == "rk4" else None, method, rtol=1e-8
     )
     assert there.advance(1.0) == 0
     assert np.abs(np.array(there.now.q) - motion.q[-1]).max() <= 1e-11

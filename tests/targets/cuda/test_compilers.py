@@ -92,7 +92,7 @@ def test_loops_over_time_compile(method: str, bits: int, arch: str, tmp_path: Pa
         lw.Sampled(model, lambda t, q, v, p: -q, 50.0, delay=0.01),
     ]
     event = lw.Event(lambda t, q, v, p: q[0])
-    plan = plan_for(Setup.of(model, method, control, None, event, None, None, "projection", ()), 0, False)
+    plan = plan_for(Setup.of(model, method, {"control": control, "events": event}), 0, False)
     report = compiled(kernel_writer(plan.routine, bits).kernel().text, tmp_path, arch)
     assert spilled_bytes(report) <= (128 if method in ("rk4", "dopri5") else 2048)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled import device_chain, long_chain
+from linkwise.functions.rolled import on_device, segments
 from linkwise.targets.cuda import launching
 from linkwise.targets.cuda.launching import DeviceBlock, DeviceProgram, DividedBlock, device_block
 from linkwise.targets.cuda.target import TARGET
@@ -267,8 +267,8 @@ def test_loops_every_way_of_calling(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", CUT)
 def test_one_long_chain(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By segments, which are joined pair by pair; with links left over."""
-    monkeypatch.setattr(long_chain, "LONG", 100)
-    monkeypatch.setattr(device_chain, "SEGMENTS", 100)
+    monkeypatch.setattr(segments, "LONG", 100)
+    monkeypatch.setattr(on_device, "SEGMENTS", 100)
     model = chain(997, CUT[kind])
     q, v, tau = state(model)
     expected = model.forward_dynamics(q, v, tau)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled import device_chain, long_chain, pairs
-from linkwise.functions.rolled.device_chain import segment_length
+from linkwise.functions.rolled import on_device, segments
+from linkwise.functions.rolled.on_device import segment_length
 from tests.functions.rolled.test_long_chain import CUT, chain, state
 from tests.targets.cuda.emulation import needs_compiler
 from tests.targets.cuda.fakes import CupyArray, Fakes, Tensor, fakes  # noqa: F401
@@ -17,9 +17,9 @@ pytestmark = needs_compiler
 
 @pytest.fixture(autouse=True)
 def _short_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_chain, "LONG", 5)
-    monkeypatch.setattr(device_chain, "SEGMENTS", 6)
-    pairs.step.cache_clear()  # what another test's device compiled
+    monkeypatch.setattr(segments, "LONG", 5)
+    monkeypatch.setattr(on_device, "SEGMENTS", 6)
+    on_device.step.cache_clear()  # what another test's device compiled
 
 
 @pytest.mark.parametrize("n", [13, 60])  # with and without links left over
@@ -49,7 +49,7 @@ def test_segments_give_the_same_accelerations(fakes: Fakes, n: int) -> None:  # 
 
 
 def test_many_states_go_from_link_to_link(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    monkeypatch.setattr(device_chain, "FEW", 4)
+    monkeypatch.setattr(on_device, "FEW", 4)
     model = chain(12, CUT["revolute"])
     rng = np.random.default_rng(0)
     q, v, tau = rng.normal(size=(3, 5, 12))
@@ -60,7 +60,7 @@ def test_many_states_go_from_link_to_link(fakes: Fakes, monkeypatch: pytest.Monk
 
 
 def test_few_links_are_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_chain, "SEGMENTS", 2048)
+    monkeypatch.setattr(on_device, "SEGMENTS", 2048)
     assert segment_length(100_000) == 50
     for n in (10_000, 12_345, 100_000, 99_991, 1_000_003):
         length = segment_length(n)
