@@ -19,7 +19,7 @@ c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -272,6 +272,7 @@ class MiddleOfStep:
         self.normals: list[int] = []
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
+        sliding: list[_Sliding] = []
         for point in self.points:
             m = point.touch.material
             drifts = iter(point.drifts())
@@ -295,12 +296,17 @@ class MiddleOfStep:
                 pair = tuple(next(rows) for _ in range(2))
                 mu = m.coefficients[0] if m.is_isotropic else 1.0
                 bare = [-next(drifts) for _ in pair]
-                turned = self._turned(point, pair, bare, turning)
-                found.append(Cone(pair, tuple(a + b for a, b in zip(bare, turned, strict=True)), "disk", mu, place))
+                along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
+                slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
+                sliding.append(_Sliding(len(found), point.touch, not pair[0].is_pull, slip, along, meets))
+                found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
                     found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
+        for place, turned in _turned(sliding):
+            bias = tuple(a + b for a, b in zip(found[place].bias, turned, strict=True))
+            found[place] = replace(found[place], bias=bias)
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
@@ -338,17 +344,6 @@ class MiddleOfStep:
         total = total - point.drift.ang.cross(point.drift.lin)
         half: Vec = total * (0.5 * self.h)
         return half
-
-    def _turned(self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec) -> list[Scalar]:
-        """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
-        along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
-        slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
-        both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
-        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
-        other = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
-        # All of the slip where turning accounts for nearly all of it: then friction does no work.
-        all_of_it = other < 0.0625 * square
-        return [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
 
     def expansion(self, compression: Flat) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
@@ -436,6 +431,50 @@ class MiddleOfStep:
                     power = power + x * y
                 lost = maximum(lost, abs(power + reach * speed))
         return [signorini, beyond, lost]
+
+
+class _Sliding(NamedTuple):
+    """A point's tangents: the place of their cone, how they slip in the middle, and by how much for turning alone."""
+
+    place: int
+    touch: Touch
+    is_shared: bool
+    slip: list[Scalar]
+    along: list[Scalar]
+    meets: Any
+
+
+def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
+    """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it.
+
+    Points of one link share the part, of those that meet: their slip is that of a rigid body, and what is allowed for
+    must be, too. Else all could not stand still at once, and would press against each other until they slip.
+    """
+    links: dict[tuple[int, ...], list[_Sliding]] = {}
+    for point in points:
+        if point.is_shared:
+            links.setdefault(tuple(link.index for link in point.touch.links), []).append(point)
+            continue
+        slip, along = point.slip, point.along
+        square, both = _inner(along, along), _inner(along, slip)
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
+        other = square - 2.0 * both + _inner(slip, slip)
+        # All of the slip where turning accounts for nearly all of it: then friction does no work.
+        all_of_it = other < 0.0625 * square
+        yield point.place, [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
+    for group in links.values():
+        square, both = (
+            sum((where(p.meets, _inner(x(p), p.slip), 0.0) for p in group), 0.0)
+            for x in (lambda p: p.slip, lambda p: p.along)
+        )
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
+        part = where(part > 0.75, 1.0, part)
+        for point in group:
+            yield point.place, [part * x for x in point.slip]
+
+
+def _inner(a: Flat, b: Flat) -> Scalar:
+    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
 
 
 def _goes_on(pushed: Flat, V: Flat, push: Flat) -> Scalar:
