@@ -30,7 +30,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, outward
-from linkwise.contact.cones import Cone, Response, Row
+from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
