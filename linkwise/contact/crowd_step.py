@@ -195,8 +195,8 @@ class MiddleOfCrowd:
             eased = maximum(bias[0] + other[2], 0.0) - other[2]
             return [], Laws(bias, eased, give, [more[name] for name in radii], ells).numbers
 
-        mass = sum((link.inertia.m for link in self.tree.links), 0.0)
-        stuck = STUCK / mass
+        # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
+        stuck = STUCK / max(self.crowd.mass, 1e-30)
         found = Items.rows(over_used(used, [slots, J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])

@@ -14,6 +14,7 @@ from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product, rows
 from linkwise.mechanism.description import Geometry, Mimic
 from linkwise.mechanism.entry import Entry
+from linkwise.mechanism.many_bodies import Columns, made, of_each
 from linkwise.mechanism.placement import inverse_pose
 
 _NOWHERE = slice(0, 0)  # until the bodies are numbered
@@ -30,8 +31,9 @@ def joined(
         allow_massless: whether a body at the end of a branch may have no mass.
     """
     home: dict[str, _Home] = {"world": _Home(-1, None)}
-    bodies: list[Body] = []
     moving: list[Entry] = []
+    seats: list[tuple[int, Pose, int]] = []  # of the moving ones: on which body, where, on which node
+    welds: list[tuple[int, FloatArray, int, Entry]] = []  # of the others on these, likewise
     frames: list[Frame] = []
     base_parts: list[Part] = []
     base_visuals: list[Geometry] = []
@@ -40,8 +42,8 @@ def joined(
         on = home[entry.parent]
         placement, node = on.placed(entry.placement), entry.node or on.node
         if entry.joint.nv or entry.flexible is not None:
-            home[entry.name] = _Home(len(bodies), None)
-            bodies.append(_body(entry, len(bodies), on.body, placement, node))
+            home[entry.name] = _Home(len(moving), None)
+            seats.append((on.body, placement, node))
             moving.append(entry)
             continue
         X = np.array(placement)
@@ -50,8 +52,7 @@ def joined(
         home[entry.name] = _Home(on.body, X, node)
         frames.append(Frame(entry.name, on.body, rows(X), node))
         if on.body >= 0:
-            carrier = bodies[on.body]
-            bodies[on.body] = welded(carrier, X, node, (entry.part,), entry.visuals, entry.collisions)
+            welds.append((on.body, X, node, entry))
         else:
             base_parts.append(moved_part(entry.part, X, node))
             base_visuals += [moved_shape(shape, X) for shape in entry.visuals]
@@ -59,6 +60,9 @@ def joined(
     for name, (body, place, own_node) in places.items():
         on = home[body]
         frames.append(Frame(name, on.body, on.placed(place), own_node or on.node))
+    bodies = _bodies(moving, seats)
+    for carrier, X, node, entry in welds:
+        bodies[carrier] = welded(bodies[carrier], X, node, (entry.part,), entry.visuals, entry.collisions)
     placed, joints = numbered(bodies, _joints(moving))
     if not allow_massless:
         _check_massless_leaves(placed, moving)
@@ -86,43 +90,29 @@ class _Home:
         return placement if self.pose is None else rows(self.pose @ np.array(placement))
 
 
-def _body(entry: Entry, index: int, parent: int, placement: Pose, node: int) -> Body:
-    return Body(
-        entry.name,
-        index,
-        parent,
-        placement,
-        (entry.part,),
-        entry.visuals,
-        entry.collisions,
-        entry.joint_frame,
-        node,
-        entry.flexible,
-        _NOWHERE,
-        _NOWHERE,
-    )
+def _bodies(entries: Sequence[Entry], seats: Sequence[tuple[int, Pose, int]]) -> list[Body]:
+    """The moving bodies, without what is welded to them."""
+    parents, placements, nodes = zip(*seats, strict=True) if seats else ((), (), ())
+    own: Columns = {
+        "index": range(len(entries)),
+        "parent": parents,
+        "placement": placements,
+        "node": nodes,
+        "parts": [(entry.part,) for entry in entries],
+    }
+    own |= of_each(entries, "name", "visuals", "collisions", "joint_frame", "flexible")
+    return made(Body, own, q_slice=_NOWHERE, v_slice=_NOWHERE)
 
 
-def _joints(entries: list[Entry]) -> list[JointInstance]:
+def _joints(entries: Sequence[Entry]) -> Columns:
     """The joints, not yet in their places."""
     by_name = {entry.joint_name: entry for entry in entries}
-    return [
-        JointInstance(
-            entry.joint_name,
-            index,
-            entry.joint,
-            _NOWHERE,
-            _NOWHERE,
-            entry.limits,
-            entry.armature,
-            entry.damping,
-            entry.friction,
-            entry.mimic and _resolved(entry, by_name),
-            entry.stiffness,
-            entry.rest,
-        )
-        for index, entry in enumerate(entries)
-    ]
+    own: Columns = {
+        "name": list(by_name),
+        "type": [entry.joint for entry in entries],
+        "mimic": [entry.mimic and _resolved(entry, by_name) for entry in entries],
+    }
+    return own | of_each(entries, "limits", "armature", "damping", "friction", "stiffness", "rest")
 
 
 def _resolved(entry: Entry, by_name: dict[str, Entry]) -> Mimic:
@@ -198,36 +188,36 @@ def welded(
 T = TypeVar("T")
 
 
-def numbered(
-    bodies: Sequence[Body], joints: Sequence[JointInstance]
-) -> tuple[tuple[Body, ...], tuple[JointInstance, ...]]:
+def numbered(bodies: Sequence[Body], joints: Columns) -> tuple[tuple[Body, ...], tuple[JointInstance, ...]]:
     """Give each joint its place in q and v, the modes of its body right before; a mimic takes that of its leader.
 
     Args:
         bodies: from the base to the tips; their numbers and slices are set here.
-        joints: the inboard joint of each. One that follows names the joint that leads, which follows none.
+        joints: the fields of the inboard joint of each, but for these. One that follows names the joint that leads,
+            which follows none.
     """
+    own: Sequence[Any] = list(zip(joints["name"], joints["type"], joints["mimic"], strict=True))
+    deform = any(body.flexible is not None for body in bodies)
     slices: dict[str, tuple[slice, slice]] = {}
     placed: list[Body] = []
     nq = nv = 0
-    for body, joint in zip(bodies, joints, strict=True):
-        m = 0 if body.flexible is None else body.modes
-        if m:
-            body = _changed(body, index=len(placed), q_slice=slice(nq, nq + m), v_slice=slice(nv, nv + m))
-        elif body.index != len(placed) or body.q_slice != _NOWHERE or body.v_slice != _NOWHERE:
-            body = _changed(body, index=len(placed), q_slice=_NOWHERE, v_slice=_NOWHERE)
+    for k, (body, (name, kind, mimic)) in enumerate(zip(bodies, own, strict=True)):
+        m = body.modes if deform else 0
+        modal = (slice(nq, nq + m), slice(nv, nv + m)) if m else (_NOWHERE, _NOWHERE)
+        if body.index != k or body.q_slice is not modal[0] or body.v_slice is not modal[1]:
+            body = _changed(body, index=k, q_slice=modal[0], v_slice=modal[1])
         placed.append(body)
-        _check_floating(body, joint, placed)
         nq, nv = nq + m, nv + m
-        if joint.mimic is None:
-            end_q, end_v = nq + joint.type.nq, nv + joint.type.nv
-            slices[joint.name] = (slice(nq, end_q), slice(nv, end_v))
+        if mimic is None:
+            end_q, end_v = nq + kind.nq, nv + kind.nv
+            slices[name] = (slice(nq, end_q), slice(nv, end_v))
             nq, nv = end_q, end_v
-    found = []
-    for index, joint in enumerate(joints):
-        q_slice, v_slice = slices[joint.name if joint.mimic is None else joint.mimic.joint]
-        found.append(_changed(joint, index=index, q_slice=q_slice, v_slice=v_slice))
-    return tuple(placed), tuple(found)
+    found = [slices[name if mimic is None else mimic.joint] for name, _, mimic in own]
+    columns: Columns = {"index": range(len(own)), "q_slice": [q for q, _ in found], "v_slice": [v for _, v in found]}
+    instances = made(JointInstance, {**joints, **columns})
+    for body, joint in zip(placed, instances, strict=True) if deform else ():
+        _check_floating(body, joint, placed)
+    return tuple(placed), tuple(instances)
 
 
 def _changed(element: T, **fields: Any) -> T:

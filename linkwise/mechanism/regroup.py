@@ -51,24 +51,34 @@ def regrouped_rows(
     joints: Sequence[Joint], parents: Array, placements: Placements, M: Array, terms: Array
 ) -> tuple[Array, RigidInertia]:
     """The same for numbers: rows m, h, J (n, 10) with the sums that they came from, to rows of what links keep."""
-    rows = np.zeros((len(joints) + 1, 20))  # a row and its sums; the last ones are the base's
+    n = len(joints)
+    rows = np.zeros((n + 1, 20))  # a row and its sums; the last ones are the base's
     rows[:-1, :10], rows[:-1, 10:] = M, terms
     hinges = [type(joint).split is Revolute.split and type(joint).transform is Revolute.transform for joint in joints]
-    above, units, first = parents.tolist(), np.empty(0), len(joints)
-    for k in range(len(joints) - 1, -1, -1):
+    above, units, first = parents.tolist(), np.empty(0), n
+    halves: dict[int, tuple[float, float]] = {}
+    for k in range(n - 1, -1, -1):
         row = rows[k].tolist()
         if hinges[k]:
             if k < first:
                 first = max(0, k + 1 - _BLOCK)
                 units = _units_in_parents(placements, slice(first, k + 1))
-            rows[k, :10], shed = _split_hinge(row)
-            if shed is not None:
-                rows[above[k]] += np.array(shed).dot(units[k - first])
+            split = _split_hinge(row)
+            if split is not None:
+                halves[k], shed = split
+                rows[above[k]] += np.dot(shed, units[k - first])
             continue
         T_k, lead = Terms(row[10], tuple(row[11:14]), tuple(row[14:])), float(placements.lead[k])
         kept, handed, summed = _split(joints[k], placements.one(k), lead, _inertia(row[:10]), T_k)
         rows[k, :10] = _numbers(kept)
         rows[above[k]] += _numbers(handed) + _numbers(summed)
+    # What hinges keep: entries of which only rounding is left are zero, and what they shed is gone.
+    others, largest = rows[:-1, 1:10], ROUNDING * rows[:-1, 11:]
+    others[(np.abs(others) < largest) & np.array(hinges, bool).reshape(n, 1)] = 0.0
+    chosen = list(halves)
+    rows[chosen, 0] = rows[chosen, 3] = 0.0
+    a, b = rows_of(list(halves.values()), 2).T
+    rows[chosen, 4], rows[chosen, 5], rows[chosen, 6] = a, b, a + b
     return rows[:-1, :10].copy(), _inertia(rows[-1, :10].tolist())
 
 
@@ -103,24 +113,24 @@ def _units_in_parents(placements: Placements, some: slice) -> Array:
     return found
 
 
-def _split_hinge(row: Numbers) -> tuple[list[float], tuple[float, ...] | None]:
-    """The split of a hinge, from m, h, J and their terms: what it keeps, and how much it sheds.
+def _split_hinge(row: Numbers) -> tuple[tuple[float, float], tuple[float, ...]] | None:
+    """The split of a hinge, from m, h, J and their terms: a and b of diag(a, b, a + b) that it keeps, and its share.
 
-    That is m, h_z and the j of diag(j, j, 0), which its turn keeps, and the terms of the latter two (that of m is m);
-    None where the split would cost digits.
+    What it sheds is m, h_z and the j of diag(j, j, 0), which its turn keeps, and the terms of the latter two (that of m
+    is m). None where the split would cost digits.
     """
-    m, *others = row[:10]
+    m, _, _, h_z, xx, yy, zz, *_ = row
+    t_z, t_xx, t_yy, t_zz = row[13:17]
     # entries of which only rounding is left
-    h_x, h_y, h_z, xx, yy, zz, xy, xz, yz = [
-        0.0 if abs(x) < ROUNDING * t else x for x, t in zip(others, row[11:], strict=True)
-    ]
+    h_z = 0.0 if abs(h_z) < ROUNDING * t_z else h_z
+    xx = 0.0 if abs(xx) < ROUNDING * t_xx else xx
+    yy = 0.0 if abs(yy) < ROUNDING * t_yy else yy
+    zz = 0.0 if abs(zz) < ROUNDING * t_zz else zz
     a, b, j = fsum((zz, xx, -yy)) * 0.5, fsum((zz, yy, -xx)) * 0.5, fsum((xx, yy, -zz)) * 0.5
     # J_xx = a + j and J_yy = b + j to rounding, whatever they are; the sum of a and b may have lost all digits.
     if abs(a + b - zz) > EXACT * abs(zz):
-        return [m, h_x, h_y, h_z, xx, yy, zz, xy, xz, yz], None
-    moments = row[14] + row[15] + row[16]
-    shed = m, h_z, j, min(row[13], abs(h_z)), min(moments, 2.0 * abs(j))
-    return [0.0, h_x, h_y, 0.0, a, b, a + b, xy, xz, yz], shed
+        return None
+    return (a, b), (m, h_z, j, min(t_z, abs(h_z)), min(t_xx + t_yy + t_zz, 2.0 * abs(j)))
 
 
 def _inertia(row: Any) -> RigidInertia:

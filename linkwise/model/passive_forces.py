@@ -43,12 +43,24 @@ from linkwise.trace.program import Call
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
 FRICTION_SPEED = 1e-2
 """Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
+
+
+def refuse_rigid_contacts(model: Model, who: str, do: str) -> None:
+    """Refuse a model with rigid surfaces that meet, where contacts can only be forces."""
+    rigid = None if model._contact_scene is None else rigid_meeting(model)
+    if rigid is not None:
+        raise InputError(
+            f"{who} takes contacts as forces, and rigid surfaces have none",
+            got=f"{rigid.name!r}, which is rigid",
+            allowed="materials with a stiffness: lw.Material(stiffness=1e5, damping=0.01) for all that touches",
+            do=do,
+        )
 
 
 class PassiveForces:

@@ -25,7 +25,7 @@ from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
-from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
+from linkwise.model.passive_forces import PassiveForces, as_joint_forces
 from linkwise.model.transmissions import (
     MovingFrames,
     add_forces,
@@ -36,8 +36,6 @@ from linkwise.model.transmissions import (
     wrenches,
 )
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
-from linkwise.sim.checks import check_choice, check_not_negative, check_positive
-from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element, state_names, with_states
 from linkwise.sim.limits import (
     AllLimits,
@@ -47,6 +45,7 @@ from linkwise.sim.limits import (
     limits_along,
     limits_of_joints,
 )
+from linkwise.sim.rules import Closing, JointRules
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Flat, Scalar, beyond, is_zero, sqrt, where, within
@@ -54,41 +53,6 @@ from linkwise.trace.calls import stored
 
 CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
 """Causes of the forces on a mechanism."""
-
-
-@dataclass(frozen=True)
-class JointRules:
-    """How simulation treats what a model says of its joints.
-
-    Args:
-        damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
-        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth; with
-            ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
-        friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
-        springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
-        fields: whether compensation of gravity and the forces of a fluid act.
-        effort: whether actuators stop at ``model.limits.effort``.
-        limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
-            contact without restitution, which costs a row for each limited coordinate.
-        limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
-        limit_loss: s/rad or s/m; a limit pushes with k δ (1 + limit_loss δ̇) at depth δ, and never pulls.
-    """
-
-    damping: bool = True
-    friction: bool = True
-    friction_speed: float = FRICTION_SPEED
-    effort: bool = True
-    limits: str = "spring"
-    limit_time: float = 0.02
-    limit_loss: float = 2.0
-    springs: bool = True
-    fields: bool = True
-
-    def __post_init__(self) -> None:
-        check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
-        check_positive("friction_speed", self.friction_speed)
-        check_positive("limit_time", self.limit_time)
-        check_not_negative("limit_loss", self.limit_loss)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
+from linkwise.sim.rules import JointRules
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.scalar import Flat, Scalar
 

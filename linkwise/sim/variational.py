@@ -130,6 +130,7 @@ def variational(work: Work) -> Step:
         seeking: Flat,
         *hold: Flat,
     ) -> dict[str, Any]:
+        """The next w, with a better mean velocity, and whether to go on."""
         p = frozen(y, t, h, p)
         q_m, start, _ = ends(y, w, t, h, p)
         missing = missed(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], h, p)
@@ -137,28 +138,9 @@ def variational(work: Work) -> Step:
         more: Sequence[Scalar] = []
         if hold:
             better, more = closing(y, q_m, better, t, h, p)
-        found = improved(y, q_m, better, w, t, h, p, trials, last, seeking)
-        if hold:
-            seeks = seeking[0] > 0.0
-            found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
-        return found
-
-    def improved(
-        y: Flat,
-        q_m: Flat,
-        rate: Sequence[Scalar],
-        w: Flat,
-        t: Flat,
-        h: Flat,
-        p: Flat,
-        trials: Flat,
-        last: Flat,
-        seeking: Flat,
-    ) -> dict[str, Any]:
-        """The next w, with a better mean velocity, and whether to go on."""
         half = 0.5 * h[0]
         x, xdot = m.parts(y)[2][:nx], own_rates(y, q_m, w, t, h, p)
-        better = list(m.stored([*rate, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
+        better = list(m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
         for a, b in zip(better, w, strict=True):
@@ -170,12 +152,15 @@ def variational(work: Work) -> Step:
         useful = (change < last[0]) | (change > 1e-10 * size)
         # A state that has found its w keeps it, however long its neighbours in the other lanes go on.
         seeks = seeking[0] > 0.0
-        return {
+        found = {
             "w_new": [where(seeks, a, b) for a, b in zip(better, w, strict=True)],
             "trials_new": trials[0] + 1.0,
             "last_new": where(seeks, change, last[0]),
             "seeking_new": flag(seeks & far & useful & (trials[0] < float(_MOST))),
         }
+        if hold:
+            found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
+        return found
 
     def is_found(w: Flat, last: Flat) -> Any:
         """Whether an iteration has come to its end, on numbers."""

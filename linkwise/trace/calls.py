@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.ops import is_truth
-from linkwise.trace.passes import extract
+from linkwise.trace.passes import extract, reached
 from linkwise.trace.program import Buffer, Call, Program
 from linkwise.trace.tracer import Number, Traced, Tracer
 
@@ -266,26 +266,20 @@ class _Cutter:
     def _live_calls(self, outputs: Mapping[str, tuple[int, ...]]) -> list[_Called]:
         """The calls that the results need, in order."""
         caller = {spec.name: call for call in self.tracer.calls for spec in call.results}
-        live = [False] * len(self.nodes)
         needed: set[int] = set()
 
-        def want(arrays: Iterable[tuple[int, ...]]) -> None:
-            for numbers in arrays:
-                for x in numbers:
-                    live[x] = True
-
-        want(outputs.values())
-        for number in reversed(range(len(self.nodes))):
-            node = self.nodes[number]
-            if not live[number] or node[0] == "const" or number in self.given:
-                continue
+        def behind(number: int, node: Node) -> Sequence[int]:
+            if number in self.given:
+                return ()
             if node[0] != "input":
-                want([node[1:]])
-                continue
+                return node[1:]
             call = caller.get(self.tracer.inputs[node[1]].name)
-            if call is not None and id(call) not in needed:
-                needed.add(id(call))
-                want(call.arguments)
+            if call is None or id(call) in needed:
+                return ()
+            needed.add(id(call))
+            return [x for values in call.arguments for x in values]
+
+        reached(self.nodes, (x for numbers in outputs.values() for x in numbers), behind)
         return [call for call in self.tracer.calls if id(call) in needed]
 
     def _before_calls(self, number: int, calls: list[_Called]) -> tuple[dict[str, tuple[int, ...]], list[Call]]:

@@ -147,6 +147,24 @@ def test_robots_that_fall_all_over_lose_energy(crowd: lw.Model) -> None:
     assert np.quantile(missed, 0.99) < 1e-7
 
 
+def test_an_arm_on_the_world_comes_down_on_a_table() -> None:
+    """Its hinge alone bears it, and the table: m g l / 2 about the hinge is the contact's force times its lever."""
+    b = lw.ModelBuilder("arm")
+    b.add_body(
+        "arm", joint=lw.Revolute((0, 1, 0)), com=(0.5, 0, 0), mass=2.0, inertia=np.eye(3) * 0.05, collisions=[tip()]
+    )
+    table = lw.Ground(lw.transform(xyz=(0, 0, -0.5)))
+    model = b.build().with_contacts(table, material=lw.Material(friction=0.0), rules=lw.ContactRules(solver="primal"))
+    motion = lw.simulate(model, [0.0], duration=1.0, dt=0.002)
+    assert abs(np.sin(motion.q[-1, 0]) - 0.45) < 1e-9
+    force = motion.contacts.force[-1].sum(axis=0)
+    assert abs(force[2] - 2.0 * 9.81 * 0.5) < 1e-6
+
+
+def tip() -> lw.Geometry:
+    return lw.Geometry("sphere", (0.05,), None, (1, 1, 1), lw.transform(xyz=(1, 0, 0)), "tip")
+
+
 def box_on_four_corners(rules: lw.ContactRules, material: lw.Material | None = None) -> lw.Model:
     """A block on the ground, by the primal solver."""
     return block().with_contacts(lw.Ground(), rules=rules, material=material)

@@ -23,6 +23,7 @@ from linkwise.mechanism.closures.instances import ClosureInstance, Reference
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
+from linkwise.mechanism.many_bodies import all_of_each
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 
@@ -110,7 +111,7 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     bodies, joints = _tree(record["bodies"], at.inside("bodies"), source)
     known = {"world": -1} | {body.name: body.index for body in bodies}
     _check_mimics(joints, at)
-    placed, numbered_joints = numbered(bodies, joints)
+    placed, numbered_joints = numbered(bodies, all_of_each(JointInstance, joints))
     frames = _frames(record["frames"], known, placed, at)
     tree = Mechanism(
         record["name"],
