@@ -464,8 +464,8 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
         yield point.place, [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
     for group in links.values():
         square, both = (
-            sum((where(p.meets, _inner(x(p), p.slip), 0.0) for p in group), 0.0)
-            for x in (lambda p: p.slip, lambda p: p.along)
+            sum((where(point.meets, x, 0.0) for point, x in zip(group, parts, strict=True)), 0.0)
+            for parts in ([_inner(p.slip, p.slip) for p in group], [_inner(p.along, p.slip) for p in group])
         )
         part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
         part = where(part > 0.75, 1.0, part)
