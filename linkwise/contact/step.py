@@ -272,7 +272,7 @@ class MiddleOfStep:
         self.normals: list[int] = []
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
-        sliding: list[_Sliding] = []
+        sliding: dict[Any, list[_Sliding]] = {}
         for point in self.points:
             m = point.touch.material
             drifts = iter(point.drifts())
@@ -296,17 +296,21 @@ class MiddleOfStep:
                 pair = tuple(next(rows) for _ in range(2))
                 mu = m.coefficients[0] if m.is_isotropic else 1.0
                 bare = [-next(drifts) for _ in pair]
-                along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
+                forces = [force for _, force in list(point.directions())[1:3]]
                 slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
-                sliding.append(_Sliding(len(found), point.touch, not pair[0].is_pull, slip, along, meets))
+                links = tuple(link.index for link in point.touch.links) if not pair[0].is_pull else len(found)
+                sliding.setdefault(links, []).append(
+                    _Sliding(len(found), slip, forces, turning, gap + self.h * approach)
+                )
                 found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
                     found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
-        for place, turned in _turned(sliding):
-            bias = tuple(a + b for a, b in zip(found[place].bias, turned, strict=True))
-            found[place] = replace(found[place], bias=bias)
+        for points in sliding.values():
+            for place, turned in _turned(points):
+                bias = tuple(a + b for a, b in zip(found[place].bias, turned, strict=True))
+                found[place] = replace(found[place], bias=bias)
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
@@ -434,47 +438,46 @@ class MiddleOfStep:
 
 
 class _Sliding(NamedTuple):
-    """A point's tangents: the place of their cone, how they slip in the middle, and by how much for turning alone."""
+    """A point's tangents.
+
+    Args:
+        place: of their cone.
+        slip: along them in the middle, at the velocity of the start.
+        forces: their directions.
+        turning: of slip, what turning alone accounts for.
+        ahead: the gap at the end, if nothing acted.
+    """
 
     place: int
-    touch: Touch
-    is_shared: bool
     slip: list[Scalar]
-    along: list[Scalar]
-    meets: Any
+    forces: list[Vec]
+    turning: Vec
+    ahead: Scalar
 
 
 def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
     """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it.
 
-    Points of one link share the part, of those that meet: their slip is that of a rigid body, and what is allowed for
-    must be, too. Else all could not stand still at once, and would press against each other until they slip.
+    It is the same for all points between two links, that of the point which comes nearest: what is allowed for must be
+    a slip of rigid bodies, as slip is. Else points of a foot could not all stand still, and would press against each
+    other until they slip.
     """
-    links: dict[tuple[int, ...], list[_Sliding]] = {}
-    for point in points:
-        if point.is_shared:
-            links.setdefault(tuple(link.index for link in point.touch.links), []).append(point)
-            continue
-        slip, along = point.slip, point.along
-        square, both = _inner(along, along), _inner(along, slip)
-        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
-        other = square - 2.0 * both + _inner(slip, slip)
+    ahead, turning, part = points[0].ahead, Vec.zero(), 0.0
+    for k, point in enumerate(points):
+        along = [force.dot(point.turning) for force in point.forces]
+        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (point.slip, along))
+        other = sum(((a - b) * (a - b) for a, b in zip(along, point.slip, strict=True)), 0.0)
         # All of the slip where turning accounts for nearly all of it: then friction does no work.
-        all_of_it = other < 0.0625 * square
-        yield point.place, [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
-    for group in links.values():
-        square, both = (
-            sum((where(point.meets, x, 0.0) for point, x in zip(group, parts, strict=True)), 0.0)
-            for parts in ([_inner(p.slip, p.slip) for p in group], [_inner(p.along, p.slip) for p in group])
-        )
-        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
-        part = where(part > 0.75, 1.0, part)
-        for point in group:
-            yield point.place, [part * x for x in point.slip]
+        own = where(other < 0.0625 * square, _ALL, minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0))
+        nearer = point.ahead < ahead if k else True
+        turning = Vec.of([where(nearer, a, b) for a, b in zip(point.turning, turning, strict=True)])
+        ahead, part = where(nearer, point.ahead, ahead), where(nearer, own, part)
+    for point in points:
+        slips = zip(point.slip, point.forces, strict=True)
+        yield point.place, [where(part > 1.0, x, part * force.dot(turning)) for x, force in slips]
 
 
-def _inner(a: Flat, b: Flat) -> Scalar:
-    return sum((x * y for x, y in zip(a, b, strict=True)), 0.0)
+_ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def _goes_on(pushed: Flat, V: Flat, push: Flat) -> Scalar:
