@@ -14,7 +14,7 @@ from typing import Any
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, either, is_zero, sqrt, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Buffer, Call, Copy, Program, Statement, WhileAny
 from linkwise.trace.tracer import Tracer
@@ -85,9 +85,9 @@ def reaching(problem: KinematicsProblem) -> Program:
             where(goes, left_after, left),
         ]
         return {
-            "q_next": chosen(better, there, q),
-            "e_next": chosen(better, e_there, e),
-            "J_next": chosen(better, flat(J_there), J),
+            "q_next": either(better, there, q),
+            "e_next": either(better, e_there, e),
+            "J_next": either(better, flat(J_there), J),
             "control_next": state,
             "running": is_running(state[0], state[5]),
         }
@@ -192,11 +192,6 @@ def _shifted(A: Matrix, mu: list[Scalar]) -> Matrix:
 def is_running(status: Scalar, left: Scalar) -> Scalar:
     """1.0 where a state goes on, else 0.0."""
     return where((status <= RUNNING) & (left > 0.0), 1.0, 0.0)
-
-
-def chosen(condition: Any, a: Flat, b: Flat) -> list[Scalar]:
-    """One vector or the other."""
-    return [where(condition, x, y) for x, y in zip(a, b, strict=True)]
 
 
 def square(e: Flat) -> Scalar:

@@ -28,7 +28,7 @@ from linkwise.sim.work import (
     program,
     watching,
 )
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, either, where
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
 
@@ -292,8 +292,3 @@ class Loop:
 def chosen(name: str) -> Callable[..., dict[str, Any]]:
     """(one, other, which) to the one where ``which`` is set, else the other, under a name."""
     return lambda one, other, which: {name: either(which[0] > 0.0, one, other)}
-
-
-def either(condition: Any, one: Flat, other: Flat) -> list[Scalar]:
-    """The one where a condition holds, else the other."""
-    return [where(condition, a, b) for a, b in zip(one, other, strict=True)]
