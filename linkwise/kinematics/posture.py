@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.kinematics.levenberg import flat, is_running, loop, rows, square, step, traced
+from linkwise.kinematics.levenberg import flat, is_running, loop, rows, square, step
 from linkwise.kinematics.problem import KinematicsProblem
 from linkwise.spatial.scalar import Flat, Scalar, either, where
+from linkwise.trace.calls import traced
 from linkwise.trace.program import Buffer, Program
 
 RUNNING, SETTLED = 0.0, 1.0

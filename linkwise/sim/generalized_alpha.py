@@ -33,9 +33,10 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.implicit import add_elasticity, factorized, solved
 from linkwise.sim.motion import Instant, Motion
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.work import Step, Work, flag, program
+from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, either, is_zero, minus, plus, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Seek, Statement, WhileAny, columns
 from linkwise.trace.tiles import TiledSystem
 

@@ -19,9 +19,10 @@ from linkwise.mechanism.parameters import Values
 from linkwise.sim.motion import Instant, Motion
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
-from linkwise.sim.work import Span, Step, Work, program
+from linkwise.sim.work import Span, Step, Work
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus, sqrt
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
 

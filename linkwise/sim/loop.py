@@ -14,21 +14,10 @@ from typing import Any
 from linkwise.sim.motion import Motion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
-from linkwise.sim.work import (
-    RUNNING,
-    WAITING,
-    Clock,
-    Span,
-    Step,
-    Traceable,
-    Work,
-    crossing,
-    flag,
-    list_of,
-    program,
-    watching,
-)
+from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, watching
 from linkwise.spatial.scalar import Flat, Scalar, either, where
+from linkwise.trace.calls import list_of
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
 

@@ -32,8 +32,9 @@ from typing import Any
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
 from linkwise.sim.tableaux import TABLEAUX
-from linkwise.sim.work import Step, Work, flag, program
+from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.scalar import Flat, Scalar, either, sqrt, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding

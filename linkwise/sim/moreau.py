@@ -21,8 +21,9 @@ from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
 from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, Motion
 from linkwise.sim.rules import JointRules
-from linkwise.sim.work import Step, Work, program
+from linkwise.sim.work import Step, Work
 from linkwise.spatial.scalar import Flat, Scalar, minus, plus, where
+from linkwise.trace.calls import traced as program
 
 
 def touching(model: Model) -> Model:

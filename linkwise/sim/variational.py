@@ -42,9 +42,10 @@ from linkwise.sim.implicit import add_elasticity, factorized
 from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Instant, Motion
-from linkwise.sim.work import Step, Work, flag, program
+from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Scalar, either, minus, plus, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, Statement, WhileAny
 
 _MOST = 40  # iterations
