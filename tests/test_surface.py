@@ -1,5 +1,6 @@
 """The names that people see: few, each found in one place, and none of the old ones in what we show."""
 
+import inspect
 import pickle
 import re
 from dataclasses import fields
@@ -9,6 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import renamed
+from linkwise.model.making import METHODS
 from linkwise.samples import planar_arm, stanford_arm
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +36,14 @@ def test_names_in_a_group_are_found_from_outside_it(name):
         getattr(lw, name)
     group = str(raised.value).rsplit("lw.", 1)[1].split(".")[0]
     assert callable(getattr(getattr(lw, group), name))
+
+
+def test_every_argument_of_a_function_is_explained():
+    """By the method itself, or by the catalogue."""
+    for function, (_, _, method) in METHODS.items():
+        names = [name for name in inspect.signature(method).parameters if name != "self"]
+        missing = [name for name in names if f"\n    {name}: " not in method.__doc__]
+        assert not missing, f"{function}: {missing}"
 
 
 def test_functions_of_scalars_are_drawn_in_together():

@@ -233,6 +233,8 @@ class Input:
     """How it is divided among the links: by their places in q or v, by body, or not at all."""
     shape: Callable[[Mechanism], tuple[int, ...]]
     """Its core shape."""
+    meaning: str = ""
+    """For docstrings, with its shape and units."""
 
 
 def _parameter_shape(mechanism: Mechanism) -> tuple[int, ...]:
@@ -240,20 +242,40 @@ def _parameter_shape(mechanism: Mechanism) -> tuple[int, ...]:
     return (declared[-1].slice.stop if declared else 0,)
 
 
+def _of_freedoms(meaning: str) -> Input:
+    return Input("v", lambda m: (m.nv,), meaning)
+
+
 INPUTS: dict[str, Input] = {
-    **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,))),
-    **dict.fromkeys(("v", "vdot", "tau", "x", "dq", "dv", "dvdot", "dtau"), Input("v", lambda m: (m.nv,))),
-    "f_ext": Input("body", lambda m: (len(m.bodies), 6)),
+    **dict.fromkeys(("q", "q0", "q1"), Input("q", lambda m: (m.nq,), "configuration (..., nq).")),
+    "v": _of_freedoms("velocity (..., nv), rad/s or m/s."),
+    "vdot": _of_freedoms("acceleration (..., nv), rad/s² or m/s²."),
+    "tau": _of_freedoms("joint forces (..., nv), N m or N."),
+    "x": _of_freedoms("a vector (..., nv)."),
+    "dq": _of_freedoms("small change (..., nv) of q, in its tangent space."),
+    "dv": _of_freedoms("small change (..., nv) of v."),
+    "dvdot": _of_freedoms("small change (..., nv) of vdot."),
+    "dtau": _of_freedoms("small change (..., nv) of tau."),
+    "f_ext": Input(
+        "body",
+        lambda m: (len(m.bodies), 6),
+        "external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame. Of a "
+        "flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.",
+    ),
     "linear": Input("none", lambda m: (acceleration_field.FIELD,)),
     "field": Input("body", lambda m: (len(m.bodies), acceleration_field.FIELD)),
     "potential": Input("body", lambda m: (len(m.bodies), acceleration_field.POTENTIAL)),
     "pi": Input("body", lambda m: (len(m.bodies), 10)),
-    "p": Input("none", _parameter_shape),
-    "point": Input("none", lambda m: (3,)),
-    "force": Input("none", lambda m: (6,)),
-    "t": Input("none", lambda m: ()),
+    "p": Input("none", _parameter_shape, "run-time parameters (..., np); nominal values if left out."),
+    "point": Input("none", lambda m: (3,), "(..., 3) in the frame of the place, m; its origin if left out."),
+    "force": Input("none", lambda m: (6,), "[moment, force] (..., 6), N m and N."),
+    "t": Input("none", lambda m: (), "time (...), s, for closures that depend on it; zero if left out."),
     "active": Input("none", lambda m: (len(m.closures),)),
-    "along_closures": Input("none", lambda m: (sum(f.joint.nv for f in freedoms_of_closures(m.closures)),)),
+    "along_closures": Input(
+        "none",
+        lambda m: (sum(f.joint.nv for f in freedoms_of_closures(m.closures)),),
+        "forces (..., k) along the freedoms that closures leave, N m or N.",
+    ),
     "multipliers": Input("none", lambda m: (sum(len(c.equations) for c in m.closures),)),
 }
 """All inputs by name."""

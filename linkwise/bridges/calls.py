@@ -7,20 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
-
-
-def checked(f: Any) -> CompiledFunction:
-    """The function, if it is a compiled one."""
-    if isinstance(f, CompiledFunction):
-        return f
-    raise InputError(
-        "this is not a compiled function",
-        got=repr(f)[:80],
-        allowed="one of a model's functions, or lw.compile(…)",
-        do='model.function("forward_dynamics") instead of model.forward_dynamics',
-    )
 
 
 def batch_shape(

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from linkwise import targets
-from linkwise.bridges.calls import as_result, as_tuple, batch_shape, checked, names_of
+from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, checked_function
 from linkwise.targets.llvm.foreign_calls import ATTRIBUTE, MAJOR, MOST_ARRAYS, foreign_calls, launch_entry, number_of
 from linkwise.targets.llvm.foreign_calls import available as foreign_calls_available
 from linkwise.trace.block import Block
@@ -45,7 +45,7 @@ def as_jax(f: CompiledFunction) -> Callable[..., Any]:
         >>> jax.hessian(lambda q: f(q, v, vdot).sum())(q)  # doctest: +SKIP
     """
     require_extra("jax", "jax")
-    plain = componentwise(checked(f))
+    plain = componentwise(checked_function(f))
     known: Callable[..., Any] | None = plain.__dict__.get("_jax")
     if known is None:
         known = plain.__dict__["_jax"] = _jax_function(plain)

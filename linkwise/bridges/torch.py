@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from linkwise.bridges.calls import as_result, as_tuple, batch_shape, checked, names_of
+from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
 from linkwise.errors import require_extra
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, checked_function
 
 
 def as_torch(f: CompiledFunction) -> TorchFunction:
@@ -36,7 +36,7 @@ def as_torch(f: CompiledFunction) -> TorchFunction:
         >>> f(q, v, vdot).sum().backward()  # doctest: +SKIP
     """
     require_extra("torch", "torch")
-    known: TorchFunction | None = checked(f).__dict__.get("_torch")
+    known: TorchFunction | None = checked_function(f).__dict__.get("_torch")
     if known is None:
         known = f.__dict__["_torch"] = TorchFunction(f)
     return known

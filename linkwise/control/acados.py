@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, checked_function
 from linkwise.targets.c.lines import function_name, identifier
 from linkwise.targets.c.source import c_source
 from linkwise.trace.program import Program
@@ -44,7 +44,7 @@ def emit_acados(f: CompiledFunction, folder: str | PathLike[str], *, order: int 
     """
     if order not in (1, 2):
         raise InputError("there are no derivatives of such an order", got=repr(order), allowed="1 or 2")
-    shapes = [shape for _, shape in f.inputs]
+    shapes = [shape for _, shape in checked_function(f).inputs]
     outputs = [array.shape for array in f.program.outputs]
     if len(shapes) not in (2, 3) or outputs != [shapes[0]] or any(len(shape) != 1 for shape in shapes):
         raise InputError(

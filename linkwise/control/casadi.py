@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, checked_function
 from linkwise.spatial.scalar import is_zero
 from linkwise.targets.c.lines import function_name, identifier
 from linkwise.targets.c.source import c_source
@@ -62,7 +62,7 @@ def emit_casadi(
     """
     if order not in (0, 1, 2):
         raise InputError("there are no derivatives of such an order", got=repr(order), allowed="0, 1 or 2")
-    name = identifier(f.name)
+    name = identifier(checked_function(f).name)
     exported = [_own(f, name), *([_jacobian(f, name), _adjoint(f, name)] if order else [])]
     if order == 2:
         exported.append(_second(f, name))

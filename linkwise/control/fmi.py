@@ -79,12 +79,6 @@ def to_fmu(
     target = Path(path)
     if target.suffix != ".fmu":
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
-    if model.closures:
-        raise InputError(
-            "a unit takes mechanisms without closures, which its importer's integrator would let drift open",
-            got=", ".join(closure.name for closure in model.closures),
-            do="embed the closures first, or simulate here",
-        )
     unit = _Unit(model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step))
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.control.rates import input_names, state_names, state_rates
-from linkwise.errors import InputError, require_extra
+from linkwise.errors import require_extra
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -63,12 +63,6 @@ def as_nlsys(model: Model, *, actuated: Sequence[str] | None = None) -> Any:
         actuated: names of the joints that are inputs; all but floating bases if not given.
     """
     control: Any = require_extra("control", "control")
-    if model.closures:
-        raise InputError(
-            "a system of python-control takes mechanisms without closures, which its integrators would let drift open",
-            got=", ".join(closure.name for closure in model.closures),
-            do="as_state_space, which is in the independent freedoms",
-        )
     motors = model.statics.actuation_matrix(actuated)
     function, _ = state_rates(model, motors)
     fixed = [np.asarray(model.parameters.nominal, float)] if len(model.parameters.nominal) else []

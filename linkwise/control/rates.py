@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.model.passive_forces import PassiveForces
+from linkwise.model.passive_forces import PassiveForces, refuse_rigid_contacts
 from linkwise.sim.trajectory_files import coordinate_names
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> 
         motors: joint forces by inputs (nv, m).
         outputs: ``outputs(model, q, v, tau)`` returns numbers by name.
     """
+    if model.closures:
+        raise InputError(
+            "other tools' integrators would let closures drift open",
+            got=", ".join(closure.name for closure in model.closures),
+            allowed="mechanisms without closures",
+            do="simulate here; lw.control.as_state_space is in the independent freedoms",
+        )
+    refuse_rigid_contacts(model, "a system of equations", "simulate here, with method='moreau'")
     nq, m, parameters = model.nq, motors.shape[1], len(model.parameters.nominal)
     passive, names = PassiveForces(model).there_are, list[str]()
 

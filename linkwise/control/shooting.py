@@ -57,11 +57,11 @@ class Plan:
     """
 
     model: Model
-    t: Array
-    q: Array
-    v: Array
-    u: Array
-    gains: Array
+    t: Array = field(repr=False)
+    q: Array = field(repr=False)
+    v: Array = field(repr=False)
+    u: Array = field(repr=False)
+    gains: Array = field(repr=False)
     cost: float
     iterations: int
     status: str

@@ -25,7 +25,7 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.math import maximum, sqrt, where
 from linkwise.memoized import cached_property
 from linkwise.model.held_motion import one_step
-from linkwise.model.passive_forces import PassiveForces
+from linkwise.model.passive_forces import PassiveForces, refuse_rigid_contacts
 from linkwise.spatial.scalar import is_zero
 
 if TYPE_CHECKING:
@@ -108,6 +108,9 @@ class Steps:
     end_below: Text | None
     end_zero: Text | None
     goal: int
+
+    def __post_init__(self) -> None:
+        refuse_rigid_contacts(self.model, "a horizon", "lw.compile a step of model.contact_step, and minimise over it")
 
     @property
     def m(self) -> int:

@@ -29,7 +29,7 @@ from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError
 from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.section import Section, positive
-from linkwise.flexible.structure import Indices, Structure, cross_matrix
+from linkwise.flexible.structure import Indices, Structure, assembled, cross_matrix
 
 __all__ = [
     "DOFS",
@@ -180,24 +180,8 @@ class FrameStructure(Structure):
         M = np.einsum("eg,e,egac,egad->ecd", weight, mu, self._displacement, self._displacement)
         M += np.einsum("eg,ea,egac,egad->ecd", weight, inertia, rotation, rotation)
         size = 6 * n + 2 * elements
-        super().__init__(positions, numbers, names, _assembled(M, self._dofs, size), _assembled(K, self._dofs, size))
-
-    def rigid(self, origin: FloatArray) -> FloatArray:
-        """A node turns by ω and moves by v + ω×r; inner dofs rest."""
-        n = len(self.positions)
-        values = np.zeros((self.size, 6))
-        nodal = values[: 6 * n].reshape(n, 6, 6)
-        nodal[:, :3, :3] = -cross_matrix(self.positions - origin)
-        nodal[:, :3, 3:] = nodal[:, 3:, :3] = np.eye(3)
-        return values
-
-    def tied(self, nodes: Indices) -> Indices:
-        """All six dofs of each node."""
-        return (6 * nodes[:, None] + np.arange(6)).ravel()
-
-    def displacement_dofs(self, node: int) -> Indices:
-        """The first three of the node's six."""
-        return 6 * node + np.arange(3)
+        M, K = (_assembled(each, self._dofs, size) for each in (M, K))
+        super().__init__(positions, numbers, names, M, K, np.arange(6 * n).reshape(n, 6))
 
     def stretching(self, shapes: FloatArray) -> FloatArray:
         """EA ∫(v_i'v_j' + w_i'w_j')dx / L along each member, pulling its ends together."""
@@ -304,12 +288,10 @@ def _rotary(section: Section) -> list[float]:
 
 
 def _assembled(blocks: FloatArray, dofs: Indices, size: int) -> sparse.csr_array:
-    rows = np.broadcast_to(dofs[:, :, None], blocks.shape)
-    columns = np.broadcast_to(dofs[:, None, :], blocks.shape)
     # Rounding from turning axes would join families of dofs that do not act on each other.
     scale = np.sqrt(np.einsum("eii->ei", blocks))
     blocks = np.where(np.abs(blocks) > 1e-14 * scale[:, :, None] * scale[:, None, :], blocks, 0.0)
-    matrix = sparse.csr_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=(size, size))
+    matrix = assembled(blocks, dofs, size)
     matrix.eliminate_zeros()
     return matrix
 

@@ -53,28 +53,8 @@ class NodalStructure(Structure):
         K_geo: Mapping[Any, Any] | None = None,
         file: str | None = None,
     ) -> None:
-        super().__init__(positions, numbers, names, M, K, file)
-        self.table = table
+        super().__init__(positions, numbers, names, M, K, table, file)
         self._K_geo = self._checked_geometric(K_geo)
-
-    def rigid(self, origin: FloatArray) -> FloatArray:
-        """Displacements v + ω×r, rotations ω."""
-        nodal = np.zeros((len(self.positions), 6, 6))
-        nodal[:, :3, :3] = -cross_matrix(self.positions - origin)
-        nodal[:, :3, 3:] = nodal[:, 3:, :3] = np.eye(3)
-        values = np.zeros((self.size, 6))
-        has = self.table >= 0
-        values[self.table[has]] = nodal[has]
-        return values
-
-    def tied(self, nodes: Indices) -> Indices:
-        """Every dof of the nodes."""
-        dofs = self.table[nodes].ravel()
-        return dofs[dofs >= 0]
-
-    def displacement_dofs(self, node: int) -> Indices:
-        """Dofs of a node's displacement, as the table says."""
-        return self.table[node, :3]
 
     @property
     def samples_are_exact(self) -> bool:

@@ -92,7 +92,9 @@ class PlateStructure(Structure):
         names = {"left": last, "right": last - ny}
         if ny % 2 == 0:
             names = {"tip": last - ny // 2, **names}
-        super().__init__(positions, range(nodes), names, stack[0], stack[1])
+        table = np.full((nodes, 6), -1)
+        table[:, :3] = 12 * np.arange(nodes)[:, None] + (0, 4, 8)  # u, v and w
+        super().__init__(positions, range(nodes), names, stack[0], stack[1], table)
 
     def _places(self) -> Indices:
         """Places of node k's four dofs f, f_x, f_y, f_xy in the Kronecker product of (value, slope) along x and y."""
@@ -150,10 +152,6 @@ class PlateStructure(Structure):
             offsets = [0, 1, 4, 5, 8, 9, 10, 11]
         dofs: Indices = (12 * nodes[:, None] + np.array(offsets)).ravel()
         return dofs
-
-    def displacement_dofs(self, node: int) -> Indices:
-        """u, v and w."""
-        return 12 * node + np.array([0, 4, 8])
 
     def stretching(self, shapes: FloatArray) -> FloatArray:
         """∫ N(u) : ½(∇w_i∇w_j* + ∇w_j∇w_i*) dA: forces on u and v."""

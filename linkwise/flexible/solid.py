@@ -20,7 +20,7 @@ from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError, require_extra
 from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.section import poisson, positive
-from linkwise.flexible.structure import Indices, Structure, cross_matrix
+from linkwise.flexible.structure import Indices, Structure, assembled
 
 __all__ = ["SolidStructure"]
 
@@ -51,10 +51,12 @@ class SolidStructure(Structure):
         n = basis.N
         self._dofs = (3 * self._elements[:, :, None] + np.arange(3)).reshape(len(self._elements), -1)
         W = density * np.einsum("eaq,eq,ebq->eab", N, self._dx, N, optimize=True)
-        self.weight = _assembled(W, self._elements, n)
+        self.weight = assembled(W, self._elements, n)
         M = sparse.kron(self.weight, sparse.eye_array(3), format="csr")
         K = self._stiffness(n)
-        super().__init__(np.asarray(basis.doflocs.T, dtype=float), range(n), {}, M, K)
+        table = np.full((n, 6), -1)
+        table[:, :3] = np.arange(3 * n).reshape(n, 3)
+        super().__init__(np.asarray(basis.doflocs.T, dtype=float), range(n), {}, M, K, table)
 
     def _stiffness(self, n: int) -> Any:
         g, dx = self._gradient, self._dx
@@ -67,22 +69,7 @@ class SolidStructure(Structure):
         trace = np.einsum("eacbc->eab", both)
         for c in range(3):
             K[:, :, c, :, c] += self._shear * trace
-        return _assembled(K.reshape(elements, 3 * local, 3 * local), self._dofs, 3 * n)
-
-    def rigid(self, origin: FloatArray) -> FloatArray:
-        """V + ω×r."""
-        values = np.zeros((len(self.positions), 3, 6))
-        values[:, :, :3] = -cross_matrix(self.positions - origin)
-        values[:, :, 3:] = np.eye(3)
-        return values.reshape(-1, 6)
-
-    def tied(self, nodes: Indices) -> Indices:
-        """Three displacements each."""
-        return (3 * nodes[:, None] + np.arange(3)).ravel()
-
-    def displacement_dofs(self, node: int) -> Indices:
-        """All it has."""
-        return 3 * node + np.arange(3)
+        return assembled(K.reshape(elements, 3 * local, 3 * local), self._dofs, 3 * n)
 
     def stretching(self, shapes: FloatArray) -> FloatArray:
         """∫ σ(w) : ½(∇φ_i*∇φ_j + ∇φ_j*∇φ_i) dV for the pairs."""
@@ -171,12 +158,6 @@ def _loaded(mesh: Any) -> Any:
         return skfem.Mesh.load(os.fspath(mesh))
     except Exception as error:
         raise ModelFileError("cannot read this file as a mesh", file=mesh, got=str(error)[:200]) from error
-
-
-def _assembled(blocks: FloatArray, dofs: Indices, size: int) -> Any:
-    rows = np.broadcast_to(dofs[:, :, None], blocks.shape)
-    columns = np.broadcast_to(dofs[:, None, :], blocks.shape)
-    return sparse.csr_array(sparse.coo_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=(size, size)))
 
 
 def _point(values: FloatArray) -> str:

@@ -22,7 +22,7 @@ Indices = NDArray[np.intp]
 NodeKey = Hashable
 """A node by its name (a string) or its number."""
 
-__all__ = ["COMPONENTS", "Indices", "NodeKey", "Structure", "cross_matrix"]
+__all__ = ["COMPONENTS", "Indices", "NodeKey", "Structure", "assembled", "cross_matrix"]
 
 COMPONENTS = ("tx", "ty", "tz", "rx", "ry", "rz")
 """Components of a node's motion, in the order in which finite-element programs count 1 to 6."""
@@ -37,6 +37,8 @@ class Structure(ABC):
         names: nodes that have a name: name -> index.
         M: free mass matrix, sparse N×N.
         K: free stiffness matrix, sparse N×N.
+        table: (n, 6): for each node the dofs of its displacements and rotations, -1 where it has none. A source whose
+            nodes have other dofs too says of them what the three methods below say of these.
         file: where it was read from, for messages.
     """
 
@@ -47,6 +49,7 @@ class Structure(ABC):
         names: Mapping[str, int],
         M: Any,
         K: Any,
+        table: Indices,
         file: str | None = None,
     ) -> None:
         self.positions = np.asarray(positions, dtype=float)
@@ -54,22 +57,30 @@ class Structure(ABC):
         self.names = dict(names)
         self.M = sparse.csr_array(M)
         self.K = sparse.csr_array(K)
-        self.file = file
+        self.table, self.file = table, file
         self._index = {number: index for index, number in enumerate(self.numbers)}
 
     # ------------------------------------------------------------------------------------------------ of each source
 
-    @abstractmethod
     def rigid(self, origin: FloatArray) -> FloatArray:
-        """The dofs' values in the six rigid motions [ω; v] about a point: (N, 6)."""
+        """Values (N, 6) of the dofs in the six rigid motions [ω; v] about a point: v + ω×r, and ω."""
+        nodal = np.zeros((len(self.positions), 6, 6))
+        nodal[:, :3, :3] = -cross_matrix(self.positions - origin)
+        nodal[:, :3, 3:] = nodal[:, 3:, :3] = np.eye(3)
+        values = np.zeros((self.size, 6))
+        has = self.table >= 0
+        values[self.table[has]] = nodal[has]
+        return values
 
-    @abstractmethod
     def tied(self, nodes: Indices) -> Indices:
         """The dofs that a rigid piece made of these nodes would move."""
+        dofs: Indices = self.table[nodes].ravel()
+        return dofs[dofs >= 0]
 
-    @abstractmethod
     def displacement_dofs(self, node: int) -> Indices:
         """The dofs of a node's displacement along x, y and z, -1 where it has none."""
+        found: Indices = self.table[node, :3]
+        return found
 
     @abstractmethod
     def samples(self, shapes: FloatArray, second: FloatArray | None) -> Samples:
@@ -161,6 +172,13 @@ class Structure(ABC):
     def _with_neighbours(self, nodes: Indices) -> Indices:
         """The region itself; sources whose nodes cannot turn add the nodes around a lonely one."""
         return nodes
+
+
+def assembled(blocks: FloatArray, dofs: Indices, size: int) -> sparse.csr_array:
+    """The matrix (size, size) of elements' blocks (e, d, d), each at its dofs (e, d)."""
+    rows = np.broadcast_to(dofs[:, :, None], blocks.shape)
+    columns = np.broadcast_to(dofs[:, None, :], blocks.shape)
+    return sparse.csr_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=(size, size))
 
 
 def cross_matrix(vectors: FloatArray) -> FloatArray:

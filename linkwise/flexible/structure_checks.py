@@ -254,14 +254,11 @@ def _check_mass(structure: Structure) -> None:
 
 
 def _dof(structure: Structure, dof: int) -> str:
-    for node in range(len(structure.positions)):
-        dofs = structure.tied(np.array([node]))
-        if dof in dofs:
-            table = getattr(structure, "table", None)
-            if table is not None:
-                return f"{structure.label(node)} {COMPONENTS[int(np.flatnonzero(table[node] == dof)[0])]}"
-            at = int(np.flatnonzero(dofs == dof)[0])
-            return f"{structure.label(node)} {COMPONENTS[at]}" if at < 6 else structure.label(node)
+    for node, own in enumerate(structure.table):
+        if dof in own:
+            return f"{structure.label(node)} {COMPONENTS[int(np.flatnonzero(own == dof)[0])]}"
+        if dof in structure.tied(np.array([node])):
+            return structure.label(node)
     return f"dof {dof}"
 
 

@@ -541,3 +541,15 @@ def _check_call(fn: Callable[..., Any], title: str, names: Sequence[str]) -> Non
             got=f"{title}{signature}: {error}",
             allowed=f"{title}(model, {', '.join(names)})",
         ) from None
+
+
+def checked_function(f: Any) -> CompiledFunction:
+    """The same, if it is a compiled function."""
+    if isinstance(f, CompiledFunction):
+        return f
+    raise InputError(
+        "this is not a compiled function",
+        got=repr(f)[:80],
+        allowed="one of a model's functions, or lw.compile(…)",
+        do='model.function("forward_dynamics") instead of model.forward_dynamics',
+    )

@@ -24,14 +24,14 @@ from linkwise import targets
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import host_arrays
 from linkwise.functions.derivatives import (
-    ANY_SCALAR,
     ValueAndGradient,
     componentwise,
     to_numbers,
     to_tangents,
     tuple_of,
 )
-from linkwise.functions.function import CompiledFunction, checked_threads
+from linkwise.functions.frozen import ANY_SCALAR
+from linkwise.functions.function import CompiledFunction, checked_function, checked_threads
 from linkwise.memoized import cached_property, once
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, StepsBatch, device_of
@@ -66,12 +66,7 @@ class RolloutFunction:
     """Repeats a step; called with the step's inputs, returns what the step returns. Made by :func:`rollout`."""
 
     def __init__(self, step: CompiledFunction, steps: Any, sequences: str | Sequence[str], record: bool) -> None:
-        if not isinstance(step, CompiledFunction):
-            raise InputError(
-                "the step of a rollout is not a compiled function",
-                got=getattr(step, "__name__", type(step).__name__),
-                do="lw.compile it",
-            )
+        checked_function(step)
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or not 1 <= steps < 2**31:
             raise InputError("steps is not a positive whole number", got=repr(steps), allowed="1, 2, 3, …")
         self.step, self.steps, self.record = step, int(steps), bool(record)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +18,6 @@ from linkwise.model.linearization import Linearization
 from linkwise.model.null_space import RANK, basis_of, independent_rows
 from linkwise.model.passive_forces import Passive
 from linkwise.targets import check_on_host
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)

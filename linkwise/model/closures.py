@@ -324,13 +324,8 @@ class Constraints(Group):
         """J_c (..., m, nv): the rates of all equations are J_c v, and what their multipliers do to the joints is J_c*λ.
 
         Args:
-            q: configuration (..., nq).
-            t: time (...).
             v: velocity (..., nv) at which equations between rates are differentiated that are not linear in them; zero
                 if left out.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
         """
         return self.model._run("constraint_jacobian", q, t=t, v=v, others=others)
 

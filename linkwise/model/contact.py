@@ -34,10 +34,6 @@ class Contacts(Group):
 
         Of a scene with many points the nearest are given, ``ContactRules.points`` of them, in the order of their gaps;
         ``number`` says which they are.
-
-        Args:
-            q: configuration (..., nq).
-            others: ``p``, ``out``, ``threads``.
         """
         self.model._check_contacts("contact_points")
         return cast("ContactPoints", self.model._run("contact_points", q, others=others))
@@ -60,22 +56,12 @@ class Contacts(Group):
 
         Springs and dampers at the points (:class:`Material`), friction made smooth below
         :attr:`ContactRules.friction_speed`.
-
-        Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            others: ``p``, ``out``, ``threads``.
         """
         self.model._check_contacts("contact_force")
         return self.model._run("contact_force", q, v, others=others)
 
     def energy(self, q: ArrayLike, **others: Unpack[ByName]) -> Any:
-        """The energy (...) that compliant contacts store, J.
-
-        Args:
-            q: configuration (..., nq).
-            others: ``p``, ``out``, ``threads``.
-        """
+        """The energy (...) that compliant contacts store, J."""
         self.model._check_contacts("contact_energy")
         return self.model._run("contact_energy", q, others=others)
 
@@ -83,9 +69,7 @@ class Contacts(Group):
         """Joint impulses J*λ that impulses of a step amount to, by what they come from.
 
         Args:
-            q: configuration (..., nq).
             impulses: of every row (..., n), as :meth:`Model.contact_step` has them, N s.
-            others: ``p``, ``out``, ``threads``.
 
         Returns:
             A named tuple: contact, limits, friction (..., nv), N m s or N s.
@@ -100,7 +84,6 @@ class Contacts(Group):
             q: configuration (..., nq); surfaces nearer than 1e-7 m touch.
             v: velocity before (..., nv).
             t: time (...), s, for closures that change with it.
-            others: ``p``, ``out``, ``threads``.
 
         Returns:
             A named tuple: v (..., nv) after the impact, impulses (..., n) of all rows of all points, N s.
@@ -137,15 +120,12 @@ class Touching(Methods):
         """The end of one step in time with contacts and exact Coulomb friction, by Moreau's midpoint rule.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
             tau: joint forces (..., nv), all of them: damping and springs of the model are not added.
             impulses: those of the step before (..., n), to begin with; zeros if not given.
             dt: the step, s (...).
             f_ext: external forces (..., n_bodies, 6), as for :meth:`forward_dynamics`.
             implicit: (..., nv): dt times what damps a freedom, and dt²/4 times its stiffness, where ``tau`` holds such
                 forces and the step is to be stable however stiff they are.
-            others: ``p``, ``out``, ``threads``.
 
         Returns:
             A named tuple: q, v, impulses (..., n) in N s, gaps (..., points) in m, residuals (..., 3): what Signorini's
@@ -161,12 +141,7 @@ class Touching(Methods):
         )
 
     def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap.
-
-        Args:
-            q: configuration (..., nq).
-            others: ``p``, ``out``, ``threads``.
-        """
+        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap."""
         self._check_contacts("distances")
         return self._run("distances", q, others=others)
 
@@ -176,7 +151,6 @@ class Touching(Methods):
         Args:
             q: configuration (..., nq).
             margin: m.
-            others: ``p``, ``out``, ``threads``.
         """
         return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
 

@@ -36,16 +36,8 @@ class Dynamics(Methods):
         which together with the closures cause the same motion; of least norm where there are more than needed.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
-                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
             actuated: names of the joints that have motors; those of the tree if not given.
             t: time (...), for closures that depend on it, which count with ``actuated`` only: refused without.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
         """
         if actuated is None:
             if t is not None and any(closure.type.time_dependent for closure in self.closures):
@@ -85,16 +77,8 @@ class Dynamics(Methods):
         configurations only (or among very many links), the result is not finite there.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
             tau: all joint forces (..., nv), N m and N: springs, dampers and friction of the model, which ``simulate``
                 adds, are not added here; :meth:`passive_force` has them.
-            f_ext: external forces (..., n_bodies, 6) = [moment, force] on each body at its origin, in its own frame.
-                Of a flexible body that is its root, where no force reaches the modes; :meth:`force_at` takes nodes.
-            t: time (...), s, for closures that depend on it; zero if left out.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
         """
         return self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, others=others)
 
@@ -151,16 +135,7 @@ class Dynamics(Methods):
         return self._run("coriolis_matrix", q, v, others=others)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, vdot: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside).
-
-        Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
+        """Y (..., nv, 10 n_bodies): inverse dynamics is Y π with π = :attr:`inertial_parameters` (armature aside)."""
         return self._run("regressor", q, v, vdot, others=others)
 
     # Energy, momentum, mass centre.
@@ -195,14 +170,6 @@ class Operational(Group):
 
         Rows and columns: rotations, then translations, so kg m², kg m and kg. Not finite where some direction cannot be
         moved (fewer than six freedoms, singular configurations): :meth:`admittance` always exists.
-
-        Args:
-            q: configuration (..., nq).
-            body: name of a body or frame.
-            node: of a flexible body, by name or number.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
         """
         return self.model._run_at("operational_inertia", body, q, node=node, others=others)
 

@@ -41,15 +41,8 @@ class Kinematics(Methods):
         """[ω; v] (..., 6) of a body, frame or node.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            body: name of a body or frame.
-            node: of a flexible body, by name or number.
             reference: ``"mixed"``: world axes, at its origin. ``"local"``: its own axes, at its origin. ``"world"``:
                 world axes, of the point of the body that is at the world's origin.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: how many to split a batch over.
         """
         return self._run_at("velocity", body, q, v, node=node, reference=reference, others=others)
 
@@ -67,18 +60,10 @@ class Kinematics(Methods):
         """The rate (..., 6) of the six numbers of :meth:`velocity`; equal to J v̇ + J̇ v. Gravity is no part of it.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            body: name of a body or frame.
-            node: of a flexible body, by name or number.
             reference: ``"mixed"``: [ω'; a], a being the acceleration of its origin, in world axes. ``"local"``: how
                 the numbers of its velocity in its own axes change (not what an accelerometer there feels: these axes
                 turn). ``"world"``: that of the velocity at the world's origin. The latter two are the spatial
                 accelerations of Featherstone and Pinocchio.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: how many to split a batch over.
 
         Example:
             >>> from linkwise.samples import planar_arm
@@ -98,18 +83,7 @@ class Kinematics(Methods):
         reference: Reference = "mixed",
         **others: Unpack[ByName],
     ) -> Array:
-        """J (..., 6, nv) with J v = [ω; v] of a body or frame, at its origin or at another point of it.
-
-        Args:
-            q: configuration (..., nq).
-            body: name of a body or frame.
-            point: (..., 3) in its frame, m; its origin if not given.
-            node: of a flexible body, by name or number.
-            reference: how the six numbers are written: ``"mixed"``, ``"local"`` or ``"world"``, as in :meth:`velocity`.
-            p: run-time parameters (..., np).
-            out: array to fill.
-            threads: threads to split a batch over.
-        """
+        """J (..., 6, nv) with J v = [ω; v] of a body or frame, at its origin or at another point of it."""
         return self._run_at("jacobian", body, q, node=node, reference=reference, point=point, others=others)
 
     def jacobian_rate(

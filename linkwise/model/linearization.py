@@ -67,15 +67,9 @@ class Linearization(Closures):
         space, nv × nv, as in ``integrate(q, dv)``. External forces keep their components in body frames.
 
         Args:
-            q: configuration (..., nq).
-            v: velocity (..., nv).
-            vdot: acceleration (..., nv).
-            f_ext: external forces (..., n_bodies, 6) in body frames.
             order: 2 for second derivatives as well, in a
                 :class:`~linkwise.model.linearization.SecondOrderInverse`.
-            p: run-time parameters (..., np).
             out: four arrays to fill (order 1 only).
-            threads: threads to split a batch over.
         """
         if order == 1:
             return self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, out=out, threads=threads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -54,19 +55,35 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
         group, _, name = (text.method or function).rpartition(".")
         method: Callable[..., Any] | None = getattr(kinds[group] if group else model, name, None)
         if method is not None:
+            method.__doc__ = _with_arguments(method)
             METHODS[function] = CatalogueMethod(group or None, name, method)
             for owner in (kinds[group] if group else model).__mro__:
                 if name in vars(owner) and vars(owner)[name] is method:
                     setattr(owner, name, QuickMethod(function, method))
 
 
-def method_of(model: Model, function: str) -> Callable[..., Any]:
-    """The method of a model, or of one of its groups, that is this function of the catalogue; or has this name."""
-    *groups, name = (EVERY[function].method or function if function in EVERY else function).split(".")
-    for group in groups:
-        model = getattr(model, group)
-    method: Callable[..., Any] = getattr(model, name)
-    return method
+_MEANINGS = {name: given.meaning for name, given in INPUTS.items() if given.meaning} | {
+    "body": "name of a body or frame.",
+    "node": "of a flexible body, by name or number.",
+    "reference": 'how the six numbers are written: ``"mixed"``, ``"local"`` or ``"world"``, as in :meth:`velocity`.',
+    "order": "2 for second derivatives as well.",
+    "out": "array to fill; a tuple of them where several are returned.",
+    "threads": "threads to split a batch over.",
+}
+"""Of the arguments of methods, where a docstring says nothing of its own."""
+
+
+def _with_arguments(method: Callable[..., Any]) -> str:
+    """The docstring of a method with all of its arguments, those of the catalogue as that says."""
+    before, _, rest = inspect.cleandoc(method.__doc__ or "").partition("\n\nArgs:\n")
+    own, _, after = rest.partition("\n\n") if rest else ("", "", "")
+    if not rest:
+        before, _, after = before.partition("\n\nExample:")
+        after = f"Example:{after}" if after else ""
+    said = {each.partition(":")[0].strip(): each for each in re.split(r"\n(?=    \w)", own)}
+    known = said | {name: f"    {name}: {text}" for name, text in _MEANINGS.items() if name not in said}
+    listed = [known[name] for name in inspect.signature(method).parameters if name in known]
+    return "\n\n".join(filter(None, (before, "Args:\n" + "\n".join(listed) if listed else "", after)))
 
 
 def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
@@ -91,9 +108,9 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     inputs = [(n, INPUTS[n].shape(model)) for n in names]
     charts = {n: model._chart for n in names if INPUTS[n].divided == "q"}
     if model._closure_solver in BY_NUMBERS and model.closures and name in ANSWERED_BY_SOLVERS:
-        from linkwise.model.null_space import solved_by_numbers
+        from linkwise.model.null_space import SolvedByNumbers
 
-        return solved_by_numbers(model, name, run, inputs, doc, charts)
+        return SolvedByNumbers(name, run, inputs, doc, charts, model=model)
     if model._rolls:
         from linkwise.functions.rolled.choose import rolled_function
 

@@ -22,8 +22,7 @@ from linkwise.memoized import cached_property
 from linkwise.model.closures import Constraints
 from linkwise.model.contact import Contacts, Touching
 from linkwise.model.dynamics import Centroidal, Dynamics, Operational
-from linkwise.model.editing import Editing
-from linkwise.model.files import Files
+from linkwise.model.editing import Editing, Files
 from linkwise.model.formulas import with_formulas
 from linkwise.model.kinematics import InverseKinematics, Kinematics
 from linkwise.model.making import list_methods
@@ -178,30 +177,11 @@ class Model(
         return cls(**builder.mechanism(allow_massless=masses is None))
 
     # Functions in groups.
-    @cached_property
-    def constraints(self) -> Constraints:
-        """The equations of all closures and couplings: their rates, Jacobian, projections onto them."""
-        return Constraints(self)
-
-    @cached_property
-    def contacts(self) -> Contacts:
-        """Where bodies touch, and what comes of it."""
-        return Contacts(self)
-
-    @cached_property
-    def centroidal(self) -> Centroidal:
-        """Momentum and inertia of the whole about its mass centre."""
-        return Centroidal(self)
-
-    @cached_property
-    def statics(self) -> Statics:
-        """The model at rest: what holds it, whether it stands, where it reaches and how well."""
-        return Statics(self)
-
-    @cached_property
-    def operational(self) -> Operational:
-        """Inertia felt at a place, and its inverse."""
-        return Operational(self)
+    constraints = cached_property(Constraints)
+    contacts = cached_property(Contacts)
+    centroidal = cached_property(Centroidal)
+    statics = cached_property(Statics)
+    operational = cached_property(Operational)
 
     # Run-time parameters.
     def with_parameters(self, names: Iterable[str]) -> Self:

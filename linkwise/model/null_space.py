@@ -15,7 +15,7 @@ Functions of closed models that a solver answers in this way run outside the com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.algorithms.multipliers import FLOOR
 from linkwise.array_types import Array
-from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.functions.function import CompiledFunction
 from linkwise.targets import check_on_host
 from linkwise.targets.batch import HostBatch
 from linkwise.targets.device import Device
@@ -135,16 +135,8 @@ def basis_of(J_c: Array) -> tuple[Array, list[int]]:
 class SolvedByNumbers(CompiledFunction):
     """A function of a closed model whose solver tests ranks; on symbols, and for derivatives, its text."""
 
-    def __init__(
-        self,
-        name: str,
-        text: Callable[..., Any],
-        inputs: Sequence[tuple[str, tuple[int, ...]]],
-        doc: str,
-        charts: Mapping[str, Chart],
-        model: Model,
-    ) -> None:
-        super().__init__(name, text, inputs, doc, charts)
+    def __init__(self, *arguments: Any, model: Model) -> None:
+        super().__init__(*arguments)
         self.model = model
 
     def builtin(self, *_: Any, **__: Any) -> None:
@@ -185,24 +177,7 @@ class SolvedByNumbers(CompiledFunction):
             vdot, multipliers = (x[..., 0] for x in system.solve(f[..., None], gamma[..., None]))
             if self.name == "forward_dynamics":
                 return vdot
-            return ConstraintForces(multipliers, self._wrenches(given, multipliers))
+            return ConstraintForces(multipliers, model._run("closure_wrenches", q, v, multipliers, t=t, p=p))
         rates = model.constraints.rate(q, v, t=t, p=p, threads=threads)
         change, impulses = (x[..., 0] for x in system.solve(np.zeros_like(v)[..., None], -rates[..., None]))
         return v + change if self.name == "project_velocity" else Impulse(v + change, impulses)
-
-    def _wrenches(self, given: dict[str, Any], multipliers: Any) -> Any:
-        model = self.model
-        p, t = given.get("p"), given.get("t")
-        return model._run("closure_wrenches", given["q"], given["v"], multipliers, t=t, p=p)
-
-
-def solved_by_numbers(
-    model: Model,
-    name: str,
-    text: Callable[..., Any],
-    inputs: Sequence[tuple[str, tuple[int, ...]]],
-    doc: str,
-    charts: Mapping[str, Chart],
-) -> CompiledFunction:
-    """The function of this name, as a null-space solution."""
-    return SolvedByNumbers(name, text, inputs, doc, charts, model)

@@ -17,17 +17,18 @@ from linkwise.contact.scene import rigid_meeting
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
+from linkwise.model.passive_forces import refuse_rigid_contacts
 from linkwise.sim.checks import check_start, checked_vector
 from linkwise.sim.closed_states import OPEN, captures_of, check_switched, closure_flags, start_closed
-from linkwise.sim.closing import Closing, as_closing
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.limits import is_linear
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
+from linkwise.sim.rules import Closing, JointRules, as_closing
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import RunTables, Table, batch_of
 
@@ -222,15 +223,9 @@ def _check_contacts(model: Model, method: str, rules: JointRules, events: Sequen
             got=f"method={method!r}",
             do='limits="spring", or method="moreau" for a model whose bodies touch',
         )
-    rigid = None if model._contact_scene is None else rigid_meeting(model)
-    if rigid is not None and not any(isinstance(event, ImpactEvent) for event in events):
-        raise InputError(
-            f"the method {method!r} takes contacts as forces, and rigid surfaces have none",
-            got=f"{rigid.name!r}, which is rigid",
-            allowed="materials with a stiffness",
-            do='method="moreau"; or lw.Material(stiffness=1e5, damping=0.01) for all that touches; or, where bodies '
-            "fly and bounce, events=lw.impacts(model)",
-        )
+    if not any(isinstance(event, ImpactEvent) for event in events):
+        do = 'method="moreau"; or, where bodies fly and bounce, events=lw.impacts(model)'
+        refuse_rigid_contacts(model, f"the method {method!r}", do)
 
 
 def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...]]:

@@ -7,13 +7,13 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.ops import is_truth
-from linkwise.trace.passes import extract
+from linkwise.trace.passes import extract, reached
 from linkwise.trace.program import Buffer, Call, Program
 from linkwise.trace.tracer import Number, Traced, Tracer
 
@@ -218,6 +218,22 @@ class CallingTracer(Tracer):
         return sorted(found)
 
 
+def traced(name: str, function: Callable[..., dict[str, Any]], inputs: Mapping[str, int]) -> Block | Program:
+    """The code of a function of flat vectors, which returns named scalars and flat vectors.
+
+    A block; where functions of a large model are called on the way, several of them with these calls in between.
+    """
+    tracer = CallingTracer()
+    found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
+    outputs = [(key, (len(list_of(value)),), list_of(value)) for key, value in found.items()]
+    return tracer.composite(name, outputs) if tracer.calls else tracer.finish(name, outputs)
+
+
+def list_of(value: Any) -> list[Number]:
+    """A scalar or a vector as a list."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
 def stored(values: Sequence[Number]) -> Sequence[Number]:
     """Values in memory, where the trace allows that: a sum over them then begins a piece of its own."""
     tracer = next((x.tracer for x in values if isinstance(x, Traced)), None)
@@ -266,26 +282,20 @@ class _Cutter:
     def _live_calls(self, outputs: Mapping[str, tuple[int, ...]]) -> list[_Called]:
         """The calls that the results need, in order."""
         caller = {spec.name: call for call in self.tracer.calls for spec in call.results}
-        live = [False] * len(self.nodes)
         needed: set[int] = set()
 
-        def want(arrays: Iterable[tuple[int, ...]]) -> None:
-            for numbers in arrays:
-                for x in numbers:
-                    live[x] = True
-
-        want(outputs.values())
-        for number in reversed(range(len(self.nodes))):
-            node = self.nodes[number]
-            if not live[number] or node[0] == "const" or number in self.given:
-                continue
+        def behind(number: int, node: Node) -> Sequence[int]:
+            if number in self.given:
+                return ()
             if node[0] != "input":
-                want([node[1:]])
-                continue
+                return node[1:]
             call = caller.get(self.tracer.inputs[node[1]].name)
-            if call is not None and id(call) not in needed:
-                needed.add(id(call))
-                want(call.arguments)
+            if call is None or id(call) in needed:
+                return ()
+            needed.add(id(call))
+            return [x for values in call.arguments for x in values]
+
+        reached(self.nodes, (x for numbers in outputs.values() for x in numbers), behind)
         return [call for call in self.tracer.calls if id(call) in needed]
 
     def _before_calls(self, number: int, calls: list[_Called]) -> tuple[dict[str, tuple[int, ...]], list[Call]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 
 from linkwise.trace.block import ArraySpec, Block, Node
@@ -87,6 +87,28 @@ def needed(program: Block) -> bytearray:
                     if len(node) > 3:
                         live[node[3]] = 1
     return live
+
+
+def reached(
+    nodes: Sequence[Node],
+    wanted: Iterable[int],
+    behind: Callable[[int, Node], Sequence[int]] = lambda _, node: () if node[0] == "input" else node[1:],
+) -> bytearray:
+    """For each node of a trace 1 if some values are made of it, else 0.
+
+    ``behind`` gives the nodes that a node, by its number, is made of: the arguments of operations if not given; inputs
+    that are results of calls may be made of others too.
+    """
+    found = bytearray(len(nodes))
+    todo = list(wanted)
+    while todo:
+        number = todo.pop()
+        if not found[number]:
+            found[number] = 1
+            node = nodes[number]
+            if node[0] != "const":
+                todo.extend(behind(number, node))
+    return found
 
 
 def extract(

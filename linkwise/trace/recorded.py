@@ -17,6 +17,7 @@ from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.derivatives import RULES, Cotangent, Meaning, Tangent, behind, is_zero, one_cotangent, one_tangent
+from linkwise.trace.passes import reached
 from linkwise.trace.program import Program
 from linkwise.trace.program_derivatives import (
     called,
@@ -69,37 +70,29 @@ class Recorded:
         return {array: (k, i) for k, call in enumerate(self.calls) for i, array in enumerate(call.arrays)}
 
     @cached_property
-    def live(self) -> list[bool]:
+    def live(self) -> bytearray:
         """Of each node whether the outputs need it."""
         return self._back_from_outputs(lambda op: True)
 
     @cached_property
-    def matters(self) -> list[bool]:
+    def matters(self) -> bytearray:
         """Of each node whether the outputs change where it does: not if it is only held."""
         return self._back_from_outputs(lambda op: op in RULES)
 
-    def _back_from_outputs(self, passes: Callable[[str], bool]) -> list[bool]:
-        found = [False] * len(self.nodes)
-        for result in self.results:
-            for number in result:
-                found[number] = True
+    def _back_from_outputs(self, passes: Callable[[str], bool]) -> bytearray:
         asked: set[int] = set()
-        for number in reversed(range(len(self.nodes))):
-            op, *arguments = self.nodes[number]
-            if not found[number] or op == "const":
-                continue
+
+        def behind(_: int, node: Node) -> Sequence[int]:
+            op, *arguments = node
             if op != "input":
-                if passes(op):
-                    for a in arguments:
-                        found[a] = True
-            elif arguments[0] in self.call_of:
-                k = self.call_of[arguments[0]][0]
-                if k not in asked:
-                    asked.add(k)
-                    for numbers in self.calls[k].arguments:
-                        for a in numbers:
-                            found[a] = True
-        return found
+                return arguments if passes(op) else ()
+            k = self.call_of.get(arguments[0], (-1, 0))[0]
+            if k < 0 or k in asked:
+                return ()
+            asked.add(k)
+            return [a for numbers in self.calls[k].arguments for a in numbers]
+
+        return reached(self.nodes, (number for result in self.results for number in result), behind)
 
     @cached_property
     def calls_that_matter(self) -> set[int]:

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import linkwise as lw
-from linkwise.sim.piles.solver import frames, projected, projection_slopes
+from linkwise.sim.piles.islands import frames, projected, projection_slopes
 
 EDGE, WEIGHT = 0.1, 9.81  # m, N
 
@@ -39,14 +39,18 @@ def test_stack_of_ten_carries_what_is_above():
 
 
 def test_row_slides_as_each_alone_would():
-    """Nine boxes apart from each other, thrown over the floor: v²/(2 μ g) each, first order in the step."""
+    """Nine boxes apart from each other, thrown over the floor: v²/(2 μ g) each, second order in the step."""
     speed = np.linspace(1.0, 2.0, 9)
     v0 = np.zeros((9, 6))
     v0[:, 3] = speed
     q0 = placed([[0, 0.3 * k, EDGE / 2] for k in range(9)])
-    motion = lw.simulate(boxes(9), q0, v0.ravel(), duration=0.45, dt=0.0025, method="moreau")
-    way = motion.q[-1].reshape(9, 7)[:, 4]
-    assert_allclose(way, speed**2 / (2 * 0.5 * WEIGHT), atol=2.6e-3 * speed.max())
+    errors = []
+    for dt in (0.005, 0.0025):
+        motion = lw.simulate(boxes(9), q0, v0.ravel(), duration=0.45, dt=dt, method="moreau")
+        way = motion.q[-1].reshape(9, 7)[:, 4]
+        errors.append(np.abs(way - speed**2 / (2 * 0.5 * WEIGHT)).max())
+    assert errors[1] < 4e-6  # m
+    assert errors[0] / errors[1] > 3.5
     assert np.abs(motion.v[-1]).max() < 1e-7
     assert len(np.unique(np.round(motion.contacts.touched[-1].contacts.body[:, 0]))) == 9
 
@@ -59,9 +63,9 @@ def test_random_boxes_fall_without_gaining_energy_or_sinking():
     q0 = placed(places, turns / np.linalg.norm(turns, axis=1, keepdims=True))
     motion = lw.simulate(boxes(count), q0, duration=0.3, dt=0.003, method="moreau")
     assert motion.status == "done"
-    assert np.diff(motion.energy).max() < 5e-4 * motion.energy[0]  # of first order
+    assert np.diff(motion.energy).max() < 1e-6 * motion.energy[0]
     assert motion.contacts.deepest.min() > -0.05 * EDGE
-    assert motion.contacts.residual.max() < 1e-3
+    assert motion.contacts.residual.max() < 1e-7
     assert motion.contacts.count[-1] > count
 
 
@@ -127,3 +131,14 @@ def test_refused():
     motion = lw.simulate(boxes(9), apart, duration=0.01, dt=0.002, method="moreau")
     with pytest.raises(lw.errors.UnknownNameError, match="box 0"):
         motion.contacts.force("bxo 0")
+
+
+def test_large_island_obeys_all_laws():
+    """A pyramid of 36 boxes whose lowest are kicked: one island, of which sweeps alone miss the laws by 7e-4 m/s."""
+    places = [[1.05 * EDGE * (k + 0.5 * row), 0, EDGE * (row + 0.5)] for row in range(8) for k in range(8 - row)]
+    v0 = np.zeros((len(places), 6))
+    v0[:8, 3] = 2.0
+    motion = lw.simulate(boxes(len(places)), placed(places), v0.ravel(), duration=0.012, dt=0.004, method="moreau")
+    assert motion.contacts.residual.max() < 1e-6
+    assert motion.contacts.deepest.min() > -0.01 * EDGE
+    assert np.diff(motion.energy).max() < 1e-6 * motion.energy[0]

@@ -90,6 +90,27 @@ def test_dynamics_of_a_linkage_go_to_casadi(linkage, tmp_path):
 
 def test_integrators_of_others_are_refused_what_they_would_let_drift(linkage, tmp_path):
     model, _ = linkage
-    with pytest.raises(lw.InputError, match="let drift open") as caught:
+    with pytest.raises(lw.InputError, match="let closures drift open") as caught:
         lw.control.to_fmu(model, tmp_path / "linkage.fmu")
     assert model.closures[0].name in str(caught.value)
+
+
+def test_rigid_contacts_are_refused_where_contacts_are_forces(tmp_path):
+    b = lw.ModelBuilder("box")
+    b.add_body("box", joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), mass=1.0))
+    rigid = b.build().with_contacts(lw.Ground())
+    soft = b.build().with_contacts(lw.Ground(), material=lw.Material(stiffness=1e4, damping=0.01))
+    for use in (
+        lambda model: lw.control.to_fmu(model, tmp_path / "box.fmu", compiler=None),
+        lambda model: lw.control.Shooting(model, steps=2, dt=0.01, running=lambda model, q, v, u: v),
+    ):
+        with pytest.raises(lw.InputError, match="rigid surfaces have none"):
+            use(rigid)
+        use(soft)
+
+
+def test_what_is_no_compiled_function_is_refused(linkage, tmp_path):
+    model, _ = linkage
+    for emit in (lw.control.emit_casadi, lw.control.emit_acados):
+        with pytest.raises(lw.InputError, match="not a compiled function"):
+            emit(model.forward_dynamics, tmp_path)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import casadi as ca
+from typing import Any
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -13,11 +14,16 @@ from tests.random_trees import random_state, random_tree
 
 
 @pytest.fixture(scope="module")
+def ca() -> Any:
+    return pytest.importorskip("casadi")
+
+
+@pytest.fixture(scope="module")
 def model() -> lw.Model:
     return random_tree(11, 2, ("spherical", "revolute"))
 
 
-def test_casadi_vectors(model: lw.Model) -> None:
+def test_casadi_vectors(model: lw.Model, ca: Any) -> None:
     q, v, x = random_state(model, np.random.default_rng(0))
     Q, V, X = ca.SX.sym("q", model.nq), ca.SX.sym("v", model.nv), ca.SX.sym("x", model.nv)
     tau = model.inverse_dynamics(Q, V, X)
@@ -33,7 +39,7 @@ def test_casadi_vectors(model: lw.Model) -> None:
     assert isinstance(model.gravity_force(ca.MX.sym("q", model.nq)), ca.MX)
 
 
-def test_casadi_differentiates_our_derivatives(model: lw.Model) -> None:
+def test_casadi_differentiates_our_derivatives(model: lw.Model, ca: Any) -> None:
     q, v, x = random_state(model, np.random.default_rng(1))
     V = ca.SX.sym("v", model.nv)
     lin = model.linearize_inverse(q, V, x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import casadi
 import numpy as np
 import pytest
 
@@ -204,6 +203,7 @@ def test_a_control_with_a_loop(method):
 
 
 def test_symbols_and_plain_numbers_loop_in_python():
+    casadi = pytest.importorskip("casadi")
     x = casadi.SX.sym("x")
     expression = lw.loop(3, lambda i, s: s * x + i, x)
     assert float(casadi.Function("f", [x], [expression])(2.0)) == ((2.0 * 2.0) * 2.0 + 1.0) * 2.0 + 2.0

@@ -10,12 +10,17 @@ import pytest
 
 import linkwise as lw
 from linkwise.mechanism.parameters import parameters
-from linkwise.model.making import method_of
+from linkwise.model.making import METHODS
 from tests.identities.relations import close
 from tests.oracles.eager import Eager
 from tests.random_trees import ALL, random_inertia, random_placement, random_state, random_tree
 
 KINDS = ("mass", "com", "inertia", "xyz", "rpy", "armature")
+
+
+def method(model, name):
+    """The method, of a model or of one of its groups, that is a function of the catalogue."""
+    return getattr(METHODS[name].owner(model), METHODS[name].name)
 
 
 def rebuilt(model: lw.Model, given: dict[str, np.ndarray]) -> lw.Model:
@@ -73,12 +78,12 @@ def compare(ours: Any, expected: Any, model: lw.Model, rng: np.random.Generator)
     close(ours.inverse_dynamics(q, v, vdot, f_ext=f_ext), expected.inverse_dynamics(q, v, vdot, f_ext=f_ext))
     close(ours.forward_dynamics(q, v, vdot), expected.forward_dynamics(q, v, vdot), 1e-8)
     for name in ("mass_matrix", "gravity_force", "poses", "center_of_mass", "potential_energy", "centroidal_inertia"):
-        close(method_of(ours, name)(q), method_of(expected, name)(q))
+        close(method(ours, name)(q), method(expected, name)(q))
     for name in ("kinetic_energy", "coriolis_matrix", "momentum", "bias_force"):
-        close(method_of(ours, name)(q, v), method_of(expected, name)(q, v))
+        close(method(ours, name)(q, v), method(expected, name)(q, v))
     close(ours.regressor(q, v, vdot), expected.regressor(q, v, vdot))
     for name in ("jacobian", "pose", "operational_admittance"):
-        close(method_of(ours, name)(q, body="tool"), method_of(expected, name)(q, body="tool"), 1e-8)
+        close(method(ours, name)(q, body="tool"), method(expected, name)(q, body="tool"), 1e-8)
     close(ours.jacobian_rate(q, v, body="tool"), expected.jacobian_rate(q, v, body="tool"))
 
 

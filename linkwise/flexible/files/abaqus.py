@@ -12,35 +12,26 @@ from collections.abc import Mapping
 from typing import Any
 
 from linkwise.errors import ModelFileError
-from linkwise.flexible.files.matrix_files import MatrixModel, lines_of, number, symmetric_from, whole
+from linkwise.flexible.files.matrix_files import Entries, MatrixModel, Place, lines_of, model_of, number, whole
 
 __all__ = ["read_mtx", "read_nodes"]
 
 _SUPPORT = 1e35
 """Abaqus writes 1e36 for a fixed dof."""
 
-_Place = tuple[int, int]
-
 
 def read_mtx(mass: str | os.PathLike[str], stiffness: str | os.PathLike[str], nodes: Mapping[int, Any]) -> MatrixModel:
     """M and K with what their rows are; the nodes that they use."""
     M, K = _entries(mass), _entries(stiffness)
-    places = sorted({place for entries in (M, K) for pair in entries for place in pair})
-    missing = sorted({node for node, _ in places if node not in nodes})
+    missing = sorted({node for entries in (M, K) for pair in entries for node, _ in pair if node not in nodes})
     if missing:
         shown = ", ".join(map(str, missing[:8])) + (", …" if len(missing) > 8 else "")
         raise ModelFileError("nodes of the matrices have no position", file=stiffness, got=shown, do="give all nodes")
-    row = {place: k for k, place in enumerate(places)}
-    size = len(places)
-    matrices = []
-    for entries, path in ((M, mass), (K, stiffness)):
-        matrices.append(symmetric_from({(row[i], row[j]): value for (i, j), value in entries.items()}, path, size))
-    used = sorted({node for node, _ in places})
-    return MatrixModel({node: nodes[node] for node in used}, matrices[0], matrices[1], places)
+    return model_of(M, K, nodes, (True, True))
 
 
-def _entries(path: str | os.PathLike[str]) -> dict[tuple[_Place, _Place], float]:
-    entries: dict[tuple[_Place, _Place], float] = {}
+def _entries(path: str | os.PathLike[str]) -> Entries:
+    entries: dict[tuple[Place, Place], float] = {}
     for line, text in lines_of(path):
         if not text.strip() or text.lstrip().startswith("*"):
             continue

@@ -85,18 +85,28 @@ def whole(text: str, path: str | os.PathLike[str], line: int, *, what: str = "an
         raise ModelFileError(f"{what} was expected", file=path, line=line, got=repr(text[:40])) from None
 
 
-def symmetric_from(
-    entries: Mapping[tuple[int, int], float], path: str | os.PathLike[str], size: int
-) -> sparse.csr_array:
-    """A symmetric matrix whose entries are given in one triangle, or in both and then alike."""
-    rows, columns, values = [], [], []
-    for (i, j), value in entries.items():
-        mirror = entries.get((j, i))
-        if i != j and mirror is None:
-            rows.append(j)
-            columns.append(i)
-            values.append(value)
-        rows.append(i)
-        columns.append(j)
-        values.append(value)
-    return sparse.csr_array((values, (rows, columns)), shape=(size, size))
+Place = tuple[int, int]
+"""A node and a component, 1 to 6."""
+Entries = Mapping[tuple[Place, Place], float]
+
+
+def model_of(M: Entries, K: Entries, positions: Mapping[int, Any], symmetric: Sequence[bool]) -> MatrixModel:
+    """The model of matrices whose entries are given by their places; it has the nodes that they use.
+
+    Args:
+        M: entries of the mass matrix.
+        K: entries of the stiffness matrix.
+        positions: of all these nodes, and perhaps more.
+        symmetric: of each, whether its entries may stand in one triangle only.
+    """
+    places = sorted({place for entries in (M, K) for pair in entries for place in pair})
+    row = {place: k for k, place in enumerate(places)}
+    matrices = []
+    for entries, mirrored in zip((M, K), symmetric, strict=True):
+        whole = dict(entries)
+        if mirrored:
+            whole |= {(j, i): value for (i, j), value in entries.items() if (j, i) not in entries}
+        rows, columns = ([row[pair[side]] for pair in whole] for side in (0, 1))
+        matrices.append(sparse.csr_array((list(whole.values()), (rows, columns)), shape=(len(row), len(row))))
+    used = sorted({node for node, _ in places})
+    return MatrixModel({node: positions[node] for node in used}, matrices[0], matrices[1], places)

@@ -6,11 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from scipy import sparse
-
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
-from linkwise.flexible.files.bulk import BulkData, DirectMatrix, read_bulk
-from linkwise.flexible.files.matrix_files import MatrixModel, read_bytes, symmetric_from
+from linkwise.flexible.files.bulk import BulkData, read_bulk
+from linkwise.flexible.files.matrix_files import MatrixModel, model_of, read_bytes
 from linkwise.flexible.files.nastran_output import is_op2, read_op2, read_op4
 
 __all__ = ["read_nastran"]
@@ -92,23 +90,12 @@ def _from_cards(
             raise ModelFileError(
                 "a grid of the matrices is missing", file=path, got=f"grid {node}", do="add its GRID card"
             )
-    row = {place: k for k, place in enumerate(places)}
-    used = sorted({node for node, _ in places})
-    nodes = {node: grids[node] for node in used}
-    return MatrixModel(nodes, _assembled(M, row, path), _assembled(K, row, path), places)
-
-
-def _assembled(matrix: DirectMatrix, row: dict[tuple[int, int], int], path: str | os.PathLike[str]) -> sparse.csr_array:
-    entries = {(row[i], row[j]): value for (i, j), value in matrix.entries.items()}
-    if matrix.form == 6:
-        return symmetric_from(entries, path, len(row))
-    if matrix.form != 1:
-        raise ModelFileError(
-            "a mass or stiffness matrix must be square", file=path, line=matrix.line, got=f"form {matrix.form}"
-        )
-    places = list(entries)
-    rows, columns = [i for i, _ in places], [j for _, j in places]
-    return sparse.csr_array((list(entries.values()), (rows, columns)), shape=(len(row), len(row)))
+    for matrix in (M, K):
+        if matrix.form not in (1, 6):
+            raise ModelFileError(
+                "a mass or stiffness matrix must be square", file=path, line=matrix.line, got=f"form {matrix.form}"
+            )
+    return model_of(M.entries, K.entries, grids, (M.form == 6, K.form == 6))
 
 
 def _chosen(matrices: Any, name: str | None, usual: Sequence[str], what: str, path: str | os.PathLike[str]) -> str:

@@ -118,7 +118,8 @@ def is_op2(content: bytes) -> bool:
 def read_op2(path: str | os.PathLike[str], content: bytes) -> dict[str, Any]:
     """Every real matrix of the file by its name in capitals, sparse; complex ones are there as None."""
     op2 = require_extra("pyyeti.nastran.op2", "fem")
-    _check_records(content, path)
+    for _ in _records(content, str(_byte_order(content)), path):
+        pass  # each is whole, and the last one ends with the file
     found: dict[str, Any] = {}
     try:
         with op2.OP2(os.fspath(path)) as file:
@@ -152,17 +153,3 @@ def _byte_order(content: bytes) -> str | None:
         if content[:4] in (struct.pack(order + "i", 4), struct.pack(order + "i", 8)):
             return order
     return None
-
-
-def _check_records(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Each record has its length before and behind it, and the last one ends with the file."""
-    length = struct.Struct(f"{_byte_order(content)}i")
-    at = 0
-    while at < len(content):
-        size = length.unpack_from(content, at)[0] if at + 4 <= len(content) else -1
-        end = at + 4 + size
-        if size < 0 or end + 4 > len(content) or length.unpack_from(content, end)[0] != size:
-            raise ModelFileError(
-                "this is not an OUTPUT2 file that can be read", file=path, got=f"a record at byte {at} is not whole"
-            )
-        at = end + 4

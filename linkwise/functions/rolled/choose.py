@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.catalogue import INPUTS, Columns, Text, Trees
+from linkwise.algorithms.catalogue import INPUTS, Text, Trees
 from linkwise.algorithms.mass_matrix import of_links
 from linkwise.contact.catalogue import EVERY
 from linkwise.functions.function import Chart, CompiledFunction
@@ -95,7 +95,24 @@ def rolled_function(
 
         kind = function_type(model, name, inputs)
         return kind(name, run, inputs, doc, charts, rolling=rolling, along=along, result=text.result)
-    return _by_columns(model, name, text, text.columns, run, inputs, doc, static, charts)
+    # A matrix through the vector that it makes of another one.
+    columns = text.columns
+    vectors = [(n, INPUTS[n].shape(model)) for n in columns.along]
+
+    def part(suffix: str, function: Callable[..., Any], *more: str) -> RolledFunction:
+        taken = [*inputs, *((n, shape) for n, shape in vectors if n in more)]
+        rolling = _rolling(model, text, function, taken, static, *more)
+        return RolledFunction(f"{name}_{suffix}", run, taken, doc, rolling=rolling)
+
+    column = part("column", columns.function, *columns.along)
+    value = None if columns.value is None else part("value", columns.value)
+    options: dict[str, Any] = {"columns": columns, "column": column, "value": value}
+    if not columns.halved or not is_halved(model._trees.fast):
+        return ColumnsFunction(name, run, inputs, doc, charts, **options)
+    most = max((joint.nv for joint in model.joints), default=0)
+    rolling = _rolling(model, text, lambda t, q, *_: of_links(t.fast, q, most), inputs, static)
+    links = RolledFunction(f"{name}_of_links", run, inputs, doc, rolling=rolling)
+    return HalvedFunction(name, run, inputs, doc, charts, of_links=links, tree=model._trees.fast, **options)
 
 
 def _rolling(
@@ -140,33 +157,3 @@ def _rolling(
         return program
 
     return roll
-
-
-def _by_columns(
-    model: Model,
-    name: str,
-    text: Text,
-    columns: Columns,
-    run: Callable[..., Any],
-    inputs: Inputs,
-    doc: str,
-    static: Mapping[str, Any],
-    charts: Mapping[str, Chart],
-) -> ColumnsFunction:
-    """A matrix through the vector that it makes of another one."""
-    along = [(n, INPUTS[n].shape(model)) for n in columns.along]
-
-    def part(suffix: str, function: Callable[..., Any], *more: str) -> RolledFunction:
-        taken = [*inputs, *((n, shape) for n, shape in along if n in more)]
-        rolling = _rolling(model, text, function, taken, static, *more)
-        return RolledFunction(f"{name}_{suffix}", run, taken, doc, rolling=rolling)
-
-    column = part("column", columns.function, *columns.along)
-    value = None if columns.value is None else part("value", columns.value)
-    options: dict[str, Any] = {"columns": columns, "column": column, "value": value}
-    if not columns.halved or not is_halved(model._trees.fast):
-        return ColumnsFunction(name, run, inputs, doc, charts, **options)
-    most = max((joint.nv for joint in model.joints), default=0)
-    rolling = _rolling(model, text, lambda t, q, *_: of_links(t.fast, q, most), inputs, static)
-    links = RolledFunction(f"{name}_of_links", run, inputs, doc, rolling=rolling)
-    return HalvedFunction(name, run, inputs, doc, charts, of_links=links, tree=model._trees.fast, **options)

@@ -18,7 +18,7 @@ from linkwise.functions.rolled.vectors import FieldVector, GlobalInput
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
-from linkwise.trace.passes import extract
+from linkwise.trace.passes import extract, reached
 from linkwise.trace.program import (
     PARAMETERS,
     Angles,
@@ -256,25 +256,17 @@ class Finisher:
                     early.append(kind.tracer.inputs[node[1]].name in before)
                 else:
                     early.append(all(early[a] for a in node[1:]))
-                    if node[0] in ("sin", "cos") and early[-1] and number in live:
+                    if node[0] in ("sin", "cos") and early[-1] and live[number]:
                         place = arguments.setdefault(node[1], len(arguments))
                         where[number] = ("sines" if node[0] == "sin" else "cosines", place)
             found.append(where)
         return found
 
-    def _live(self, kind: Kind) -> set[int]:
-        """The nodes of a kind's trace that anything stored or kept is made of."""
+    def _live(self, kind: Kind) -> bytearray:
+        """For each node of a kind's trace, whether anything stored or kept is made of it."""
         values = [x for loop in self.loops for stored in loop.stores[kind.index].values() for x in stored]
         values += [x for loop in self.loops for x in loop.kept[kind.index]]
-        live: set[int] = set()
-        waiting = [x.number for x in values if isinstance(x, Traced)]
-        while waiting:
-            number = waiting.pop()
-            if number not in live:
-                live.add(number)
-                node = kind.tracer.nodes[number]
-                waiting.extend(() if node[0] in ("const", "input") else node[1:])
-        return live
+        return reached(kind.tracer.nodes, (x.number for x in values if isinstance(x, Traced)))
 
     @staticmethod
     def _arguments(kind: Kind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from linkwise import targets
 from linkwise.errors import InputError
 from linkwise.functions.call_arrays import SymbolBatch, results_like
-from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.functions.function import CompiledFunction
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
@@ -80,11 +80,7 @@ class RolledFunction(ManyLinksFunction):
     """A function whose text is made of sweeps, run as loops over the links.
 
     Args:
-        name: of the function.
-        text: over any scalar, for symbols.
-        inputs: name and core shape of each input.
-        doc: docstring.
-        charts: tangent spaces of the inputs that are configurations.
+        arguments: those of every compiled function; the text is for symbols.
         rolling: makes the program with loops.
         along: makes the function of its change with the inputs of some names.
         result: the named tuple that is returned, if it is not one array.
@@ -92,17 +88,12 @@ class RolledFunction(ManyLinksFunction):
 
     def __init__(
         self,
-        name: str,
-        text: Callable[..., Any],
-        inputs: Sequence[tuple[str, tuple[int, ...]]],
-        doc: str,
-        charts: Mapping[str, Chart] | None = None,
-        *,
+        *arguments: Any,
         rolling: Rolling,
         along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
         result: type[Any] | None = None,
     ) -> None:
-        super().__init__(name, text, inputs, doc, charts)
+        super().__init__(*arguments)
         self._rolling, self._along, self._result = rolling, along, result
         self._changes: dict[tuple[str, ...], RolledFunction] = {}
 

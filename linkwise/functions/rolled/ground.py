@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import Node
+from linkwise.trace.passes import reached
 from linkwise.trace.tracer import Traced, Tracer
 
 START, BASE = -2, -1
@@ -57,17 +59,4 @@ class Ground:
 
 def arrays_read(nodes: Sequence[Node], wanted: Iterable[int]) -> set[int]:
     """The input arrays that some values of a trace are made of."""
-    seen: set[int] = set()
-    stack = list(wanted)
-    arrays: set[int] = set()
-    while stack:
-        number = stack.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        node = nodes[number]
-        if node[0] == "input":
-            arrays.add(node[1])
-        elif node[0] != "const":
-            stack.extend(node[1:])
-    return arrays
+    return {node[1] for node in compress(nodes, reached(nodes, wanted)) if node[0] == "input"}

@@ -1,8 +1,9 @@
-"""Simulation of a pile: steps of first order, in which all contacts obey Signorini's and Coulomb's laws at the end.
+"""Simulation of a pile: Moreau's midpoint rule, in which all contacts obey Signorini's and Coulomb's laws at the end.
 
-Contacts are those of a step's start: the velocities at its end may close a gap and no more, and bodies that touch move
-with them for the whole step, so that nothing overlaps but by the curvature of its path. Bodies that touch nothing move
-with the mean velocity, and turn by Euler's equations with the midpoint rule, which keeps their energy.
+Contacts are those in the middle of a step. The velocities at its end may close a gap and no more, and a body moves half
+a step with those of its start and half a step with those of its end; where surfaces meet, all that hang together with
+them go on with the latter as far as is needed, so that gaps stay closed. Bodies turn by Euler's equations with the
+midpoint rule, which keeps their energy.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.contact.step import part_of_mean
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress
 from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
-from linkwise.sim.piles.solver import Rows, Settled, frames, settled
+from linkwise.sim.piles.solver import islands_of, settled
 from linkwise.sim.progress import Progress
 from linkwise.sim.setup import States as StartingStates
 from linkwise.sim.trajectory import Trajectory
@@ -30,7 +33,13 @@ __all__ = ["Pile", "is_pile", "simulate_pile"]
 
 @dataclass(frozen=True)
 class Touched:
-    """Contacts of a step: points, impulses in the world's axes (m, 3) in N s, and what laws are missed by (m), m/s."""
+    """Contacts of a step.
+
+    Args:
+        contacts: points of its middle, with their gaps at its start.
+        impulse: in the world's axes (m, 3), N s.
+        missed: by how much laws are missed (m), m/s.
+    """
 
     contacts: PileContacts
     impulse: Array
@@ -145,70 +154,81 @@ class Pile:
         falling = np.sum(b.mass * (0.5 * np.sum(s.speed * s.speed, axis=1) - s.place @ b.gravity))
         return float(0.5 * turning + falling)
 
-    def contacts(self, h: float) -> PileContacts:
+    def contacts(self, states: States, h: float) -> PileContacts:
         """Contacts that a step of h may close."""
-        s, g = self.states, self.bodies.gravity
-        speed = np.linalg.norm(s.speed, axis=1) + np.linalg.norm(s.spin, axis=1) * self.radius
-        reach = _REACH * np.minimum(self.size, self.radius) + 1.5 * h * (speed + h * float(np.linalg.norm(g)))
-        return self.neighbours.at(s.turn, s.place, reach)
+        g = float(np.linalg.norm(self.bodies.gravity))
+        speed = np.linalg.norm(states.speed, axis=1) + np.linalg.norm(states.spin, axis=1) * self.radius
+        reach = _REACH * np.minimum(self.size, self.radius) + h * (speed + h * g)
+        return self.neighbours.at(states.turn, states.place, reach)
 
     def advance(self, h: float) -> None:
         """One step of h."""
-        s, found = self.states, self.contacts(h)
-        R = rotations(s.turn)
-        spin = _spun(self.bodies.inertia, s.spin, h)
-        speed = s.speed + h * self.bodies.gravity
-        moved = np.zeros(len(R), bool)
-        if len(found.gap):
-            solution, rows = self._solved(found, R, spin, speed, h)
-            new_spin = turned(R.swapaxes(1, 2), solution.velocity[:, :3])
-            new_speed = solution.velocity[:, 3:]
-            force = np.einsum("mkj,mk->mj", rows.frame, solution.impulse)
-            self.touched = Touched(found, force, solution.missed)
-            near = (solution.impulse[:, 0] > 0.0) | (found.gap < 0.0)
-            touching = np.unique(found.body[near])
-            moved[touching[touching < len(R)]] = True
-        else:
-            new_spin, new_speed = spin, speed
-            self.touched = Touched(found, np.zeros((0, 3)), np.zeros(0))
-        part = np.where(moved, 1.0, 0.5)[:, None]
-        shift = self._parted(found, rows, h) if len(found.gap) else np.zeros((len(R), 6))
-        self.states = States(
-            turned_on(s.turn, h * (part * new_spin + (1.0 - part) * s.spin) + turned(R.swapaxes(1, 2), shift[:, :3])),
-            s.place + h * (part * new_speed + (1.0 - part) * s.speed) + shift[:, 3:],
-            new_spin,
-            new_speed,
-        )
-
-    def _solved(self, found: PileContacts, R: Array, spin: Array, speed: Array, h: float) -> tuple[Settled, Rows]:
-        s, bodies = self.states, self.bodies
-        place = np.concatenate([s.place, np.zeros((1, 3))])
-        arms = found.point[:, None] - place[found.body]
-        frame = frames(found.normal)
+        s = self.states
+        middle = replace(s, turn=turned_on(s.turn, 0.5 * h * s.spin), place=s.place + 0.5 * h * s.speed)
+        found = self.contacts(middle, h)
+        R = rotations(middle.turn)
         before = np.hstack([turned(R, s.spin), s.speed])
-        approach = np.einsum("mi,mi->m", found.normal, _apart(before, found.body, arms) - found.surface)
-        gap = np.maximum(found.gap, 0.0) / h
-        e, threshold = found.restitution.T
-        bounces = (found.gap + h * approach < 0.0) & (approach < -threshold) & (e > 0.0)
-        bias = -np.einsum("mki,mi->mk", frame, found.surface)
-        bias[:, 0] += np.where(bounces, np.minimum(gap, e * approach), gap)
-        moments = np.cross(arms[:, :, None], frame[:, None])
-        inertia = R @ bodies.inertia @ R.swapaxes(1, 2)
-        rows = Rows(
-            found.body, frame, moments, bias, found.friction, -found.point @ bodies.gravity, bodies.mass, inertia
+        free = np.hstack([turned(R, _spun(self.bodies.inertia, s.spin, h)), s.speed + h * self.bodies.gravity])
+        after, moved, parted = free, 0.5 * h * free, np.zeros((len(R), 6))
+        self.touched = Touched(found, np.zeros((0, 3)), np.zeros(0))
+        if len(found.gap):
+            rows, gap, approach = self._rows(found, middle, R, before, h)
+            solution = settled(rows, free, self._last(found, rows.frame))
+            force = np.einsum("mkj,mk->mj", rows.frame, solution.impulse)
+            self.touched = Touched(replace(found, gap=gap), force, solution.missed)
+            after = solution.velocity
+            leaving = _leaving(after, found, rows.arms, rows.frame)
+            part = self._part(found, gap, approach, leaving, h)[:, None]
+            moved = h * ((1.0 - 0.5 * part) * after - 0.5 * (1.0 - part) * before)
+            parted = self._parted(found, gap, rows, h)
+        back = R.swapaxes(1, 2)
+        self.states = States(
+            turned_on(middle.turn, turned(back, moved[:, :3] + parted[:, :3])),
+            middle.place + moved[:, 3:] + parted[:, 3:],
+            turned(back, after[:, :3]),
+            after[:, 3:],
         )
-        free = np.hstack([turned(R, spin), speed])
-        return settled(rows, free, self._last(found, frame)), rows
 
-    def _parted(self, found: PileContacts, rows: Rows, h: float) -> Array:
+    def _part(self, found: PileContacts, gap: Array, before: Array, after: Array, h: float) -> Array:
+        """That part of the step (n) which bodies may go with the mean velocity, as in steps of mechanisms."""
+        part = np.asarray(part_of_mean(gap, h, before, after, closed=False))
+        count = len(self.bodies.names)
+        islands = islands_of(found.body, count)
+        least = np.ones(int(islands.max()) + 1)
+        np.minimum.at(least, islands, part)
+        whole = np.ones(count + 1)
+        for side in range(2):
+            np.minimum.at(whole, found.body[:, side], least[islands])
+        return whole[:-1]
+
+    def _rows(
+        self, found: PileContacts, middle: States, R: Array, before: Array, h: float
+    ) -> tuple[Rows, Array, Array]:
+        """Rows of contacts, their gaps at the start (m), m, and the speeds with which these open there (m), m/s."""
+        bodies = self.bodies
+        place = np.concatenate([middle.place, np.zeros((1, 3))])
+        frame = frames(found.normal)
+        moments = np.cross((found.point[:, None] - place[found.body])[:, :, None], frame[:, None])
+        approach = _leaving(before, found, moments, frame)
+        gap = found.gap - 0.5 * h * approach
+        e, threshold = found.restitution.T
+        bounces = (gap + h * approach < 0.0) & (approach < -threshold) & (e > 0.0)
+        bias = -np.einsum("mki,mi->mk", frame, found.surface)
+        closing = np.maximum(gap, 0.0) / h
+        bias[:, 0] += np.where(bounces, np.minimum(closing, e * approach), closing)
+        inertia = R @ bodies.inertia @ R.swapaxes(1, 2)
+        height = -found.point @ bodies.gravity
+        return Rows(found.body, frame, moments, bias, found.friction, height, bodies.mass, inertia), gap, approach
+
+    def _parted(self, found: PileContacts, gap: Array, rows: Rows, h: float) -> Array:
         """The least turns and shifts (n, 6) that part what overlaps, in rad and m: no velocity comes from it."""
         shift = np.zeros((len(self.bodies.names), 6))
-        deep = found.gap < -_ALLOWED * self.size[found.body[:, 0]]
+        deep = gap < -_ALLOWED * self.size[found.body[:, 0]]
         if not deep.any():
             return shift
         near = np.asarray(np.isin(found.body, found.body[deep]).any(axis=1))
         bias = np.zeros((len(deep), 3))
-        bias[:, 0] = np.maximum(found.gap + 0.5 * _ALLOWED * self.size[found.body[:, 0]], -self.rules.recovery * h)
+        bias[:, 0] = np.maximum(gap + 0.5 * _ALLOWED * self.size[found.body[:, 0]], -self.rules.recovery * h)
         smooth = replace(rows, bias=bias, friction=np.zeros(len(deep))).of(near)
         return settled(smooth, shift, np.zeros((int(near.sum()), 3)), polish=False).velocity
 
@@ -235,11 +255,11 @@ class Pile:
         return first
 
 
-def _apart(velocity: Array, body: Array, arms: Array) -> Array:
-    """Velocities of the first surface against the second (m, 3)."""
-    known = np.concatenate([velocity, np.zeros((1, 6))])[body]
-    points = known[..., 3:] + np.cross(known[..., :3], arms)
-    return np.asarray(points[:, 0] - points[:, 1])
+def _leaving(velocity: Array, found: PileContacts, moments: Array, frame: Array) -> Array:
+    """Speeds with which surfaces part (m), m/s, from velocities [ω, u] of bodies (n, 6)."""
+    known = np.concatenate([velocity, np.zeros((1, 6))])[found.body]
+    along = known[..., 3:] @ frame[:, 0, :, None] + np.sum(known[..., :3] * moments[:, :, 0], axis=2)[..., None]
+    return np.asarray(along[:, 0, 0] - along[:, 1, 0] - np.sum(found.surface * found.normal, axis=1))
 
 
 def _spun(inertia: Array, spin: Array, h: float) -> Array:
@@ -304,7 +324,7 @@ def simulate_pile(
 
 def check_overlap(pile: Pile, most: float) -> None:
     """Raise InputError where surfaces overlap by more than so many metres."""
-    found = pile.contacts(0.0)
+    found = pile.contacts(pile.states, 0.0)
     depth = -found.gap
     if len(depth) and depth.max() > most:
         worst = int(depth.argmax())

@@ -29,8 +29,8 @@ from linkwise.targets.llvm.binding import Machine, optimising
 VARIABLE = "LINKWISE_TIER"
 _TIERS = ("both", "optimised", "quick")
 
-# Lines of a module that LLVM optimises in less than a tenth of a second: not worth two tiers.
-_SHORT = 3000
+# Lines of a module that LLVM optimises in about a tenth of a second: not worth two tiers.
+_SHORT = 5000
 
 
 class Module(NamedTuple):
