@@ -97,7 +97,10 @@ def test_the_nearest_points_are_kept_in_order(crowd: lw.Model) -> None:
 
 
 def test_steps_are_those_of_all_points_written_out() -> None:
-    """The primal solver on kept points and the dual one on all find the same step where the solution is unique."""
+    """The primal solver on kept points and the dual one on all find the same step where the solution is unique.
+
+    Of links on which several points press, the dual one allows all of these the same slip for turning.
+    """
     feet, model = ["shank0", "shank3"], beast()
     one, other = (
         model.with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.7), rules=lw.ContactRules(solver=s))
@@ -108,6 +111,9 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     a, b = (m.contact_step(q, v, tau, dt=0.002) for m in (one, other))
     solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(b.residuals)[:, 0] < 1e-9)
     assert solved.mean() > 0.95
+    pressing = np.asarray(b.impulses).reshape(40, 2, -1, 3)[..., 0] > 0.0
+    solved &= (pressing.sum(axis=-1) <= 1).all(axis=-1)
+    assert solved.mean() > 0.7
     assert np.allclose(a.v[solved], b.v[solved], atol=1e-6)
     assert np.allclose(a.q[solved], b.q[solved], atol=1e-8)
 
