@@ -33,9 +33,12 @@ __all__ = ["Pile", "is_pile", "simulate_pile"]
 
 @dataclass(frozen=True)
 class Touched:
-    """Contacts of a step: points, in its middle, with their gaps at its start; impulses; and what laws are missed by.
+    """Contacts of a step.
 
-    Impulses (m, 3) are in the world's axes, N s; what laws are missed by (m) in m/s.
+    Args:
+        contacts: points of its middle, with their gaps at its start.
+        impulse: in the world's axes (m, 3), N s.
+        missed: by how much laws are missed (m), m/s.
     """
 
     contacts: PileContacts
