@@ -224,6 +224,20 @@ def test_derivatives_are_those_of_differences() -> None:
         assert np.allclose(getattr(found, name), (a - b) / (2.0 * small), atol=1e-7 * np.abs(a - b).max() / small), name
 
 
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_derivatives_in_reverse_are_those_forward(solver: str) -> None:
+    """Weights times the Jacobian times directions, of a block that slides and turns."""
+    v = np.array([0.0, 0.0, 0.1, 0.5, 0.1, 0.0])
+    model = box_on_four_corners(lw.ContactRules(solver=solver), lw.Material(friction=0.5))
+    step, rng = model.function("contact_step"), np.random.default_rng(0)
+    at = [placed(0.05), v, np.zeros(6), np.zeros(step.inputs[3][1]), 0.002]
+    at[3] = step(*at).impulses
+    weights, ways = [rng.normal(size=np.shape(x)) for x in step(*at)], rng.normal(size=(3, 6))
+    along = sum(np.sum(x * y) for x, y in zip(weights, step.jvp("q", "v", "tau")(*at, *ways), strict=True))
+    back = sum(np.sum(x * y) for x, y in zip(step.vjp("q", "v", "tau")(*at, *weights), ways, strict=True))
+    assert np.isclose(along, back, rtol=1e-6)
+
+
 def test_derivatives_of_few_points_are_those_of_the_dual_solver() -> None:
     """A block that slides, by both; but for its turning, since corners may carry it in many ways."""
     v = np.array([0.0, 0.0, 0.0, 0.5, 0.1, 0.0])
