@@ -27,7 +27,7 @@ import numpy as np
 from bench import synthetic_programs
 from bench.robots import ROBOTS
 from bench.timing import Call, best_ns
-from linkwise.targets.llvm import binding, jit, kernel, schedule, source, tiers, transpose
+from linkwise.targets.llvm import binding, jit, kernel, schedule, source, tiers, weaving
 from linkwise.targets.llvm.kernel import BatchKernel, builtin_function
 from linkwise.trace.block import Block
 
@@ -104,10 +104,10 @@ def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> N
     for name, program in programs:
         calls, labels = [], []
         for ordered, woven, in_order in itertools.product((True, False), repeat=3):
-            order = schedule.schedule if ordered else lambda nodes, chosen, results: list(chosen)
+            order = schedule.schedule if ordered else lambda nodes, chosen, results, final: list(chosen)
             with (
                 mock.patch.object(schedule, "schedule", order),
-                mock.patch.object(transpose, "_SPACING", 0 if woven else 10**9),
+                mock.patch.object(weaving, "_SPACING", 0 if woven else 10**9),
             ):
                 text = source.batch_module(program, machine, np.dtype(dtype).itemsize * 8).text
             obj = jit.compile_text(text, machine, in_order=in_order)

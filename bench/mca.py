@@ -2,8 +2,8 @@
 
 ``python -m bench.mca`` compiles the batch kernels for five processors, wherever it runs, and asks ``llvm-mca`` (19 or
 newer knows all five) what one state costs there. A kernel is its ``body`` and what is called around it: sines and
-cosines, and the transposes where they are not woven into the body. Of the body also its throughput bound is shown, with
-the part of the processor that sets it, and how much of it is spills.
+cosines, and the transposes, where they are not woven into the body. Of the body also its throughput bound is shown,
+with the part of the processor that sets it, and how many vectors it puts aside in memory and brings back.
 
 What the analyser does not know: caches and their misses, the time from a store to the load that reads it, the cost of
 wide vectors to the clock. Its figures are to be compared with each other, not with a watch.
@@ -25,9 +25,10 @@ from functools import cache
 from bench.codegen_micro import robot_programs
 from bench.report import table, write
 from bench.robots import ROBOTS
-from linkwise.targets.llvm import jit, source, transcendental
+from linkwise.targets.llvm import jit, source, transcendental, weaving
 from linkwise.targets.llvm.binding import Machine, using_llvm
-from linkwise.targets.llvm.function_plan import GroupedCall, make_plan
+from linkwise.targets.llvm.function_plan import WHOLE, GroupedCall, make_plan
+from linkwise.targets.llvm.ir import LaneShape
 from linkwise.trace.block import Block
 
 _X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
@@ -49,6 +50,9 @@ _JUMP = re.compile(r"^(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?(\.L\w+)$")
 _CALL = re.compile(r"^(?:call\w*|blr?)\s")
 _FRAME = re.compile(r"^(?:push|pop|ret|leave)")
 _ON_STACK = re.compile(r"\(%r[sb]p\)|\[(?:sp|x29)\b")
+_SLOT = re.compile(r"\s*(%\w+) = getelementptr .*, ptr %frame, i64 (\d+)$")
+_PUT = re.compile(r"\s*store volatile <.*, ptr (%\w+), align \d+$")
+_READ = re.compile(r"\s*%\w+ = load volatile <.*, ptr (%\w+), align \d+$")
 _VECTOR = re.compile(r"%[xyz]mm\d|\b[qz]\d")
 
 
@@ -86,8 +90,8 @@ class Cost:
     busiest: str
     around: float  # sines and cosines, transposes
     instructions: float
-    spills: float  # vector stores to the stack
-    reloads: float  # vectors read from the stack, by a load or as an operand
+    spills: float  # vectors put aside in memory
+    reloads: float  # vectors read from there, by a load or as an operand
 
     @property
     def cycles(self) -> float:
@@ -179,12 +183,31 @@ def stack_traffic(lines: Sequence[str]) -> tuple[int, int]:
     return stored, read
 
 
+def planned_traffic(text: str) -> tuple[int, int]:
+    """Vectors that a woven body puts aside in the frame by plan, not by LLVM's choice, and how often it reads them."""
+    stored, read = set(), 0
+    put_aside = 0
+    slots = {"%frame": "0"}
+    for line in text[text.index("@body(") : text.index("ret void", text.index("@body("))].splitlines():
+        if found := _SLOT.match(line):
+            slots[found[1]] = found[2]
+        elif (found := _PUT.match(line)) and found[1] in slots:
+            put_aside += 1
+            stored.add(slots[found[1]])
+        elif (found := _READ.match(line)) and slots.get(found[1]) in stored:
+            read += 1
+    return put_aside, read
+
+
 @dataclass(frozen=True)
 class Code:
-    """A batch kernel as assembly: its functions, and whether its body does the transposes."""
+    """A batch kernel as assembly: its functions, what its body computes, and whether it does the transposes."""
 
     functions: dict[str, list[str]]
+    main: Block
     woven: bool
+    put_aside: int  # vectors stored by the text's own plan,
+    brought_back: int  # and read again
 
     @classmethod
     def of(cls, program: Block, machine: Machine, bits: int) -> Code:
@@ -194,7 +217,10 @@ class Code:
             llvm.initialize_all_asmprinters()
         module = source.batch_module(program, machine, bits)
         text = jit.compile_text(module.text, machine, in_order=module.in_order, assembly=True)
-        return cls(functions(text), woven="%next0" in module.text)
+        woven = weaving.overlap(program, machine, LaneShape(bits, machine.vector_bytes * 8 // bits))
+        if woven is None or len(program.nodes) > WHOLE:
+            return cls(functions(text), program, False, 0, 0)
+        return cls(functions(text), woven.program, True, *planned_traffic(module.text))
 
 
 def cost(program: Block, machine: Machine, bits: int = 64) -> Cost | None:
@@ -209,24 +235,24 @@ def cost(program: Block, machine: Machine, bits: int = 64) -> Cost | None:
         sum(part.cycles for part in parts) / lanes,
         sum(part.bound for part in parts) / lanes,
         max(parts, key=lambda part: part.cycles).busiest,
-        sum(_loop_cycles(code, name, n, machine) for name, n in _rounds(program, code, lanes).items()) / lanes,
+        sum(_loop_cycles(code, name, n, machine) for name, n in _rounds(code, lanes).items()) / lanes,
         sum(part.instructions for part in parts) / lanes,
-        sum(stored for stored, _ in traffic) / lanes,
-        sum(read for _, read in traffic) / lanes,
+        (code.put_aside + sum(stored for stored, _ in traffic)) / lanes,
+        (code.brought_back + sum(read for _, read in traffic)) / lanes,
     )
 
 
-def _rounds(program: Block, code: Code, lanes: int) -> dict[str, int]:
+def _rounds(code: Code, lanes: int) -> dict[str, int]:
     """How often each loop outside the body is run for a block of states."""
     rounds: dict[str, int] = {}
-    for piece in make_plan(program).pieces:
+    for piece in make_plan(code.main).pieces:
         for step in piece.steps:
             if isinstance(step, GroupedCall):
                 name = transcendental.function_name(step.entry)
                 rounds[name] = rounds.get(name, 0) + len(step.members)
     if not code.woven:
-        rounds["rows_to_lanes"] = sum(-(-array.size // lanes) for array in program.inputs)
-        rounds["lanes_to_rows"] = sum(-(-array.size // lanes) for array in program.outputs)
+        rounds["rows_to_lanes"] = sum(-(-array.size // lanes) for array in code.main.inputs)
+        rounds["lanes_to_rows"] = sum(-(-array.size // lanes) for array in code.main.outputs)
     return rounds
 
 

@@ -53,6 +53,20 @@ def test_only_vectors_on_the_stack_count_as_spills():
     assert mca.stack_traffic(arm) == (2, 1)
 
 
+def test_values_put_aside_by_plan_count_as_spills():
+    text = """define internal void @body(ptr %in0, ptr %frame) {
+  %t1 = load volatile <8 x double>, ptr %in0, align 64
+  %t2 = getelementptr <8 x double>, ptr %frame, i64 3
+  store volatile <8 x double> %t1, ptr %t2, align 64
+  %t3 = getelementptr <8 x double>, ptr %frame, i64 3
+  %t4 = load volatile <8 x double>, ptr %t3, align 64
+  %t5 = getelementptr <8 x double>, ptr %frame, i64 4
+  %t6 = load volatile <8 x double>, ptr %t5, align 64
+  ret void
+}"""
+    assert mca.planned_traffic(text) == (1, 1)
+
+
 def test_an_analysis_is_read_per_iteration():
     text = json.dumps(
         {

@@ -19,7 +19,7 @@ from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, plus
 from linkwise.spatial.vectors import NO_FORCE, Force, Motion
 
 V = TypeVar("V", Force, Motion)
@@ -138,7 +138,7 @@ def pull(tree: Sweeps, q: Flat, axes: Field[list[Axis]], pulls: Pulls) -> tuple[
     rows = [r * (r + 1) // 2 for r in range(pulls.count + 1)]  # where each row of the lower half begins
 
     def step(link: Link, outboard: _Pulling) -> tuple[_Pulling, Matrix]:
-        z = [a + b for a, b in zip(outboard.z, pulls.on_link(link), strict=True)]
+        z = plus(outboard.z, pulls.on_link(link))
         half = list(outboard.half)
         kept = []
         bares = _bare_axes(link, q)

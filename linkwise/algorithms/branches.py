@@ -40,7 +40,7 @@ from linkwise.mechanism.sweeper import SomeLinks
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 T = TypeVar("T", Force, ArticulatedInertia)
@@ -150,8 +150,7 @@ class Branches(ClosureSolver):
     def _solved(self, gamma: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> list[Scalar]:
         free = [branch.pulled.innovations(efforts, b) for branch in self.branches]
         missing = [
-            [g - x for g, x in zip(own, branch.pulled.felt(nu), strict=True)]
-            for own, branch, nu in zip(gamma, self.branches, free, strict=True)
+            minus(own, branch.pulled.felt(nu)) for own, branch, nu in zip(gamma, self.branches, free, strict=True)
         ]
         answer = self._answer(missing, efforts, b)
         for _ in range(ANSWERS - 1):
@@ -174,8 +173,7 @@ class Branches(ClosureSolver):
             Motion.zero(),
         )
         multipliers = [
-            [x - y for x, y in zip(own, branch.answered(branch.moved(alpha)), strict=True)]
-            for own, branch in zip(first, self.branches, strict=True)
+            minus(own, branch.answered(branch.moved(alpha))) for own, branch in zip(first, self.branches, strict=True)
         ]
         left = [branch.pulled.multipliers.softened(own) for branch, own in zip(self.branches, multipliers, strict=True)]
         return Answer(vdot, alpha, multipliers, left)
@@ -187,13 +185,13 @@ class Branches(ClosureSolver):
 
         def unbalanced(link: Link) -> Flat:
             spent = [J * x for J, x in zip(link.armature, answer.axes[link], strict=True)]
-            return [x - y for x, y in zip(efforts(link), spent, strict=True)]
+            return minus(efforts(link), spent)
 
         more = self._answer(answer.left, unbalanced, left)
         return Answer(
-            each(self.trunk, lambda link: _sum(answer.axes[link], more.axes[link])),
+            each(self.trunk, lambda link: plus(answer.axes[link], more.axes[link])),
             each(self.trunk, lambda link: answer.alpha[link] + more.alpha[link]),
-            [_sum(x, y) for x, y in zip(answer.multipliers, more.multipliers, strict=True)],
+            [plus(x, y) for x, y in zip(answer.multipliers, more.multipliers, strict=True)],
             more.left,
         )
 
@@ -210,10 +208,6 @@ class Branches(ClosureSolver):
         for branch, value in zip(self.branches, values, strict=True):
             field.values[branch.holds.index] = field[branch.holds] + value
         return field
-
-
-def _sum(x: Flat, y: Flat) -> list[Scalar]:
-    return [a + b for a, b in zip(x, y, strict=True)]
 
 
 Branching = list[list[int]]

@@ -24,7 +24,7 @@ from linkwise.algorithms.sweeps import Field, each, everywhere, total
 from linkwise.errors import InputError
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, minus, plus
 
 
 class ClosureSolver(ABC):
@@ -38,7 +38,7 @@ class ClosureSolver(ABC):
 
     def push(self, accelerations: Flat) -> None:
         """Ask for these second derivatives of all equations (first ones, of rates) instead of zero."""
-        self.gamma = [x + a for x, a in zip(self.gamma, accelerations, strict=True)]
+        self.gamma = plus(self.gamma, accelerations)
 
     @abstractmethod
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
@@ -129,7 +129,7 @@ class PulledTree:
     ) -> tuple[Field[list[Scalar]], list[Scalar]]:
         """The acceleration of every axis with J_c v̇ = γ, and λ."""
         nu = self.innovations(efforts, b)
-        missing = [g - x for g, x in zip(gamma, self.felt(nu), strict=True)]
+        missing = minus(gamma, self.felt(nu))
         multipliers = self.multipliers.solve(missing)
         vdot = accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers))
         return vdot, self.multipliers.of_least_norm(multipliers)

@@ -19,7 +19,7 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion
 
@@ -34,7 +34,7 @@ class _Columns:
         self.columns = columns
 
     def __add__(self, other: _Columns) -> _Columns:
-        return _Columns([a + b for a, b in zip(self.columns, other.columns, strict=True)])
+        return _Columns(plus(self.columns, other.columns))
 
     def __matmul__(self, V: Motion) -> Force:
         total = Force.zero()

@@ -31,7 +31,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.instances import Reference
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus
 
 
 class Embedded(ClosureSolver):
@@ -61,7 +61,7 @@ class Embedded(ClosureSolver):
 
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
-        f = tau if b is None else [x - c for x, c in zip(tau, external_force(self.tree, self.q, b), strict=True)]
+        f = tau if b is None else minus(tau, external_force(self.tree, self.q, b))
         vdot, multipliers = self._solved(f, self.gamma)
         return vdot, multipliers if self.redundant is None else self.redundant.solve(tau, b)[1]
 

@@ -17,7 +17,7 @@ from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, plus
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -37,7 +37,7 @@ class Velocities:
     @property
     def psi_dot(self) -> list[Motion]:
         """Ψ' of each axis."""
-        return [a + b for a, b in zip(self.turning, self.joint.e, strict=True)]
+        return plus(self.turning, self.joint.e)
 
     def bias(self, rates: Flat) -> Motion:
         """a = ½Θv: what the joint adds to the acceleration while v̇ is zero."""

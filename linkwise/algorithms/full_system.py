@@ -17,7 +17,7 @@ from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, minus
 
 
 class FullSystem(ClosureSolver):
@@ -37,7 +37,7 @@ class FullSystem(ClosureSolver):
     def solve(self, tau: Flat, b: Forces = None) -> tuple[list[Scalar], list[Scalar]]:
         """v̇ (nv) and the multipliers λ of all equations, in order."""
         if b is not None:
-            tau = [t - c for t, c in zip(tau, external_force(self.tree, self.q, b), strict=True)]
+            tau = minus(tau, external_force(self.tree, self.q, b))
         return self._solved(tau, self.gamma)
 
     def held(self, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -59,7 +59,7 @@ class FullSystem(ClosureSolver):
             for _ in range(STEPS):
                 given = [-soft * y for soft, y in zip(self.soft, lost, strict=True)]
                 lost = self.factor.solve([*given, *[0.0] * self.tree.nv])[: self.m]
-            multipliers = [x - y for x, y in zip(multipliers, lost, strict=True)]
+            multipliers = minus(multipliers, lost)
         return multipliers
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkwise.algorithms.sparse_factor import Factor, factorize
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus
 
 SOFTNESS = 1e-10
 """μ. Smaller, and lost rows gather more rounding; larger, and nearly lost ones take more steps."""
@@ -90,7 +90,7 @@ class Multipliers:
             lost = cleaned
             for _ in range(self.steps):
                 lost = self.factor.solve([soft * x for soft, x in zip(self.soft, lost, strict=True)])
-            cleaned = [x - y for x, y in zip(cleaned, lost, strict=True)]
+            cleaned = minus(cleaned, lost)
         back: list[Scalar] = [0.0] * len(cleaned)
         for place, i in enumerate(self.order):
             back[i] = cleaned[place]

@@ -12,7 +12,7 @@ from typing import Any
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force
 
 
@@ -38,7 +38,7 @@ class Pulls:
         total: Matrix = [[0.0] * self.count for _ in range(link.joint.nv)]
         for field in self.efforts:
             for axis, more in zip(total, field[link], strict=False):
-                axis[:] = [a + b for a, b in zip(axis, more, strict=True)]
+                axis[:] = plus(axis, more)
         return total
 
     def generalized(self, tree: Tree, q: Flat) -> Matrix:

@@ -45,7 +45,7 @@ from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus, sqrt, where
 from linkwise.spatial.vectors import Force, Vec
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
@@ -183,34 +183,17 @@ def lower_solve(C: Matrix, B: Matrix) -> Matrix:
 def product(A: Matrix, B: Matrix) -> Matrix:
     """A B."""
     columns = transposed(B)
-    return [[_dot(row, column) for column in columns] for row in A]
+    return [[dot(row, column) for column in columns] for row in A]
 
 
 def times(A: Matrix, x: Flat) -> list[Scalar]:
     """A x."""
-    return [_dot(row, x) for row in A]
+    return [dot(row, x) for row in A]
 
 
 def transposed(A: Matrix) -> Matrix:
     """A*."""
     return [list(column) for column in zip(*A, strict=True)]
-
-
-def plus(a: Flat, b: Flat) -> list[Scalar]:
-    """a + b."""
-    return [x + y for x, y in zip(a, b, strict=True)]
-
-
-def minus(a: Flat, b: Flat) -> list[Scalar]:
-    """a - b."""
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
-def _dot(a: Flat, b: Flat) -> Scalar:
-    total = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        total = total + x * y
-    return total
 
 
 SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12

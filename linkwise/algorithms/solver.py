@@ -25,7 +25,7 @@ from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus
 from linkwise.spatial.vectors import Force
 
 
@@ -100,7 +100,7 @@ class Factored:
     def accelerations(self, tau: Flat, b: Forces = None) -> list[Scalar]:
         """Two triangular solves."""
         if b is not None:
-            tau = [t - c for t, c in zip(tau, external_force(self.tree, self.q, b), strict=True)]
+            tau = minus(tau, external_force(self.tree, self.q, b))
         return self.factor.solve(tau)
 
     def columns(self, matrix: Matrix) -> Matrix:

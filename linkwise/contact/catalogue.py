@@ -18,7 +18,7 @@ from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_
 from linkwise.contact.scene import kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
 from linkwise.errors import InputError
-from linkwise.spatial.scalar import Flat, Scalar, hold
+from linkwise.spatial.scalar import Flat, Scalar
 
 
 def _accounted(
@@ -41,12 +41,6 @@ def _accounted(
     if scene.rules.passive:
         _check_passive(t.mechanism)
     if kept is not None:
-        if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):
-            raise InputError(
-                "steps of a crowd have no derivatives",
-                got=f"{t.mechanism.name!r} with more points than have places of their own",
-                do='only=[…] the bodies that touch, or rules=lw.ContactRules(solver="dual")',
-            )
         crowd = Crowd(t.mechanism, tree, kept)
         return crowd_step(crowd, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows)
     touches, constraints = touches_of(t.mechanism, tree), t.constraints(tree, active)

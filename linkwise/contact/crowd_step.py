@@ -19,15 +19,17 @@ from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.sweeps import Field, generalized, outward
 from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long, outboard
+from linkwise.contact.elimination import squared
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal, over_used
+from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Items, Scalar, hold, looped_over, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -57,7 +59,16 @@ def crowd_step(
     middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules)
     begin = remembered(middle.slots, middle.rows, impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
-    v_new, found, middle.primal = middle.primal.solved(free, begin, rules)
+    is_differentiated = any(hold(x) is not x for x in (*q, *v, *tau, *impulses))
+    if is_differentiated:
+        held = [[hold(x) for x in numbers] for numbers in (free, begin)]
+        v_new, found, eased = middle.primal.held().solved(held[0], held[1], rules)
+        middle.primal = middle.primal.eased(eased)
+        width = rules.smoothing if rules.backward == "smooth" else NARROW * sqrt(maximum(squared(found), 1e-30))
+        v_new, found = middle.primal.differentiated(free, v_new, found, middle.answered, width)
+    else:
+        v_new, found, eased = middle.primal.solved(free, begin, rules)
+        middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
     if not rules.passive:
         return end
@@ -104,7 +115,7 @@ class MiddleOfCrowd:
             if link.index in self.crowd.reaches:
                 speed = long(twist.lin) + self.crowd.reaches[link.index] * long(twist.ang)
                 fastest = maximum(fastest, speed)
-        return Moving([*numbers, *[0.0] * MOVING], self.h, fastest)
+        return Moving([*numbers, *[0.0] * MOVING], self.h, hold(fastest))
 
     def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
         """The velocity at the end without impulses."""
@@ -173,7 +184,7 @@ class MiddleOfCrowd:
         by_freedom = Items.rows(looped_over([Items.rows(columns)], column, [])[1])
 
         def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return [], self._answered(row)
+            return [], self.answered(row)
 
         rows = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
         by_row = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
@@ -195,14 +206,14 @@ class MiddleOfCrowd:
             eased = maximum(bias[0] + other[2], 0.0) - other[2]
             return [], Laws(bias, eased, give, [more[name] for name in radii], ells).numbers
 
-        mass = sum((link.inertia.m for link in self.tree.links), 0.0)
-        stuck = STUCK / mass
+        # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
+        stuck = STUCK / max(self.crowd.mass, 1e-30)
         found = Items.rows(over_used(used, [slots, J, U, parts[1], others], laws, [])[1])
         # Through a loop, so that all of it stands in one array.
         M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
         return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
 
-    def _answered(self, effort: Flat) -> list[Scalar]:
+    def answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort."""
         nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(effort), None)
         return generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
@@ -255,7 +266,7 @@ class MiddleOfCrowd:
         units = [[1.0 if i == j else 0.0 for i in range(self.n)] for j in used]
 
         def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return [0.0 * state[0]], self._answered(row)
+            return [0.0 * state[0]], self.answered(row)
 
         made = dict(zip(used, looped_over([Items.rows(units)], pushed, [self.q[0]])[1], strict=True))
         found = []
@@ -317,7 +328,7 @@ class MiddleOfCrowd:
         ]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         numbers = [slot[10] for slot in self.slots]
-        residuals = self.primal.residuals(v_new, impulses)
+        residuals = [hold(x) for x in self.primal.residuals(v_new, impulses)]
         q_end, v_end = carry(self.tree, self.q, moved), carried(self.tree, v_new, moved)
         last = ContactStep(q_end, v_end, [*impulses, *numbers], gaps, residuals, self.overflow)
         both = list(zip(self.v, v_new, strict=True))

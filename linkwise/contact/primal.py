@@ -17,11 +17,12 @@ from typing import Any
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_loops
-from linkwise.contact.smoothed import SmoothedSlope, followed
+from linkwise.contact.smoothed import PROXIMAL, SmoothedSlope, followed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Items,
     Scalar,
+    hold,
     looped_over,
     maximum,
     minimum,
@@ -136,8 +137,8 @@ class Primal:
         self.count = len(self.J.starts) * self.rows
         """Impulses of all points."""
 
-    def solved(self, free: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar], Primal]:
-        """Velocities and impulses that obey all laws; and the laws as they were obeyed.
+    def solved(self, free: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar], Scalar]:
+        """Velocities and impulses that obey all laws; and 1 where these are eased, else 0.
 
         Surfaces that overlap may not all be able to part at once, as of a body that is stuck between two others. Where
         no solution is found, none of them has to, and what is begun with is forgotten; where there is still none,
@@ -152,7 +153,7 @@ class Primal:
 
         def attempt(state: list[Scalar]) -> list[Scalar]:
             begin, eased = state[n:-2], state[-2]
-            laws = self._eased(eased)
+            laws = self.eased(eased)
             swept = laws.swept(self.pushed(free, begin), begin, rules.sweeps)
             found = followed(laws, *swept, rules)
             before, after = laws.residuals(*swept)[0], laws.residuals(*found)[0]
@@ -166,9 +167,60 @@ class Primal:
 
         begin = [*free, *impulses, 0.0, 0.0]
         *found, eased, _ = repeated_while(lambda state: state[-1] < 0.5, attempt, begin)
-        return found[:n], found[n:], self._eased(eased)
+        return found[:n], found[n:], eased
 
-    def _eased(self, eased: Scalar) -> Primal:
+    def held(self) -> Primal:
+        """The same, whose derivatives count as zero."""
+
+        def of(items: Items) -> Items:
+            return items._replace(numbers=[hold(x) for x in items.numbers])
+
+        def along(one: Along) -> Along:
+            row = {j: hold(x) for j, x in one.row.items()}
+            bias = tuple(hold(x) for x in one.cone.bias)
+            return Along(row, [hold(x) for x in one.push], replace(one.cone, bias=bias), hold(one.slope))
+
+        M, J, U, by_freedom, laws, used = map(of, (self.M, self.J, self.U, self.by_freedom, self.laws, self.used))
+        return Primal(M, J, U, by_freedom, laws, self.disks, [along(one) for one in self.along], used)
+
+    def differentiated(
+        self, free: Flat, v: Flat, impulses: Flat, answered: Callable[[Flat], list[Scalar]], width: Scalar
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """A solution, held, with its derivatives: those of one Newton step more, whose value is zero.
+
+        Args:
+            free: velocities without impulses.
+            v: velocities at the end.
+            impulses: of all cones.
+            answered: 𝓜⁻¹ times an effort.
+            width: over which corners of laws are rounded, N s.
+        """
+        pushed = [hold(x) for x in impulses]
+
+        def effort(total: Flat, J: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return self._moved(total, J, own), []
+
+        whole = self._gone_over([self.J, self._points(pushed)], effort, [0.0] * self.n)[0]
+        for one, x in zip(self.along, pushed[self.count :], strict=True):
+            for j, c in one.row.items():
+                whole[j] = whole[j] + c * x
+        missing = [_changed(a + b) for a, b in zip(free, answered(whole), strict=True)]
+
+        def turned(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            known = Laws.of(laws, self.disks)
+            w = [self._along(J, j, held) + b for j, b in enumerate(known.bias)]
+            w[0] = w[0] + known.give * own[0]
+            return [], w
+
+        held = [hold(x) for x in v]
+        rows = self._gone_over([self.J, self.laws, self._points(pushed)], turned, [])[1]
+        along = [_changed(one.of(held) + one.cone.bias[0]) for one in self.along]
+        dw = [*(_changed(x) for row in rows for x in row), *along]
+        change = self.held().newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
+        found = [a + b for a, b in zip([*held, *pushed], change, strict=True)]
+        return found[: self.n], found[self.n :]
+
+    def eased(self, eased: Scalar) -> Primal:
         """The same, where the number is one without surfaces that have to part."""
 
         def step(state: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -290,18 +342,31 @@ class Primal:
             missing += [own[j] - y for j, y in zip(rows, slopes[-1].value, strict=True)]
         return slopes, missing
 
-    def newton_step(self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
-        """The changes of v and of λ that laws ask for which are smoothed over a width."""
-        n, own, square = self.n, self._points(impulses), width * width
+    def newton_step(
+        self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar, off: tuple[Flat, Flat] | None = None
+    ) -> list[Scalar]:
+        """The changes of v and of λ that laws ask for which are smoothed over a width.
 
-        def answer(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        Args:
+            v: velocities.
+            impulses: of all cones.
+            width: N s.
+            proximal: on the diagonal, beside one.
+            off: where laws hold, changes of v, and of w and all else that laws speak of, by which they will not.
+        """
+        n, own, square = self.n, self._points(impulses), width * width
+        moved, turned = ([0.0] * n, [0.0] * len(impulses)) if off is None else off
+
+        def answer(state: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             K, shift = self._answer(known, own, w, square, proximal)
+            if off is not None:
+                shift = [sum((a * b for a, b in zip(line, turned, strict=True)), 0.0) for line in K]
             T = [_combined(line, J, n) for line in K]
             return [], [*(x for line in T for x in line), *shift]
 
-        _, made = self._gone_over([self.J, self.laws, own], answer, [])
+        _, made = self._gone_over([self.J, self.laws, own, self._points(turned)], answer, [])
         answers = [x for row in made for x in row]
         starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
@@ -318,7 +383,10 @@ class Primal:
                 return found, []
 
             own = [self._points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
-            begin = [x for i in range(together) for x in (*lines[i * n : (i + 1) * n], 0.0)]
+            begin: list[Scalar] = []
+            for i in range(together):
+                line = lines[i * n : (i + 1) * n]
+                begin += [*line, 0.0 if off is None else sum((a * b for a, b in zip(line, moved, strict=True)), 0.0)]
             return [], self._gone_over([T, shift, *own], gathered, begin)[0]
 
         # Several equations at a time, so that what all need of a point is read less often.
@@ -334,10 +402,10 @@ class Primal:
             for i in range(together):
                 system[first + i] = list(rows[i * (n + 1) : (i + 1) * (n + 1)])
         parts = []
-        for one, x in zip(self.along, impulses[self.count :], strict=True):
+        for one, x, dx in zip(self.along, impulses[self.count :], turned[self.count :], strict=True):
             slope = SmoothedSlope.of(one.cone, [x - (one.of(v) + one.cone.bias[0]) / one.slope], 1.0, square)
             (factor,) = slope.divided(slope.times_D([1.0 / one.slope]), 0.0, proximal)
-            (rest,) = slope.divided([x - slope.value[0]], 0.0, proximal)
+            rest = factor * dx if off else slope.divided([x - slope.value[0]], 0.0, proximal)[0]
             parts.append((factor, rest))
             for i, a in one.row.items():
                 system[i][n] = system[i][n] - a * rest
@@ -350,12 +418,11 @@ class Primal:
             found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
             return self._moved(moved, U, found), found
 
-        moved, changes = self._gone_over([T, shift, self.U], change, [0.0] * n)
+        moved, changes = self._gone_over([T, shift, self.U], change, moved)
         joints: list[Scalar] = []
         for one, (factor, rest) in zip(self.along, parts, strict=True):
             joints.append(-(factor * one.of(dv) + rest))
             moved = [a + u * joints[-1] for a, u in zip(moved, one.push, strict=True)]
-
         return [*moved, *(x for row in changes for x in row), *joints]
 
     def _answer(
@@ -415,6 +482,11 @@ def over_used(
         return used[0] > 0.0
 
     return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,))
+
+
+def _changed(x: Scalar) -> Scalar:
+    """The change of a number: its value is zero, its derivative that of the number."""
+    return x - hold(x)
 
 
 def _off(one: Along, x: Scalar, w: Scalar) -> Scalar:

@@ -9,12 +9,12 @@ from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.files.description import JointWritten, LinkWritten
 from linkwise.files.followers import Coordinate, locked_values, resolve
-from linkwise.files.tree import WORLD, Tree
+from linkwise.files.tree import WORLD, LinkTree
 from linkwise.mechanism.placement import axis_rotation, inverse_pose, pose
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Body:
+class CarriedLink:
     """A link together with the joint that carries it.
 
     Args:
@@ -34,12 +34,12 @@ class Body:
 
 
 def bodies_of(
-    tree: Tree,
+    tree: LinkTree,
     *,
     floating: bool = False,
     locked: Iterable[str] | Mapping[str, float | None] = (),
     mimic: bool = True,
-) -> tuple[Body, ...]:
+) -> tuple[CarriedLink, ...]:
     """The bodies, each after its parent.
 
     A root link named "world" is the inertial frame and gives no body. `floating` frees the root link; where that is
@@ -52,25 +52,25 @@ def bodies_of(
     freed = set(map(id, _freed_joints(tree))) if floating and tree.root.name == WORLD else ()
     root_joint = unused("root_joint", {joint.name for joint in joints if not joint.holds_root})
 
-    bodies: list[Body] = []
+    bodies: list[CarriedLink] = []
     if tree.root.name != WORLD:
         root = tree.root
         kind = "free" if floating else "fixed"
-        bodies.append(Body(root, JointWritten(root_joint, root.line, kind, WORLD, root.name)))
+        bodies.append(CarriedLink(root, JointWritten(root_joint, root.line, kind, WORLD, root.name)))
     for joint in joints:
         link = tree.links[joint.child]
         if id(joint) in freed:
             name = joint.name if joint.holds_root else root_joint
-            bodies.append(Body(link, replace(joint, name=name, type="free")))
+            bodies.append(CarriedLink(link, replace(joint, name=name, type="free")))
             continue
         coordinate = coordinates.get(joint.name, Coordinate(locked=values.get(joint.name)))
         bodies.append(_body(joint, link, coordinate))
     return tuple(bodies)
 
 
-def _body(joint: JointWritten, link: LinkWritten, coordinate: Coordinate) -> Body:
+def _body(joint: JointWritten, link: LinkWritten, coordinate: Coordinate) -> CarriedLink:
     if coordinate.locked is None or joint.type == "fixed":
-        return Body(link, replace(joint, mimic=coordinate.mimic))
+        return CarriedLink(link, replace(joint, mimic=coordinate.mimic))
     still = JointWritten(
         joint.name,
         joint.line,
@@ -81,7 +81,7 @@ def _body(joint: JointWritten, link: LinkWritten, coordinate: Coordinate) -> Bod
         joint_frame=joint.joint_frame,
         file=joint.file,
     )
-    return Body(link, still, coordinate.locked)
+    return CarriedLink(link, still, coordinate.locked)
 
 
 def _moved(joint: JointWritten, value: float) -> FloatArray:
@@ -93,7 +93,7 @@ def _moved(joint: JointWritten, value: float) -> FloatArray:
     return pose([joint.pitch * value * part for part in joint.axis], axis_rotation(joint.axis, value))
 
 
-def _freed_joints(tree: Tree) -> tuple[JointWritten, ...]:
+def _freed_joints(tree: LinkTree) -> tuple[JointWritten, ...]:
     """The joints that hold the mechanism to a root link named "world"."""
     roots = tuple(joint for joint in tree.joints if joint.holds_root)
     if roots:

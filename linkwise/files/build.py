@@ -15,7 +15,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
-from linkwise.files.bodies import Body
+from linkwise.files.bodies import CarriedLink
 from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
 from linkwise.files.resources import SearchPath
 from linkwise.files.tree import WORLD
@@ -32,7 +32,7 @@ JointMaker = Callable[[JointWritten], Any]
 def build(
     builder: Builder,
     joint: JointMaker,
-    bodies: Sequence[Body],
+    bodies: Sequence[CarriedLink],
     description: Description,
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
     places: SearchPath | None = None,
@@ -78,7 +78,7 @@ def _path(file: str) -> str | None:
     return None if file == "<string>" else file
 
 
-def _add(builder: Builder, joint_of: JointMaker, body: Body, source: Source | None) -> None:
+def _add(builder: Builder, joint_of: JointMaker, body: CarriedLink, source: Source | None) -> None:
     link, joint = body.link, body.joint
     builder.add_body(
         link.name,
@@ -103,7 +103,7 @@ def _add(builder: Builder, joint_of: JointMaker, body: Body, source: Source | No
     )
 
 
-def _open(closures: Sequence[ClosureWritten], bodies: Sequence[Body]) -> Iterator[ClosureWritten]:
+def _open(closures: Sequence[ClosureWritten], bodies: Sequence[CarriedLink]) -> Iterator[ClosureWritten]:
     """The closures that say something: not those that hold by themselves, since both ends are rigidly connected."""
     carrier = {WORLD: WORLD}
     for body in bodies:
@@ -131,7 +131,7 @@ def _close(builder: Builder, joint_of: JointMaker, joint: JointWritten) -> None:
     )
 
 
-def _couple(builder: Builder, coupling: CouplingWritten, bodies: Sequence[Body]) -> None:
+def _couple(builder: Builder, coupling: CouplingWritten, bodies: Sequence[CarriedLink]) -> None:
     """Locked joints stand in the sum with their values; a sum of nothing else says nothing."""
     locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
     terms = {name: c for name, c in coupling.terms.items() if name not in locked}
@@ -154,7 +154,7 @@ def _at(error: LinkwiseError, file: str, line: int | None) -> ModelFileError:
     return ModelFileError(error.what, file=file, line=line, **error.parts)
 
 
-def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tuple[str | None, int | None]:
+def _named_in(text: str, bodies: Sequence[CarriedLink], description: Description) -> tuple[str | None, int | None]:
     """Where the first joint, link or closure stands whose quoted name is in a message."""
     named: list[Any] = [*description.couplings, *description.polynomials]
     named += [*description.actuators, *description.sensors, *description.springs, *description.fields]
@@ -168,7 +168,7 @@ def _named_in(text: str, bodies: Sequence[Body], description: Description) -> tu
     return None, None
 
 
-def check_massless(bodies: Sequence[Body], file: str) -> list[ModelWarning]:
+def check_massless(bodies: Sequence[CarriedLink], file: str) -> list[ModelWarning]:
     """One warning for all joints that move nothing: kinematics and inverse dynamics need no mass."""
     massless = _massless(bodies)
     if not massless:
@@ -185,7 +185,7 @@ def check_massless(bodies: Sequence[Body], file: str) -> list[ModelWarning]:
     ]
 
 
-def _massless(bodies: Sequence[Body]) -> list[Body]:
+def _massless(bodies: Sequence[CarriedLink]) -> list[CarriedLink]:
     """The free joints that move no mass and no inertia at all, by themselves, further out or through followers."""
     carries = {body.link.name: body.link.mass > 0.0 or bool(body.link.inertia.any()) for body in bodies}
     for body in reversed(bodies):
@@ -202,7 +202,7 @@ def _massless(bodies: Sequence[Body]) -> list[Body]:
     ]
 
 
-def equip(builder: Builder, bodies: Sequence[Body], description: Description) -> None:
+def equip(builder: Builder, bodies: Sequence[CarriedLink], description: Description) -> None:
     """Add what the description has besides bodies, frames, closures and couplings."""
     locked = {body.joint.name: body.locked for body in bodies if body.locked is not None}
     held: dict[str, tuple[float, ...]] = {name: (value,) for name, value in locked.items()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelFileError, ModelWarning
-from linkwise.files.bodies import Body
+from linkwise.files.bodies import CarriedLink
 from linkwise.files.description import LinkWritten
 from linkwise.files.tree import WORLD
 from linkwise.mechanism.placement import pose
@@ -25,7 +25,7 @@ _STRONG = 1e-3  # beyond this it is no rounding
 _GYRATION = 1e-10  # m²: moments below mass times this are zero for any purpose
 
 
-def check_inertias(bodies: Sequence[Body], file: str, *, allow_unphysical: bool = False) -> list[ModelWarning]:
+def check_inertias(bodies: Sequence[CarriedLink], file: str, *, allow_unphysical: bool = False) -> list[ModelWarning]:
     """Warnings about inertias; `ModelFileError` for a moving group of links whose inertia is clearly negative."""
     negative: list[LinkWritten] = []
     lopsided: list[LinkWritten] = []
@@ -72,9 +72,9 @@ def _moments(inertia: FloatArray) -> tuple[float, float, float]:
     return float(small), float(middle), float(large)
 
 
-def _groups(bodies: Sequence[Body]) -> list[list[tuple[Body, FloatArray]]]:
+def _groups(bodies: Sequence[CarriedLink]) -> list[list[tuple[CarriedLink, FloatArray]]]:
     """The bodies that move as one, each with its pose in the first of them."""
-    groups: list[list[tuple[Body, FloatArray]]] = []
+    groups: list[list[tuple[CarriedLink, FloatArray]]] = []
     place: dict[str, tuple[int, FloatArray]] = {}
     for body in bodies:
         if body.joint.type == "fixed" and body.joint.parent in place:

@@ -19,7 +19,7 @@ WORLD = "world"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tree:
+class LinkTree:
     """Every link hangs below the root by one chain of joints.
 
     Args:
@@ -36,7 +36,7 @@ class Tree:
     joints: tuple[JointWritten, ...]
 
 
-def arrange(description: Description) -> Tree:
+def arrange(description: Description) -> LinkTree:
     """Check the names and the connections, and put the joints in order; `ModelFileError` where it is not a tree."""
     file = description.file
     if not description.links:
@@ -59,7 +59,7 @@ def arrange(description: Description) -> Tree:
         reached = {root.name, *(joint.child for joint in ordered)}
         lost = next(joint for joint in description.joints if joint.child not in reached)
         _fail_cycle(lost, inboard, file)
-    return Tree(description, root, links, tuple(ordered))
+    return LinkTree(description, root, links, tuple(ordered))
 
 
 def _links_by_name(description: Description) -> dict[str, LinkWritten]:

@@ -33,6 +33,7 @@ from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import transform
 from linkwise.mechanism.tree import Tree
+from linkwise.spatial.scalar import minus
 from linkwise.trace.block import Block
 from linkwise.trace.counts import Counts
 from linkwise.trace.counts import count as count_program
@@ -49,7 +50,7 @@ def _solve(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
 
 def _composite(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
     bias = inverse_dynamics.bias_force(tree, q, v)
-    rest = [t - c for t, c in zip(tau, bias, strict=True)]
+    rest = minus(tau, bias)
     return sparse_factor.factorize(mass_matrix.mass_matrix(tree, q)).solve(rest)
 
 

@@ -10,15 +10,15 @@ nv columns, also where q has more numbers (quaternions) or other ones (planar jo
 from __future__ import annotations
 
 import math
-import sys
 from collections import namedtuple
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import results_like
+from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
@@ -31,41 +31,9 @@ from linkwise.trace.recorded import (
     code_values,
     refuse_again,
 )
-from linkwise.trace.replay import NUMBERS, Table
 
 Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]
-
-
-def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
-    """An operation on truth values, for which CasADi has no operators."""
-
-    def function(*conditions: Any) -> Any:
-        if any(type(x).__module__.startswith("casadi") for x in conditions):
-            return getattr(sys.modules["casadi"], in_casadi)(*conditions)
-        return operation(*conditions)
-
-    return function
-
-
-# Operations on the scalars of any library, so that derivatives run on symbols too.
-ANY_SCALAR: Table = {
-    **NUMBERS,
-    "div": lambda a, b: a / b,
-    "sqrt": scalar.sqrt,
-    "sin": scalar.sin,
-    "cos": scalar.cos,
-    "atan2": scalar.atan2,
-    "exp": scalar.exp,
-    "log": scalar.log,
-    "min": lambda a, b: scalar.where(a < b, a, b),
-    "max": lambda a, b: scalar.where(b < a, a, b),
-    "and": _logic(NUMBERS["and"], "logic_and"),
-    "or": _logic(NUMBERS["or"], "logic_or"),
-    "not": _logic(NUMBERS["not"], "logic_not"),
-    "hold": scalar.hold,
-    "select": scalar.where,
-}
 
 
 def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> CompiledFunction:

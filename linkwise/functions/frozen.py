@@ -38,16 +38,29 @@ from linkwise.trace.tracer import Traced
 
 Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None
 
-# Operations on any scalars: as the function itself would have done them.
-_ANY: Table = {
+
+def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
+    """An operation on truth values, for which CasADi has no operators."""
+
+    def function(*conditions: Any) -> Any:
+        if any(type(x).__module__.startswith("casadi") for x in conditions):
+            return getattr(sys.modules["casadi"], in_casadi)(*conditions)
+        return operation(*conditions)
+
+    return function
+
+
+ANY_SCALAR: Table = {
     **NUMBERS,
     "div": operator.truediv,
     **{name: getattr(scalar, name) for name in ("sqrt", "sin", "cos", "exp", "log", "atan2")},
     "min": scalar.minimum,
     "max": scalar.maximum,
+    **{name: _logic(NUMBERS[name], f"logic_{name}") for name in ("and", "or", "not")},
     "hold": scalar.hold,
     "select": scalar.where,
 }
+"""Operations on the scalars of any library, as a function itself would have done them."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +156,13 @@ def is_of_the_user(kind: Hashable) -> bool:
 def run_again(code: Code, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The outputs of a program or a trace, flat, for flat vectors of any scalars."""
     if isinstance(code, Recorded):
-        return code_values(code, arguments, _ANY, run_again)
+        return code_values(code, arguments, ANY_SCALAR, run_again)
     level = max((x.level for array in arguments for x in array if isinstance(x, Dual)), default=None)
     if isinstance(code, Block) or level is None:
-        return called(code, arguments, _ANY)
+        return called(code, arguments, ANY_SCALAR)
     parts = [parts_of_level(array, level) for array in arguments]
     numbers = [values for values, _ in parts]
-    rates = program_tangents(code, numbers, [[{0: x} for x in rate] for _, rate in parts], _ANY, run_again)
+    rates = program_tangents(code, numbers, [[{0: x} for x in rate] for _, rate in parts], ANY_SCALAR, run_again)
     found = run_again(code, numbers)
     return [
         [Dual(x, rate.get(0, 0.0), level) for x, rate in zip(array, moved, strict=True)]

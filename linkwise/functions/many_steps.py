@@ -24,13 +24,13 @@ from linkwise import targets
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import host_arrays
 from linkwise.functions.derivatives import (
-    ANY_SCALAR,
     ValueAndGradient,
     componentwise,
     to_numbers,
     to_tangents,
     tuple_of,
 )
+from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import CompiledFunction, checked_function, checked_threads
 from linkwise.memoized import cached_property, once
 from linkwise.targets.device import Device

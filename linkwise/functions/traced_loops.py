@@ -14,7 +14,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
-from linkwise.spatial.scalar import Items, plainly_looped_over, where
+from linkwise.spatial.scalar import Items, either, plainly_looped_over, where
 from linkwise.trace import state_loops
 from linkwise.trace.calls import CallingTracer, Captured
 from linkwise.trace.tracer import Traced, TracedBool
@@ -102,7 +102,7 @@ def while_loop(
         number, now = rebuild(held)
         going = _both(condition(now), number < float(limit))
         following = _leaves_of((number + 1.0, _alike(body(now), now)))
-        return [where(going, a, b) for a, b in zip(following, held, strict=True)]
+        return either(going, following, held)
 
     made = _RecordedBody(tracer, leaves, on)
 

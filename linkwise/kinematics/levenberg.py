@@ -9,15 +9,17 @@ has met a local minimum, and stops to make room for another start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, either, is_zero, sqrt, where
 from linkwise.trace.block import Block
+from linkwise.trace.calls import traced
 from linkwise.trace.program import Buffer, Call, Copy, Program, Statement, WhileAny
-from linkwise.trace.tracer import Tracer
+
+Code = Block | Program
 
 RUNNING, REACHED, STUCK = 0.0, 1.0, 2.0
 CONTROL = ("status", "damping", "waited", "halved", "passes", "left")
@@ -30,14 +32,6 @@ FIRST_DAMPING = 0.1
 _LEAST, _MOST = 1e-10, 1e10
 _LONGEST = 1.0  # in one step, in units of the metric
 _ROUNDING = 1e-13  # of the trace: keeps redundant equations from dividing by zero
-
-
-def traced(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Block:
-    """A function of flat vectors that returns named vectors and scalars, as a program."""
-    tracer = Tracer()
-    found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
-    outputs = [(key, list(v) if isinstance(v, (list, tuple)) else [v]) for key, v in found.items()]
-    return tracer.finish(name, [(key, (len(values),), values) for key, values in outputs])
 
 
 def reaching(problem: KinematicsProblem) -> Program:
@@ -85,9 +79,9 @@ def reaching(problem: KinematicsProblem) -> Program:
             where(goes, left_after, left),
         ]
         return {
-            "q_next": chosen(better, there, q),
-            "e_next": chosen(better, e_there, e),
-            "J_next": chosen(better, flat(J_there), J),
+            "q_next": either(better, there, q),
+            "e_next": either(better, e_there, e),
+            "J_next": either(better, flat(J_there), J),
             "control_next": state,
             "running": is_running(state[0], state[5]),
         }
@@ -108,7 +102,7 @@ def reaching(problem: KinematicsProblem) -> Program:
     return loop("inverse_kinematics", kept, first, again, last)
 
 
-def loop(name: str, kept: Sequence[Buffer], first: Block, again: Block, last: Block | None = None) -> Program:
+def loop(name: str, kept: Sequence[Buffer], first: Code, again: Code, last: Code | None = None) -> Program:
     """``first``, then ``again`` while any state runs; what ``again`` calls ``…_next`` takes the place of its inputs."""
     known = {buffer.name: buffer for buffer in kept}
     programs = [p for p in (first, again, last) if p is not None]
@@ -192,11 +186,6 @@ def _shifted(A: Matrix, mu: list[Scalar]) -> Matrix:
 def is_running(status: Scalar, left: Scalar) -> Scalar:
     """1.0 where a state goes on, else 0.0."""
     return where((status <= RUNNING) & (left > 0.0), 1.0, 0.0)
-
-
-def chosen(condition: Any, a: Flat, b: Flat) -> list[Scalar]:
-    """One vector or the other."""
-    return [where(condition, x, y) for x, y in zip(a, b, strict=True)]
 
 
 def square(e: Flat) -> Scalar:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.kinematics.levenberg import chosen, flat, is_running, loop, rows, square, step, traced
+from linkwise.kinematics.levenberg import flat, is_running, loop, rows, square, step
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, either, where
+from linkwise.trace.calls import traced
 from linkwise.trace.program import Buffer, Program
 
 RUNNING, SETTLED = 0.0, 1.0
@@ -59,9 +60,9 @@ def settling(problem: KinematicsProblem) -> Program:
             where(goes_on, left - 1.0, left),
         ]
         return {
-            "q_next": chosen(better, there, q),
-            "e_next": chosen(better, e_there, e),
-            "J_next": chosen(better, flat(J_there), J),
+            "q_next": either(better, there, q),
+            "e_next": either(better, e_there, e),
+            "J_next": either(better, flat(J_there), J),
             "control_next": state,
             "running": is_running(state[0], state[3]),
         }

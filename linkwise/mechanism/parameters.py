@@ -29,7 +29,6 @@ A parameter is named ``body.what``, ``closure.what``, or ``gravity``:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +40,7 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.bodies_and_joints import Body, Part, Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.placement import rpy_of
 from linkwise.spatial.scalar import Flat, Scalar
 
 _OF_PART = ("mass", "com", "inertia")
@@ -85,7 +85,7 @@ class Values:
 
     def rpy(self, body: Body) -> Flat:
         """Orientation of a body's joint in its parent."""
-        return self._given.get(f"{body.name}.rpy", _rpy(body.placement))
+        return self._given.get(f"{body.name}.rpy", rpy_of(body.placement))
 
     def armature(self, body: Body, nominal: Sequence[float]) -> Flat:
         """Rotor inertia of a body's joint."""
@@ -102,7 +102,7 @@ class Values:
         if not any(name in self._given for name in names):
             return None
         pose = closure.placement_a if side == "a" else closure.placement_b
-        return self._given.get(names[0], _xyz(pose)), self._given.get(names[1], _rpy(pose))
+        return self._given.get(names[0], _xyz(pose)), self._given.get(names[1], rpy_of(pose))
 
     def closure_type(self, closure: ClosureInstance | RelationInstance) -> Any:
         """Closure or coupling with those of its numbers that are parameters."""
@@ -168,7 +168,7 @@ def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
         if body.name == owner and what in _OF_BODY:
             if what == "armature":
                 return mechanism.joints[body.index].armature
-            return _xyz(body.placement) if what == "xyz" else _rpy(body.placement)
+            return _xyz(body.placement) if what == "xyz" else rpy_of(body.placement)
     for closure in mechanism.closures:
         if closure.name == owner and (numbers := _nominal_of_closure(closure).get(what)) is not None:
             return numbers
@@ -184,7 +184,7 @@ def _nominal_of_closure(closure: ClosureInstance | RelationInstance) -> dict[str
     found: dict[str, tuple[float, ...]] = {}
     if isinstance(closure, ClosureInstance):
         for side, pose in (("a", closure.placement_a), ("b", closure.placement_b)):
-            found |= {f"xyz_{side}": _xyz(pose), f"rpy_{side}": _rpy(pose)}
+            found |= {f"xyz_{side}": _xyz(pose), f"rpy_{side}": rpy_of(pose)}
     own = {what: closure.type.nominal(what) for what in closure.type.numbers}
     return found | {what: numbers for what, numbers in own.items() if numbers is not None}
 
@@ -195,15 +195,3 @@ def _nominal_of_part(part: Part, what: str) -> tuple[float, ...]:
 
 def _xyz(placement: Pose) -> tuple[float, ...]:
     return tuple(placement[i][3] for i in range(3))
-
-
-def _rpy(placement: Pose) -> tuple[float, ...]:
-    R = placement
-    flat = math.hypot(R[0][0], R[1][0])
-    pitch = math.atan2(-R[2][0], flat)
-    if flat < 1e-12:  # roll and yaw turn about one line: all of it is called yaw
-        return (0.0, pitch, math.atan2(-R[0][1], R[1][1]))
-    # Roll from Rz(-yaw) R: near that line only roll ± yaw is well defined, and must come out right.
-    c, s = R[0][0] / flat, R[1][0] / flat
-    roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
-    return (roll, pitch, math.atan2(R[1][0], R[0][0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,18 @@ def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> FloatArray:
         ]
     )
     return R + 0.0  # no negative zeros
+
+
+def rpy_of(R: Any) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a rotation, or of the pose that begins with it."""
+    flat = math.hypot(R[0][0], R[1][0])
+    pitch = math.atan2(-R[2][0], flat)
+    if flat < 1e-12:  # roll and yaw turn about one line: all of it is called yaw
+        return (0.0, pitch, math.atan2(-R[0][1], R[1][1]))
+    # Roll from Rz(-yaw) R: near that line only roll ± yaw is well defined, and must come out right.
+    c, s = R[0][0] / flat, R[1][0] / flat
+    roll = math.atan2(s * R[0][2] - c * R[1][2], c * R[1][1] - s * R[0][1])
+    return (roll, pitch, math.atan2(R[1][0], R[0][0]))
 
 
 def axis_rotation(axis: Sequence[float], angle: float, snap: float = ANGLE_SNAP) -> FloatArray:

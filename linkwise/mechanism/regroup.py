@@ -66,7 +66,7 @@ def regrouped_rows(
             split = _split_hinge(row)
             if split is not None:
                 halves[k], shed = split
-                rows[above[k]] += np.dot(shed, units[k - first])
+                rows[above[k]] += np.array(shed).dot(units[k - first])
             continue
         T_k, lead = Terms(row[10], tuple(row[11:14]), tuple(row[14:])), float(placements.lead[k])
         kept, handed, summed = _split(joints[k], placements.one(k), lead, _inertia(row[:10]), T_k)
@@ -114,7 +114,7 @@ def _units_in_parents(placements: Placements, some: slice) -> Array:
 
 
 def _split_hinge(row: Numbers) -> tuple[tuple[float, float], tuple[float, ...]] | None:
-    """The split of a hinge, from m, h, J and their terms: a and b of the diag(a, b, a + b) that it keeps, and its share.
+    """The split of a hinge, from m, h, J and their terms: a and b of diag(a, b, a + b) that it keeps, and its share.
 
     What it sheds is m, h_z and the j of diag(j, j, 0), which its turn keeps, and the terms of the latter two (that of m
     is m). None where the split would cost digits.

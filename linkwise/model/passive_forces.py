@@ -37,13 +37,13 @@ from linkwise.model.transmissions import (
     speed,
     wrenches,
 )
-from linkwise.spatial.scalar import Flat, Scalar, is_zero, tanh, where
+from linkwise.spatial.scalar import Flat, Scalar, is_zero, plus, tanh, where
 from linkwise.trace.block import Block
 from linkwise.trace.program import Call
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
 
 CAUSES = ("springs", "damping", "friction", "compensation", "fluid", "contact")
 
@@ -149,7 +149,7 @@ class PassiveForces:
                     closure_forces(self.model, spring.transmission, pull, along.setdefault(cause, {}))
         for cause, forces in along.items():
             if forces:
-                found[cause] = [a + b for a, b in zip(found[cause], pushed_by_closures(places, forces), strict=True)]
+                found[cause] = plus(found[cause], pushed_by_closures(places, forces))
         if self.touches:
             found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
         return found
@@ -181,14 +181,14 @@ class PassiveForces:
         total = self.summed(self.at_joints(q, v, p))
         felt = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
         pushed = as_joint_forces(self.model, q, felt, p)
-        return total if pushed is None else [a + b for a, b in zip(total, pushed, strict=True)]
+        return total if pushed is None else plus(total, pushed)
 
     @staticmethod
     def summed(forces: dict[str, list[Scalar]]) -> list[Scalar]:
         """The sum of forces (nv) by cause; of a model without contacts, nothing is added for these."""
         first, *others = (own for cause, own in forces.items() if cause != "contact" or not all(map(is_zero, own)))
         for own in others:
-            first = [a + b for a, b in zip(first, own, strict=True)]
+            first = plus(first, own)
         return first
 
     def energy(self, q: Flat, p: Any = None, active: Flat | None = None) -> Scalar:

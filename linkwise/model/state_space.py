@@ -19,7 +19,7 @@ from linkwise.model.passive_forces import Acting
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
 
 
 class StateSpace(NamedTuple):

@@ -17,7 +17,7 @@ from linkwise.model.roots import nearest_root
 from linkwise.model.transmissions import closures_along
 
 if TYPE_CHECKING:
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
 
 
 _ROWS = {"all": slice(0, 6), "rotation": slice(0, 3), "position": slice(3, 6)}

@@ -12,7 +12,7 @@ from linkwise.mechanism.actuation import FrameTransmission, JointTransmission, P
 from linkwise.mechanism.equipment import closing_joint
 from linkwise.mechanism.wrapping import Wrap
 from linkwise.memoized import cached_property
-from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, plus, sqrt, where
 
 if TYPE_CHECKING:
     from linkwise.mechanism.closures.instances import ClosureFreedoms
@@ -244,7 +244,7 @@ def closure_forces(model: Model, transmission: Transmission, force: Scalar, foun
 
 def add_forces(found: dict[str, list[Scalar]], name: str, more: Flat) -> None:
     """Add forces along the freedoms of a closure to those that it feels."""
-    found[name] = [a + b for a, b in zip(found[name], more, strict=True)] if name in found else list(more)
+    found[name] = plus(found[name], more) if name in found else list(more)
 
 
 def pushed_by_closures(places: MovingFrames, forces: Mapping[str, Flat]) -> list[Scalar]:
@@ -274,7 +274,7 @@ def add_pulled(found: dict[str, Any], felt: dict[str, list[Scalar]], force: Scal
     """Add the forces on bodies of a transmission that is pulled."""
     for body, unit in felt.items():
         own = [force * each for each in unit]
-        found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+        found[body] = plus(found[body], own) if body in found else own
 
 
 def add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str, list[Scalar]]) -> None:
@@ -286,7 +286,7 @@ def add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str,
     f = X[:3, :3] @ push
     own = [*(X[:3, :3] @ moment + np.cross(X[:3, 3], f)), *f]
     body = model.bodies[frame.body].name
-    found[body] = [a + b for a, b in zip(found[body], own, strict=True)] if body in found else own
+    found[body] = plus(found[body], own) if body in found else own
 
 
 def _norm_and_unit(way: Any) -> tuple[Scalar, Any]:

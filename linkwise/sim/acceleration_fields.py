@@ -19,7 +19,7 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero, plus
 
 Given = Any  # what Element.acceleration gives: 3 numbers, those and their gradient, or a function of a point
 
@@ -55,7 +55,7 @@ class FieldsAroundBodies:
             if callable(one):
                 functions.append(partial(_at, one, element))
             else:
-                linear = [a + b for a, b in zip(linear, _of_linear(one, element), strict=True)]
+                linear = plus(linear, _of_linear(one, element))
         found: Any = 0.0
         if functions:
             found = self._of_functions(q, functions, p)

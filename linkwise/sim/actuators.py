@@ -35,6 +35,7 @@ from linkwise.sim.elements import (
 from linkwise.sim.limits import is_linear
 from linkwise.sim.tables import Table
 from linkwise.spatial.dual import derivative
+from linkwise.spatial.scalar import plus
 
 
 class Torque(Element):
@@ -111,7 +112,7 @@ class PD(Element):
         tau = [float(a) * e + float(b) * r for a, e, b, r in zip(self.kp, error, self.kd, rate, strict=True)]
         if not self.gravity:
             return tau
-        return [a + b for a, b in zip(tau, model_force(model, "gravity_force", p, q), strict=True)]
+        return plus(tau, model_force(model, "gravity_force", p, q))
 
 
 class ComputedTorque(Element):

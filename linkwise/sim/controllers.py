@@ -28,7 +28,7 @@ from linkwise.sim.elements import (
 )
 from linkwise.sim.elements import law as asked
 from linkwise.sim.measuring import in_loop, readings
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import plus, where
 
 _MOST_PARAMETERS = 1000  # of a law on trial, which is not told how many there will be
 
@@ -317,5 +317,5 @@ class PID(Controller):
                 change.append(integral)
             tau.append(float(self.kp[k]) * e[k] + ki * integral + float(self.kd[k]) * rate[k])
         if self.gravity:
-            tau = [a + b for a, b in zip(tau, model_force(model, "gravity_force", p, q), strict=True)]
+            tau = plus(tau, model_force(model, "gravity_force", p, q))
         return tau, change

@@ -22,6 +22,7 @@ from linkwise.functions.scalar_arrays import ScalarArray
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.tables import Table
+from linkwise.spatial.scalar import minus
 
 
 class WithStates(ScalarArray):
@@ -427,7 +428,7 @@ def errors(element: Any, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) 
     model = element.model
     e = difference(model, q, vector(at(element, element.q, t, x, p), model.nq, "the target q"))
     wanted = vector(at(element, element.v, t, x, p), model.nv, "the target v")
-    return e, [d - a for d, a in zip(wanted, v, strict=True)]
+    return e, minus(wanted, v)
 
 
 def model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:

@@ -18,8 +18,9 @@ from linkwise.sim.checks import check_choice, check_not_negative
 from linkwise.sim.elements import identity, law
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Motion
-from linkwise.sim.work import Traceable, program
+from linkwise.sim.work import Traceable
 from linkwise.spatial.scalar import Flat
+from linkwise.trace.calls import traced as program
 
 _CANDIDATES = 16  # places inside a step that are tried side by side
 

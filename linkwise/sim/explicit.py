@@ -11,8 +11,9 @@ from typing import Any
 from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import weighted_square
-from linkwise.sim.work import Span, Step, Work, program
+from linkwise.sim.work import Span, Step, Work
 from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Statement
 
 

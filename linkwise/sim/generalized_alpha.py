@@ -33,9 +33,10 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.implicit import add_elasticity, factorized, solved
 from linkwise.sim.motion import Instant, Motion
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.work import Step, Work, flag, program
+from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, either, is_zero, minus, plus, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Seek, Statement, WhileAny, columns
 from linkwise.trace.tiles import TiledSystem
 
@@ -73,7 +74,7 @@ class _Texts:
         nv, n, c = self.m.nv, self.n, self.method
         last, before = memory[1 : 1 + n], memory[1 + n :]
         goes_on, lead = self.goes_on(memory, h), self.lead(memory, h)
-        more = [x - b for x, b in zip(w, before, strict=True)]
+        more = minus(w, before)
         a = [where(goes_on, o, b) + lead * x for o, b, x in zip(last, before, more, strict=True)]
         change = [b + (1.0 - c.alpha_f) * x - o for b, x, o in zip(before, more, a, strict=True)]
         a_new = [o + x * (1.0 / (1.0 - c.alpha_m)) for o, x in zip(a, change, strict=True)]
@@ -93,7 +94,7 @@ class _Texts:
         m, nv = self.m, self.m.nv
         u, s, _ = self.ends(y, memory, w, h)
         if not self.by_forces:
-            return [a - b for a, b in zip(w, m.rates(y, [*u, *s], t, p)[nv:], strict=True)]
+            return minus(w, m.rates(y, [*u, *s], t, p)[nv:])
         at = m.in_force(m.at(t, m.from_chart(y, [*u, *s]), p))
         tau, outside, xdot = self.forces(at)
         turned = zip(m.in_axes_after(w[:nv], u), m.axes_rate(at.v), strict=True)
@@ -101,7 +102,7 @@ class _Texts:
         needed = m.model.inverse_dynamics(
             objects(at.q), objects(at.v), accelerations, f_ext=outside, p=m.model_parameters(at.p)
         )
-        lacking = m.in_axes_after([a - b for a, b in zip(needed, tau, strict=True)], [-a for a in u])
+        lacking = m.in_axes_after(minus(needed, tau), [-a for a in u])
         return [*lacking, *(a - b for a, b in zip(w[nv:], xdot, strict=True))]
 
     def stiff_part(self, y: Flat, memory: Flat, w: Flat, t: Scalar, h: Scalar, p: Flat) -> Matrix:
@@ -122,7 +123,7 @@ class _Texts:
             tau, outside, xdot = self.forces(Instant(t, moved, changed[:nv], [*changed[nv:], *m.kept(y)], p))
             if outside is not None:
                 pushed = m.model.external_force(objects(moved), outside, p=own)
-                tau = [a + b for a, b in zip(tau, pushed, strict=True)]
+                tau = plus(tau, pushed)
             return [*tau, *xdot]
 
         for j in range(n):
@@ -143,7 +144,7 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
 
     def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
         known = memory[0] > 0.0
-        return {"memory_known": [where(known, a, b) for a, b in zip(memory, [0.0, *k0[nv:], *k0[nv:]], strict=True)]}
+        return {"memory_known": either(known, memory, [0.0, *k0[nv:], *k0[nv:]])}
 
     def seek(w: Flat, found: Scalar) -> dict[str, Any]:
         """The start of an iteration, for the states that have not found their w."""

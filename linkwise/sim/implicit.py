@@ -19,9 +19,10 @@ from linkwise.mechanism.parameters import Values
 from linkwise.sim.motion import Instant, Motion
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
-from linkwise.sim.work import Span, Step, Work, program
+from linkwise.sim.work import Span, Step, Work
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus, sqrt
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
 
@@ -46,7 +47,7 @@ def jacobian(m: Motion, y: Flat, t: Scalar, p: Flat) -> tuple[Matrix, list[Scala
         def still(s: Flat) -> list[Scalar]:
             """ẇ with v̇ as it is."""
             turning = m.axes_rate(speeds(s))
-            return m.in_axes_after([a - b for a, b in zip(lin.vdot, turning, strict=True)], [-x for x in s[:nv]])
+            return m.in_axes_after(minus(lin.vdot, turning), [-x for x in s[:nv]])
 
         def forces(s: Flat) -> list[Scalar]:
             there = Instant(s[nz], m.moved(now.q, s[:nv]), speeds(s), [*s[2 * nv : nz], *m.kept(y)], p)

@@ -14,21 +14,10 @@ from typing import Any
 from linkwise.sim.motion import Motion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
-from linkwise.sim.work import (
-    RUNNING,
-    WAITING,
-    Clock,
-    Span,
-    Step,
-    Traceable,
-    Work,
-    crossing,
-    flag,
-    list_of,
-    program,
-    watching,
-)
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, watching
+from linkwise.spatial.scalar import Flat, Scalar, either, where
+from linkwise.trace.calls import list_of
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
 
 
@@ -292,8 +281,3 @@ class Loop:
 def chosen(name: str) -> Callable[..., dict[str, Any]]:
     """(one, other, which) to the one where ``which`` is set, else the other, under a name."""
     return lambda one, other, which: {name: either(which[0] > 0.0, one, other)}
-
-
-def either(condition: Any, one: Flat, other: Flat) -> list[Scalar]:
-    """The one where a condition holds, else the other."""
-    return [where(condition, a, b) for a, b in zip(one, other, strict=True)]

@@ -32,8 +32,9 @@ from typing import Any
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
 from linkwise.sim.tableaux import TABLEAUX
-from linkwise.sim.work import Step, Work, flag, program
-from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
+from linkwise.sim.work import Step, Work, flag
+from linkwise.spatial.scalar import Flat, Scalar, either, sqrt, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
 
 _NEWTON = 2  # steps for places: from the error of a step, say 1e-4, to rounding
@@ -144,7 +145,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         k = m.own_acceleration(y_from, k_leap)
         follows = (jumped[0] > 0.0) & (off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k) <= _FOLLOWS)
         found = {
-            "y_better": [where(follows, a, b) for a, b in zip(y_new, y_chosen, strict=True)],
+            "y_better": either(follows, y_new, y_chosen),
             "again_new": where(follows, 1.0, again[0]),
             "attempt_new": attempt[0] + 1.0,
             "jumped_new": flag((jumped[0] > 0.0) & ~follows & (attempt[0] < len(_LEAPS) - 1.0)),

@@ -20,7 +20,7 @@ from linkwise.sim.checks import check_count, check_not_negative, check_positive
 from linkwise.sim.elements import law
 from linkwise.sim.sensors import Encoder
 from linkwise.sim.tables import Table
-from linkwise.spatial.scalar import Flat, Scalar, cos, log, sin, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, cos, either, log, plus, sin, sqrt, where
 
 _GENERATORS = ((40014.0, 2147483563.0), (40692.0, 2147483399.0))
 """Multipliers and moduli."""
@@ -118,7 +118,7 @@ class InLoop:
         s, k = self.sensor, self.sensor.size
         fresh = x[0] < 0.5
         due = fresh | (x[0] > self.every - 0.5)
-        start = [where(fresh, a, b) for a, b in zip(drawn, x[1 : 3 + k], strict=True)]
+        start = either(fresh, drawn, x[1 : 3 + k])
         numbers, offset = start[:2], start[2:]
         after, normals = drawn_from(numbers, k * (any(s.noise) + any(s.walk)))
         walked = offset
@@ -128,14 +128,14 @@ class InLoop:
         found = list(np.asarray(law(s.output, t, q, v, p), dtype=object).reshape(-1))
         if len(found) != k:
             raise InputError("a sensor's output has the wrong length", got=f"{len(found)} numbers", allowed=f"{k}")
-        taken = [a + b for a, b in zip(found, offset, strict=True)]
+        taken = plus(found, offset)
         if any(s.noise):
             taken = [a + b * c for a, b, c in zip(taken, s.noise, normals[:k], strict=True)]
         taken = [whole(a * (1.0 / b)) * b if b else a for a, b in zip(taken, s.step, strict=True)]
-        last = [where(due, a, b) for a, b in zip(taken, x[3 + k : 3 + 2 * k], strict=True)]
+        last = either(due, taken, x[3 + k : 3 + 2 * k])
         coming = [where(fresh, taken[i % k], a) for i, a in enumerate(x[3 + 2 * k :])]
         line = [*coming, *last]
-        kept = [where(due, a, b) for a, b in zip([*after, *walked], start, strict=True)]
+        kept = either(due, [*after, *walked], start)
         return line[:k], [where(due, 1.0, x[0] + 1.0), *kept, *last, *line[k:]]
 
 

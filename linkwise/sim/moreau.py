@@ -19,9 +19,11 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
-from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, JointRules, Motion
-from linkwise.sim.work import Step, Work, program
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, Motion
+from linkwise.sim.rules import JointRules
+from linkwise.sim.work import Step, Work
+from linkwise.spatial.scalar import Flat, Scalar, minus, plus, where
+from linkwise.trace.calls import traced as program
 
 
 def touching(model: Model) -> Model:
@@ -142,7 +144,7 @@ class Implicit(NamedTuple):
     @property
     def both(self) -> list[Scalar]:
         """Their sum."""
-        return [a + b for a, b in zip(self.joints, self.actuators, strict=True)]
+        return plus(self.joints, self.actuators)
 
 
 def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> list[Scalar]:
@@ -155,7 +157,7 @@ def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> 
     forces = m.forces_by_cause(at)
     for cause, share in (("damping", implicit.joints), ("control", implicit.actuators)):
         less = (s * dv / h for s, dv in zip(share, done.change, strict=True))
-        forces[cause] = [a - b for a, b in zip(forces[cause], less, strict=True)]
+        forces[cause] = minus(forces[cause], less)
     total = dict(zip(CAUSES, (h * power for power in m.powers(at.q, done.mean, at.p, forces)), strict=True))
     for cause, work in zip(("contact", "limits", "friction"), done.work, strict=True):
         total[cause] = total[cause] + work

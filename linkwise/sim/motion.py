@@ -25,7 +25,7 @@ from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import CAUSES as PASSIVE
-from linkwise.model.passive_forces import FRICTION_SPEED, PassiveForces, as_joint_forces
+from linkwise.model.passive_forces import PassiveForces, as_joint_forces
 from linkwise.model.transmissions import (
     MovingFrames,
     add_forces,
@@ -36,8 +36,6 @@ from linkwise.model.transmissions import (
     wrenches,
 )
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
-from linkwise.sim.checks import check_choice, check_not_negative, check_positive
-from linkwise.sim.closing import Closing
 from linkwise.sim.elements import Element, state_names, with_states
 from linkwise.sim.limits import (
     AllLimits,
@@ -47,48 +45,14 @@ from linkwise.sim.limits import (
     limits_along,
     limits_of_joints,
 )
+from linkwise.sim.rules import Closing, JointRules
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
-from linkwise.spatial.scalar import Flat, Scalar, beyond, is_zero, sqrt, where, within
+from linkwise.spatial.scalar import Flat, Scalar, beyond, either, is_zero, minus, plus, sqrt, where, within
 from linkwise.trace.calls import stored
 
 CAUSES = ("control", *PASSIVE, "limits", "closures", "external")
 """Causes of the forces on a mechanism."""
-
-
-@dataclass(frozen=True)
-class JointRules:
-    """How simulation treats what a model says of its joints.
-
-    Args:
-        damping: whether the joints' damping acts: -d v, with the joint's own v where it follows another.
-        friction: whether the joints' friction acts: -f tanh(v / friction_speed), dry friction made smooth; with
-            ``method="moreau"`` as dry as it is: joints stand still until more than f acts.
-        friction_speed: rad/s or m/s at which friction reaches three quarters of its full value.
-        springs: whether the joints' springs act: -k (q - rest), with the joint's own q where it follows another.
-        fields: whether compensation of gravity and the forces of a fluid act.
-        effort: whether actuators stop at ``model.limits.effort``.
-        limits: ``"spring"``, ``"stop"`` or ``"ignore"``; with ``method="moreau"`` also ``"rigid"``: a range ends like a
-            contact without restitution, which costs a row for each limited coordinate.
-        limit_time: s; a limit's spring has stiffness (inertia at the joint) / limit_time².
-        limit_loss: s/rad or s/m; a limit pushes with k δ (1 + limit_loss δ̇) at depth δ, and never pulls.
-    """
-
-    damping: bool = True
-    friction: bool = True
-    friction_speed: float = FRICTION_SPEED
-    effort: bool = True
-    limits: str = "spring"
-    limit_time: float = 0.02
-    limit_loss: float = 2.0
-    springs: bool = True
-    fields: bool = True
-
-    def __post_init__(self) -> None:
-        check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
-        check_positive("friction_speed", self.friction_speed)
-        check_positive("limit_time", self.limit_time)
-        check_not_negative("limit_loss", self.limit_loss)
 
 
 @dataclass(frozen=True)
@@ -287,7 +251,7 @@ class Motion:
     def own_acceleration(self, y: Flat, k: Flat) -> list[Scalar]:
         """v̇ from the rates k in the chart around y, at its centre."""
         turning = self.axes_rate(self.parts(y)[1])
-        return [a + b for a, b in zip(k[self.nv : 2 * self.nv], turning, strict=True)]
+        return plus(k[self.nv : 2 * self.nv], turning)
 
     def chart_rate(self, u: Flat, w: Flat) -> list[Scalar]:
         """u̇ in the chart, dexp⁻¹(u) w of what turns."""
@@ -340,7 +304,7 @@ class Motion:
                 arguments = [np.array(each, float) for each in arguments]
                 arguments[3] = with_states(arguments[3], np.array(self.all_states(x), float))
             held, place = element.sample(t, *arguments), self.places(k)[1]
-            x[place] = [where(due, new, old) for new, old in zip(held, x[place], strict=True)]
+            x[place] = either(due, held, x[place])
         return [*q, *v, *x]
 
     def given(self, p: Flat, x: Flat) -> Any:
@@ -450,7 +414,7 @@ class Motion:
     def joint_losses(self, at: Instant) -> list[Scalar]:
         """Damping, dry friction, springs, compliant contacts and the springs of limits; nv numbers."""
         out = self.passive.summed(self._at_joints(at))
-        return [a + b for a, b in zip(out, self.limit_forces(at), strict=True)]
+        return plus(out, self.limit_forces(at))
 
     def _at_joints(self, at: Instant) -> dict[str, list[Scalar]]:
         return self.passive.at_joints(at.q, at.v, self.model_parameters(at.p), self.closure_flags(at.x))
@@ -470,7 +434,7 @@ class Motion:
                 joint_forces(self.model, end.way, push, out)
                 closure_forces(self.model, end.way, push, along)
         if along:
-            out = [a + b for a, b in zip(out, pushed_by_closures(places, along), strict=True)]
+            out = plus(out, pushed_by_closures(places, along))
         return out
 
     def damping(self) -> list[float]:
@@ -610,7 +574,7 @@ class Motion:
         for cause, on in felt.items():
             pushed = as_joint_forces(self.model, at.q, on, own)
             assert pushed is not None
-            found[cause] = [a + b for a, b in zip(found[cause], pushed, strict=True)]
+            found[cause] = plus(found[cause], pushed)
         return found
 
     # Motion.
@@ -624,7 +588,7 @@ class Motion:
         active, passive = self.joint_forces(at, hosted)
         losses = self.joint_losses(at)
         for more in (felt or {}).values():
-            losses = [a + b for a, b in zip(losses, more, strict=True)]
+            losses = plus(losses, more)
         return [a + b + c for a, b, c in zip(active, passive, losses, strict=True)], active
 
     def acceleration(
@@ -743,7 +707,7 @@ class Motion:
         """Those of :meth:`forces_by_cause`, those felt in steps and, of closures, what else the accelerations need."""
         found = self.forces_by_cause(at, hosted)
         for cause, more in (felt or {}).items():
-            found[cause] = [a + b for a, b in zip(found[cause], more, strict=True)]
+            found[cause] = plus(found[cause], more)
         if self.model.closures:
             own = self.model_parameters(at.p)
             needed = self.model._run("inverse_dynamics", objects(at.q), objects(at.v), objects(vdot), p=own)
@@ -816,7 +780,7 @@ class Motion:
             here = self.allowed(t, here, p)
             w = self.in_axes_after(self.parts(here)[1], [-x for x in u])
         vdot, xdot = self.own_rates(t, here, p, hosted)
-        still = [a - b for a, b in zip(vdot, self.axes_rate(self.parts(here)[1]), strict=True)]
+        still = minus(vdot, self.axes_rate(self.parts(here)[1]))
         return [*self.chart_rate(u, w), *self.in_axes_after(still, [-x for x in u]), *xdot]
 
     def allowed(self, t: Scalar, y: Flat, p: Flat) -> list[Scalar]:

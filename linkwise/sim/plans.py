@@ -24,10 +24,11 @@ from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
-from linkwise.sim.work import Step, Work, program, settled
+from linkwise.sim.work import Step, Work, settled
 from linkwise.spatial.scalar import Flat, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Program
 
 if TYPE_CHECKING:

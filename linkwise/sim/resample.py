@@ -13,9 +13,10 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
+from linkwise.sim.rules import JointRules
 from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, minus
 
 
 def _quintic(s: Scalar, h: Scalar, d: Scalar, v0: Scalar, v1: Scalar, a0: Scalar, a1: Scalar) -> Scalar:
@@ -76,8 +77,8 @@ def interpolation(model: Model) -> CompiledFunction:
         back = [-x for x in d]
         # In the axes of the interval's start: what flies and tumbles flies straight in them.
         w1 = motion.in_axes_after(v1, back)
-        r0 = [a - b for a, b in zip(a0, motion.axes_rate(v0), strict=True)]
-        r1 = motion.in_axes_after([a - b for a, b in zip(a1, motion.axes_rate(v1), strict=True)], back)
+        r0 = minus(a0, motion.axes_rate(v0))
+        r1 = motion.in_axes_after(minus(a1, motion.axes_rate(v1)), back)
         ends = list(zip(d, v0, motion.chart_rate(d, w1), r0, r1, strict=True))
         u: list[Scalar] = [_cubic(s[0], h[0], *end[:3]) for end in ends]
         for joint in motion._own_joints:

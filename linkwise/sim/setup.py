@@ -20,15 +20,15 @@ from linkwise.model.model import Model
 from linkwise.model.passive_forces import refuse_rigid_contacts
 from linkwise.sim.checks import check_start, checked_vector
 from linkwise.sim.closed_states import OPEN, captures_of, check_switched, closure_flags, start_closed
-from linkwise.sim.closing import Closing, as_closing
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.limits import is_linear
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
+from linkwise.sim.rules import Closing, JointRules, as_closing
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import RunTables, Table, batch_of
 

@@ -17,9 +17,10 @@ from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
 from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan
-from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work, program
+from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work
 from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Copy, Program, Statement
 
 STATUSES = (

@@ -6,8 +6,9 @@ from typing import Any
 
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Motion
-from linkwise.sim.work import Clock, Span, Step, Work, program
+from linkwise.sim.work import Clock, Span, Step, Work
 from linkwise.spatial.scalar import Flat, Scalar, exp, log, sqrt, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Statement
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 10.0

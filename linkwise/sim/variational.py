@@ -42,9 +42,10 @@ from linkwise.sim.implicit import add_elasticity, factorized
 from linkwise.sim.implicit import solved as solution
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Instant, Motion
-from linkwise.sim.work import Step, Work, flag, program
+from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, either, minus, plus, where
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, Statement, WhileAny
 
 _MOST = 40  # iterations
@@ -80,7 +81,7 @@ def variational(work: Work) -> Step:
         if not hold:
             return momentum
         q, _, x = m.parts(y)
-        return [a + b for a, b in zip(momentum, m.closure_push(t[0], q, x, p, hold[0]), strict=True)]
+        return plus(momentum, m.closure_push(t[0], q, x, p, hold[0]))
 
     def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
@@ -116,7 +117,7 @@ def variational(work: Work) -> Step:
         middle = t[0] + 0.5 * h[0]
         more = m.correction(middle, q_m, x, p, [-(a / h[0]) for a in e])
         change = solved(q_m, m.closure_push(middle, q_m, x, p, more), p)
-        return [a + b for a, b in zip(rate, change, strict=True)], more
+        return plus(rate, change), more
 
     def improve(
         y: Flat,
@@ -133,8 +134,8 @@ def variational(work: Work) -> Step:
         """The next w, with a better mean velocity, and whether to go on."""
         p = frozen(y, t, h, p)
         q_m, start, _ = ends(y, w, t, h, p)
-        missing = missed(q_m, [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)], h, p)
-        better = [a + b for a, b in zip(w[:nv], missing, strict=True)]
+        missing = missed(q_m, minus(held(y, momentum, t, p, hold), start), h, p)
+        better = plus(w[:nv], missing)
         more: Sequence[Scalar] = []
         if hold:
             better, more = closing(y, q_m, better, t, h, p)
@@ -153,7 +154,7 @@ def variational(work: Work) -> Step:
         # A state that has found its w keeps it, however long its neighbours in the other lanes go on.
         seeks = seeking[0] > 0.0
         found = {
-            "w_new": [where(seeks, a, b) for a, b in zip(better, w, strict=True)],
+            "w_new": either(seeks, better, w),
             "trials_new": trials[0] + 1.0,
             "last_new": where(seeks, change, last[0]),
             "seeking_new": flag(seeks & far & useful & (trials[0] < float(_MOST))),
@@ -177,8 +178,8 @@ def variational(work: Work) -> Step:
         q, _, x = m.parts(y)
         q_new = m.moved(q, [h[0] * a for a in w[:nv]])
         # What the iteration left open goes to the end, so that no momentum is lost.
-        left = [a - b for a, b in zip(held(y, momentum, t, p, hold), start, strict=True)]
-        after = [a + b for a, b in zip(end, left, strict=True)]
+        left = minus(held(y, momentum, t, p, hold), start)
+        after = plus(end, left)
         x_new = [a + h[0] * b for a, b in zip(x[:nx], own_rates(y, q_m, w, t, h, p), strict=True)]
         found = is_found(w, last)
         y_new = [*q_new, *solved(q_new, after, p), *x_new]
@@ -226,7 +227,7 @@ def _ends(
     pushed = list(tau)
     if outside is not None:
         held = model.external_force(objects(q_m), outside, p=own)
-        pushed = [a + b for a, b in zip(tau, held, strict=True)]
+        pushed = plus(tau, held)
     start: list[Scalar] = [0.0] * m.nv
     end: list[Scalar] = [0.0] * m.nv
     for joint in m._own_joints:
@@ -287,7 +288,7 @@ def _slope(m: Motion, q: Flat, v: Flat, momentum: Flat, p: Flat) -> list[Scalar]
         there = m.moved(q, [e[0] * a for a in v])
         return list(model.mass_product(objects(there), objects(v), p=own))
 
-    total = [a - b for a, b in zip(derivative(product, [0.0], [1.0])[1], bias, strict=True)]
+    total = minus(derivative(product, [0.0], [1.0])[1], bias)
     for i, j, k, c in m.structure_constants:
         total[k] = total[k] - c * momentum[i] * v[j]
     return total

@@ -15,7 +15,7 @@ from linkwise.memoized import cached_property
 from linkwise.sim.motion import Motion
 from linkwise.spatial.scalar import Flat, Scalar, where
 from linkwise.trace.block import Block
-from linkwise.trace.calls import CallingTracer
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of
 from linkwise.trace.reroll import rerolled
 
@@ -49,22 +49,6 @@ class Span:
 
 
 Traceable = Block | Program
-
-
-def program(name: str, function: Callable[..., dict[str, Any]], inputs: dict[str, int]) -> Block | Program:
-    """Trace a function of flat vectors; it returns named scalars and flat vectors.
-
-    A program; where functions of a large model are called on the way, several of them with these calls in between.
-    """
-    tracer = CallingTracer()
-    found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
-    outputs = [(key, (len(list_of(value)),), list_of(value)) for key, value in found.items()]
-    return tracer.composite(name, outputs) if tracer.calls else tracer.finish(name, outputs)
-
-
-def list_of(value: Any) -> list[Scalar]:
-    """A scalar or a vector as a list."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def flag(condition: Any) -> Scalar:

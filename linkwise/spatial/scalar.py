@@ -368,3 +368,18 @@ def dot(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
     for a, b in zip(x, y, strict=True):
         total = total + a * b
     return total
+
+
+def plus(x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
+    """x + y, number by number."""
+    return [a + b for a, b in zip(x, y, strict=True)]
+
+
+def minus(x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
+    """x - y, number by number."""
+    return [a - b for a, b in zip(x, y, strict=True)]
+
+
+def either(condition: Any, x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
+    """x where a condition holds, else y, number by number."""
+    return [where(condition, a, b) for a, b in zip(x, y, strict=True)]

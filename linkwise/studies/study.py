@@ -257,7 +257,7 @@ def is_count(value: object) -> bool:
 
 
 def _limit_names(model: Model) -> tuple[str, ...]:
-    from linkwise.sim.motion import JointRules
+    from linkwise.sim.rules import JointRules
     from linkwise.sim.setup import limits_of
 
     return tuple(event.name for event in limits_of(model, JointRules(limits="stop"))[1])

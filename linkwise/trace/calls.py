@@ -7,7 +7,7 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -216,6 +216,22 @@ class CallingTracer(Tracer):
             elif node[0] != "input":
                 todo.extend(node[1:])
         return sorted(found)
+
+
+def traced(name: str, function: Callable[..., dict[str, Any]], inputs: Mapping[str, int]) -> Block | Program:
+    """The code of a function of flat vectors, which returns named scalars and flat vectors.
+
+    A block; where functions of a large model are called on the way, several of them with these calls in between.
+    """
+    tracer = CallingTracer()
+    found = function(*(tracer.input(key, (size,)) for key, size in inputs.items()))
+    outputs = [(key, (len(list_of(value)),), list_of(value)) for key, value in found.items()]
+    return tracer.composite(name, outputs) if tracer.calls else tracer.finish(name, outputs)
+
+
+def list_of(value: Any) -> list[Number]:
+    """A scalar or a vector as a list."""
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def stored(values: Sequence[Number]) -> Sequence[Number]:

@@ -159,7 +159,7 @@ def _all_read_only(allow: object) -> object:
 
 def test_a_way_to_touch_memory_that_is_not_known_is_refused() -> None:
     with pytest.raises(bounds.BoundsError, match="unchecked"):
-        bounds.instrumented("define void @f(ptr %p) {\n  %x = load volatile double, ptr %p\n  ret void\n}")
+        bounds.instrumented("define void @f(ptr %p) {\n  %x = load atomic i64, ptr %p acquire, align 8\n  ret void\n}")
 
 
 def test_asked_for_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,10 @@ def test_the_nearest_points_are_kept_in_order(crowd: lw.Model) -> None:
 
 
 def test_steps_are_those_of_all_points_written_out() -> None:
-    """The primal solver on kept points and the dual one on all find the same step where the solution is unique."""
+    """The primal solver on kept points and the dual one on all find the same step where the solution is unique.
+
+    Of links on which several points press, the dual one allows all of these the same slip for turning.
+    """
     feet, model = ["shank0", "shank3"], beast()
     one, other = (
         model.with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.7), rules=lw.ContactRules(solver=s))
@@ -108,6 +111,9 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     a, b = (m.contact_step(q, v, tau, dt=0.002) for m in (one, other))
     solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(b.residuals)[:, 0] < 1e-9)
     assert solved.mean() > 0.95
+    pressing = np.asarray(b.impulses).reshape(40, 2, -1, 3)[..., 0] > 0.0
+    solved &= (pressing.sum(axis=-1) <= 1).all(axis=-1)
+    assert solved.mean() > 0.7
     assert np.allclose(a.v[solved], b.v[solved], atol=1e-6)
     assert np.allclose(a.q[solved], b.q[solved], atol=1e-8)
 
@@ -147,6 +153,24 @@ def test_robots_that_fall_all_over_lose_energy(crowd: lw.Model) -> None:
     assert np.quantile(missed, 0.99) < 1e-7
 
 
+def test_an_arm_on_the_world_comes_down_on_a_table() -> None:
+    """Its hinge alone bears it, and the table: m g l / 2 about the hinge is the contact's force times its lever."""
+    b = lw.ModelBuilder("arm")
+    b.add_body(
+        "arm", joint=lw.Revolute((0, 1, 0)), com=(0.5, 0, 0), mass=2.0, inertia=np.eye(3) * 0.05, collisions=[tip()]
+    )
+    table = lw.Ground(lw.transform(xyz=(0, 0, -0.5)))
+    model = b.build().with_contacts(table, material=lw.Material(friction=0.0), rules=lw.ContactRules(solver="primal"))
+    motion = lw.simulate(model, [0.0], duration=1.0, dt=0.002)
+    assert abs(np.sin(motion.q[-1, 0]) - 0.45) < 1e-9
+    force = motion.contacts.force[-1].sum(axis=0)
+    assert abs(force[2] - 2.0 * 9.81 * 0.5) < 1e-6
+
+
+def tip() -> lw.Geometry:
+    return lw.Geometry("sphere", (0.05,), None, (1, 1, 1), lw.transform(xyz=(1, 0, 0)), "tip")
+
+
 def box_on_four_corners(rules: lw.ContactRules, material: lw.Material | None = None) -> lw.Model:
     """A block on the ground, by the primal solver."""
     return block().with_contacts(lw.Ground(), rules=rules, material=material)
@@ -163,16 +187,68 @@ def test_points_without_room_are_counted_and_said() -> None:
 
 
 def test_what_crowds_do_not_have_is_refused_by_name() -> None:
-    """Friction that differs by direction; derivatives."""
+    """Friction that differs by direction."""
     rules = lw.ContactRules(solver="primal")
     with pytest.raises(lw.InputError, match="primal contact solver"):
         box_on_four_corners(rules, lw.Material(friction=(0.5, 0.7))).contact_step(
             placed(0.05), np.zeros(6), np.zeros(6)
         )
-    with pytest.raises(lw.InputError, match="no derivatives"):
-        model = box_on_four_corners(rules)
-        slope = model.function("contact_step").jacobian("v")
-        slope(placed(0.05), np.zeros(6), np.zeros(6), np.zeros(16), 0.002)
+
+
+def standing_on_three(model: lw.Model) -> tuple[np.ndarray, ...]:
+    """State, joint forces and impulses of the beast while it lands: some feet stick, and none is about to part."""
+    step = model.function("contact_step")
+    q, v, impulses = STANDING, np.zeros(model.nv), np.zeros(step.inputs[3][1])
+    for _ in range(40):
+        tau = np.concatenate([np.zeros(6), 40.0 * (STANDING[7:] - q[7:]) - 0.5 * v[6:]])
+        end = step(q, v, tau, impulses, 0.002)
+        q, v, impulses = end.q, end.v, end.impulses
+    return q, v, np.random.default_rng(0).normal(size=model.nv) * 0.3, impulses
+
+
+def test_derivatives_are_those_of_differences() -> None:
+    """Along random directions of q, v and tau, of a whole robot, whose points are found in loops."""
+    model = beast(lw.ContactRules(tolerance=1e-12))
+    step, at = model.function("contact_step"), standing_on_three(model)
+    ways = 0.1 * np.random.default_rng(1).normal(size=(3, model.nv))
+    found = step.jvp("q", "v", "tau")(*at, 0.002, *ways)
+    q, v, tau, impulses = at
+    small = 1e-6
+    ends = [
+        step(model.integrate(q, s * ways[0]), v + s * ways[1], tau + s * ways[2], impulses, 0.002)
+        for s in (small, -small)
+    ]
+    assert np.count_nonzero(np.asarray(ends[0].impulses)[:48:3]) >= 3
+    for name in ("q", "v"):  # impulses change their places: the nearest comes first
+        a, b = (np.asarray(getattr(end, name)) for end in ends)
+        assert np.allclose(getattr(found, name), (a - b) / (2.0 * small), atol=1e-7 * np.abs(a - b).max() / small), name
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_derivatives_in_reverse_are_those_forward(solver: str) -> None:
+    """Weights times the Jacobian times directions, of a block that slides and turns."""
+    v = np.array([0.0, 0.0, 0.1, 0.5, 0.1, 0.0])
+    model = box_on_four_corners(lw.ContactRules(solver=solver), lw.Material(friction=0.5))
+    step, rng = model.function("contact_step"), np.random.default_rng(0)
+    at = [placed(0.05), v, np.zeros(6), np.zeros(step.inputs[3][1]), 0.002]
+    at[3] = step(*at).impulses
+    weights, ways = [rng.normal(size=np.shape(x)) for x in step(*at)], rng.normal(size=(3, 6))
+    along = sum(np.sum(x * y) for x, y in zip(weights, step.jvp("q", "v", "tau")(*at, *ways), strict=True))
+    back = sum(np.sum(x * y) for x, y in zip(step.vjp("q", "v", "tau")(*at, *weights), ways, strict=True))
+    assert np.isclose(along, back, rtol=1e-6)
+
+
+def test_derivatives_of_few_points_are_those_of_the_dual_solver() -> None:
+    """A block that slides, by both; but for its turning, since corners may carry it in many ways."""
+    v = np.array([0.0, 0.0, 0.0, 0.5, 0.1, 0.0])
+    found = []
+    for solver in ("primal", "dual"):
+        model = box_on_four_corners(lw.ContactRules(solver=solver, tolerance=1e-12), lw.Material(friction=0.5))
+        step = model.function("contact_step")
+        begin = step(placed(0.05), v, np.zeros(6), np.zeros(step.inputs[3][1]), 0.002).impulses
+        found.append([step.jacobian(x)(placed(0.05), v, np.zeros(6), begin, 0.002).v for x in ("v", "tau")])
+    for one, other in zip(*found, strict=True):
+        assert np.allclose(np.delete(one, 2, axis=0), np.delete(other, 2, axis=0), atol=1e-5)
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
 from linkwise.sim.generalized_alpha import generalized_alpha
 from linkwise.sim.implicit import rosenbrock
 from linkwise.sim.loop import loop
-from linkwise.sim.motion import JointRules, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.records import OnGrid
+from linkwise.sim.rules import JointRules
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.tableaux import RODAS4, TABLEAUX, GeneralizedAlpha
 from linkwise.sim.variational import variational

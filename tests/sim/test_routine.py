@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from linkwise.sim.work import flag, program
+from linkwise.sim.work import flag
 from linkwise.spatial.scalar import where
 from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.llvm.program_kernel import ProgramKernel
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Call, Copy, Host, IfAny, Lookup, Program, Record, WhileAny, columns
 from linkwise.trace.tiles import TILE, TiledSystem
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
@@ -45,16 +44,6 @@ def vector(numbers: Iterable[float]) -> str:
 def _number(x: float) -> str:
     x = float(x) + 0.0
     return str(int(x)) if abs(x) < 1e15 and x == int(x) else repr(x)
-
-
-def rpy(R: Any) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    R = np.asarray(R)
-    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
-    # Looking almost straight up or down, the yaw has few digits: so the roll is what that yaw leaves to be turned.
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
-    return math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1]), pitch, yaw
 
 
 def quaternion(R: Any) -> list[float]:

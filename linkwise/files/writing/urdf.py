@@ -24,7 +24,6 @@ from linkwise.files.writing.output import (
     Losses,
     depth_first,
     element,
-    rpy,
     sayable,
     text_of,
     vector,
@@ -38,7 +37,7 @@ from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry, JointLimits
 from linkwise.mechanism.joined_bodies import moved_shape
 from linkwise.mechanism.mechanism import Mechanism
-from linkwise.mechanism.placement import inverse_pose, pose
+from linkwise.mechanism.placement import inverse_pose, pose, rpy_of
 
 _UNLIMITED = 1e30  # other readers ask for a number; ours takes this one for none
 _TAGS = {"turn": "revolute", "slide": "prismatic", "free": "floating", "plane": "planar"}
@@ -264,7 +263,7 @@ def _side_file(mechanism: Mechanism, lost: Losses) -> str:
             on = "world" if body < 0 else mechanism.bodies[body].name
             P = np.array(X)
             lines.append(f"    {side}: {_quoted(on)}")
-            lines.append(f"    placement_{side}: {{xyz: {P[:3, 3].tolist()}, rpy: {list(rpy(P[:3, :3]))}}}")
+            lines.append(f"    placement_{side}: {{xyz: {P[:3, 3].tolist()}, rpy: {list(rpy_of(P))}}}")
         for name, value in joint.constants().items():
             key = "axis" if name == "axis1" else name
             lines.append(f"    {key}: {list(value) if isinstance(value, tuple) else value!r}")
@@ -292,4 +291,4 @@ def _finite(x: float) -> str:
 def _origin(at: ET.Element, X: Pose) -> None:
     P = np.array(X)
     if not np.array_equal(P, np.eye(4)):
-        element(at, "origin", xyz=vector(P[:3, 3]), rpy=vector(rpy(P[:3, :3])))
+        element(at, "origin", xyz=vector(P[:3, 3]), rpy=vector(rpy_of(P)))

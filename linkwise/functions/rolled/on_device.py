@@ -29,7 +29,6 @@ from linkwise.algorithms.segments import (
     Turned,
     ends_of_both,
     joined,
-    plus,
     turn_beyond,
     turned_of,
     turned_together,
@@ -41,7 +40,7 @@ from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, plus
 from linkwise.spatial.vectors import Vec
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device import CudaDevice

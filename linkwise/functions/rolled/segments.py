@@ -24,8 +24,6 @@ from linkwise.algorithms.segments import (
     accelerated,
     answered,
     compliance,
-    minus,
-    plus,
     product,
     symmetric,
     times,
@@ -45,6 +43,7 @@ from linkwise.memoized import cached_property, once
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
+from linkwise.spatial.scalar import minus, plus
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.targets.batch import HostBatch
 from linkwise.targets.device import Device

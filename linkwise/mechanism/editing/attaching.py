@@ -8,11 +8,10 @@ from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, Pose, product
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Named, Part, Pose, product
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector
 from linkwise.mechanism.editing.renaming import renamed
-from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
-from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
+from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism
 
 
@@ -40,11 +39,10 @@ def attach(
         none = (0.0,) * joint.nv
         nowhere = slice(0, 0)
         instance = JointInstance(f"{name}_joint", 0, joint, nowhere, nowhere, (), none, none, none, None, none, none)
-        parts, shapes, outlines = tuple(theirs.base_parts), tuple(theirs.base_visuals), tuple(theirs.base_collisions)
-        pieces.bodies.append((Body(name, 0, -1, X, parts, shapes, outlines, node=on_node), carrier, instance))
+        pieces.bodies.append((replace(theirs.base, name=name, placement=X, node=on_node), carrier, instance))
         carrier, seat, on_node = name, IDENTITY, 0
-    elif theirs.base_parts or theirs.base_visuals or theirs.base_collisions:
-        _fix(pieces, theirs, carrier, X, on_node)
+    else:
+        pieces.weld(theirs.base, carrier, X, on_node)
     for body, parent, inboard in theirs.bodies:
         if parent == "world":
             body, parent = replace(body, placement=product(seat, body.placement), node=on_node), carrier
@@ -100,19 +98,6 @@ def with_frame(mechanism: MechanismT, name: str, at: str, placement: Any, node: 
     place = mechanism.frame(at, node)
     X = product(place.placement, _pose(placement, f"the placement of frame {name!r}"))
     return replace(mechanism, frames=(*mechanism.frames, Frame(str(name), place.body, X, place.node)))
-
-
-def _fix(pieces: Pieces, theirs: Pieces, carrier: str, X: Pose, node: int) -> None:
-    """Attachment of whatever is welded to the other's world to the body that carries it."""
-    if carrier == "world":
-        pieces.base_parts += [moved_part(part, X) for part in theirs.base_parts]
-        pieces.base_visuals += [moved_shape(shape, X) for shape in theirs.base_visuals]
-        pieces.base_collisions += [moved_shape(shape, X) for shape in theirs.base_collisions]
-        return
-    k = next(i for i, (body, _, _) in enumerate(pieces.bodies) if body.name == carrier)
-    body, parent, joint = pieces.bodies[k]
-    shapes = theirs.base_visuals, theirs.base_collisions
-    pieces.bodies[k] = welded(body, X, node, theirs.base_parts, *shapes), parent, joint
 
 
 def _pose(placement: Any, what: str) -> Pose:

@@ -13,11 +13,10 @@ from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint
 from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Pose, product
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Pose, product
 from linkwise.mechanism.closures import Coupling, JointClosure
 from linkwise.mechanism.closures.instances import ClosureInstance
-from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
-from linkwise.mechanism.joined_bodies import moved_part, moved_shape, welded
+from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import inverse_pose
 
@@ -39,9 +38,9 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
     values = _values(mechanism, joints, at)
     pieces = apart(mechanism)
     homes = {"world": _Home("world")}
-    bodies: list[tuple[Body, str, JointInstance]] = []
+    bodies, pieces.bodies = pieces.bodies, []
     frames: list[tuple[Frame, str]] = []
-    for body, parent, joint in pieces.bodies:
+    for body, parent, joint in bodies:
         on = homes[parent]
         placement, node = product(on.X, body.placement), body.node or on.node
         if joint.name in values:
@@ -50,15 +49,14 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
                 X = product(placement, inverse_pose(np.array(body.joint_frame)))
                 homes[body.name] = _Home(on.body, X, node)
                 frames.append((Frame(body.name, -1, X, node), on.body))
-                _merge(body, homes[body.name], bodies, pieces)
+                pieces.weld(body, on.body, X, node)
                 continue
             none: tuple[float, ...] = ()
             joint = replace(
                 joint, type=Fixed(), limits=(), armature=none, damping=none, friction=none, stiffness=none, rest=none
             )
         homes[body.name] = _Home(body.name)
-        bodies.append((replace(body, placement=placement, node=node), on.body, joint))
-    pieces.bodies = bodies
+        pieces.bodies.append((replace(body, placement=placement, node=node), on.body, joint))
     pieces.frames = frames + [_moved_frame(frame, homes[on]) for frame, on in pieces.frames]
     left: list[tuple[ClosureInstance, str, str]] = []
     for each in pieces.closures:
@@ -128,18 +126,6 @@ def _coordinates(joint: JointInstance, given: Any, q: FloatArray | None) -> tupl
             f"joint {joint.name!r} cannot be locked there", got=repr(given)[:80], allowed=f"{joint.nq} finite numbers"
         )
     return tuple(values.tolist())
-
-
-def _merge(body: Body, home: _Home, bodies: list[tuple[Body, str, JointInstance]], pieces: Pieces) -> None:
-    """Make what a body is made of part of the one that it is now fixed to."""
-    if home.body == "world":
-        pieces.base_parts += [moved_part(part, home.X, home.node) for part in body.parts]
-        pieces.base_visuals += [moved_shape(shape, home.X) for shape in body.visuals]
-        pieces.base_collisions += [moved_shape(shape, home.X) for shape in body.collisions]
-        return
-    k = next(i for i, (other, _, _) in enumerate(bodies) if other.name == home.body)
-    other, parent, joint = bodies[k]
-    bodies[k] = welded(other, home.X, home.node, body.parts, body.visuals, body.collisions), parent, joint
 
 
 def _moved_frame(frame: Frame, home: _Home) -> tuple[Frame, str]:

@@ -39,27 +39,10 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     """The mirror image; see :meth:`linkwise.Model.mirrored`."""
     s = _signs(plane)
     pieces = apart(mechanism)
-    bodies = []
-    for body, parent, joint in pieces.bodies:
-        seen = joint.type.mirrored(s)
-        image = Body(
-            body.name,
-            body.index,
-            body.parent,
-            _product(_pose(body.placement, s), seen),
-            tuple(_part(part, s) for part in body.parts),
-            tuple(_shape(shape, s) for shape in body.visuals),
-            tuple(_shape(shape, s) for shape in body.collisions),
-            _product(_pose(body.joint_frame, s), seen),
-            body.node,
-            None if body.flexible is None else _flexible(body.flexible, s),
-        )
-        bodies.append((image, parent, _instance(joint, seen)))
-    pieces.bodies = bodies
+    images = [(joint.type.mirrored(s), body, parent, joint) for body, parent, joint in pieces.bodies]
+    pieces.bodies = [(_body(body, s, seen), parent, _instance(joint, seen)) for seen, body, parent, joint in images]
     pieces.frames = [(replace(frame, placement=_pose(frame.placement, s)), on) for frame, on in pieces.frames]
-    pieces.base_parts = [_part(part, s) for part in pieces.base_parts]
-    pieces.base_visuals = [_shape(shape, s) for shape in pieces.base_visuals]
-    pieces.base_collisions = [_shape(shape, s) for shape in pieces.base_collisions]
+    pieces.base = _body(pieces.base, s, MirrorImage(Fixed()))
     pieces.closures = [(_closed(each, s), a, b) for each, a, b in pieces.closures]
     for name, relation in pieces.relations:
         if relation.joints is None or any(mechanism.joints[j].nv > 1 for j in relation.joints):
@@ -111,6 +94,19 @@ def _pose(X: Pose, s: Signs) -> Pose:
 
 def _product(X: Pose, seen: MirrorImage) -> Pose:
     return X if seen.tail is None else tuple(tuple(row) for row in (np.array(X) @ seen.tail).tolist())
+
+
+def _body(body: Body, s: Signs, seen: MirrorImage) -> Body:
+    """A body as it is seen, with the frames of its joint's image."""
+    return replace(
+        body,
+        placement=_product(_pose(body.placement, s), seen),
+        parts=tuple(_part(part, s) for part in body.parts),
+        visuals=tuple(_shape(shape, s) for shape in body.visuals),
+        collisions=tuple(_shape(shape, s) for shape in body.collisions),
+        joint_frame=_product(_pose(body.joint_frame, s), seen),
+        flexible=None if body.flexible is None else _flexible(body.flexible, s),
+    )
 
 
 def _part(part: Part, s: Signs) -> Part:

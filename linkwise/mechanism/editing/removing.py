@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from linkwise.errors import ModelError, UnknownNameError
 from linkwise.mechanism.actuation import SENSOR_KINDS, FrameTransmission, JointTransmission, Transmission
+from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, together
 
 
@@ -61,17 +62,17 @@ def _drop_parts(pieces: Pieces, names: set[str]) -> None:
     """Take away what is welded to bodies that stay, with its shapes."""
     if not names:
         return
-    pieces.base_parts = [part for part in pieces.base_parts if part.name not in names]
-    pieces.base_visuals = [shape for shape in pieces.base_visuals if shape.name not in names]
-    pieces.base_collisions = [shape for shape in pieces.base_collisions if shape.name not in names]
-    for k, (body, parent, joint) in enumerate(pieces.bodies):
-        left = replace(
+
+    def left(body: Body) -> Body:
+        return replace(
             body,
             parts=tuple(part for part in body.parts if part.name not in names),
             visuals=tuple(shape for shape in body.visuals if shape.name not in names),
             collisions=tuple(shape for shape in body.collisions if shape.name not in names),
         )
-        pieces.bodies[k] = left, parent, joint
+
+    pieces.base = left(pieces.base)
+    pieces.bodies = [(left(body), parent, joint) for body, parent, joint in pieces.bodies]
 
 
 def _check_followers(pieces: Pieces, gone: set[str], joints_gone: set[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import JointTransmission, PathTransmission
+from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, on_joints, together
 
 New = Callable[[Any], Any]
@@ -66,22 +67,21 @@ def _rename_bodies(pieces: Pieces, new: New) -> None:
     def alone(each: Any) -> Any:
         return replace(each, name=new(each.name))
 
+    def whole(body: Body) -> Body:
+        own: dict[str, Any] = {
+            each: tuple(map(alone, getattr(body, each))) for each in ("parts", "visuals", "collisions")
+        }
+        return replace(body, name=new(body.name), **own)
+
     pieces.bodies = [
         (
-            replace(
-                alone(body),
-                parts=tuple(map(alone, body.parts)),
-                visuals=tuple(map(alone, body.visuals)),
-                collisions=tuple(map(alone, body.collisions)),
-            ),
+            whole(body),
             new(parent),
             replace(alone(joint), mimic=joint.mimic and replace(joint.mimic, joint=new(joint.mimic.joint))),
         )
         for body, parent, joint in pieces.bodies
     ]
-    pieces.base_parts = list(map(alone, pieces.base_parts))
-    pieces.base_visuals = list(map(alone, pieces.base_visuals))
-    pieces.base_collisions = list(map(alone, pieces.base_collisions))
+    pieces.base = whole(pieces.base)
     pieces.contact_excludes = [(new(a), new(b)) for a, b in pieces.contact_excludes]
 
 
@@ -102,7 +102,7 @@ def _names(pieces: Pieces) -> dict[str, None]:
     found: dict[str, None] = {}
     for body, _, joint in pieces.bodies:
         found |= dict.fromkeys([body.name, joint.name, *(part.name for part in body.parts)])
-    found |= dict.fromkeys(part.name for part in pieces.base_parts)
+    found |= dict.fromkeys(part.name for part in pieces.base.parts)
     found |= dict.fromkeys(frame.name for frame, _ in pieces.frames)
     found |= dict.fromkeys(pieces.order)
     for group in (pieces.actuators, pieces.sensors, pieces.springs, pieces.fields):

@@ -9,14 +9,13 @@ from typing import Any, TypeVar
 
 from linkwise.errors import LinkwiseError, ModelError
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named, Part
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Pose
 from linkwise.mechanism.closures.attach import relation_between
 from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.configurations import Configurations
-from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.fields import Field
-from linkwise.mechanism.joined_bodies import numbered
+from linkwise.mechanism.joined_bodies import numbered, welded
 from linkwise.mechanism.many_bodies import all_of_each
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
@@ -35,6 +34,7 @@ class Pieces:
         closures: each with the names of its two bodies.
         relations: the constraints between joints, each with its name.
         order: the names of closures and relations, in order.
+        base: what is fixed to the world, as parts and shapes of a body of that name.
         configurations: for each name, the coordinates of the joints by their names.
     """
 
@@ -43,15 +43,23 @@ class Pieces:
     closures: list[tuple[ClosureInstance, str, str]]
     relations: list[tuple[str, Relation]]
     order: list[str]
-    base_parts: list[Part]
-    base_visuals: list[Geometry]
+    base: Body
     actuators: list[Actuator]
     sensors: list[Sensor]
     springs: list[Spring]
     fields: list[Field]
     configurations: dict[str, Coordinates] = field(default_factory=dict)
-    base_collisions: list[Geometry] = field(default_factory=list)
     contact_excludes: list[tuple[str, str]] = field(default_factory=list)
+
+    def weld(self, other: Body, on: str, X: Pose, node: int) -> None:
+        """Make what a body is made of part of another, or of what is fixed to the world, with its frame at X there."""
+        more = X, node, other.parts, other.visuals, other.collisions
+        if on == "world":
+            self.base = welded(self.base, *more)
+            return
+        k = next(i for i, (body, _, _) in enumerate(self.bodies) if body.name == on)
+        body, parent, joint = self.bodies[k]
+        self.bodies[k] = welded(body, *more), parent, joint
 
 
 def apart(mechanism: Mechanism) -> Pieces:
@@ -69,14 +77,12 @@ def apart(mechanism: Mechanism) -> Pieces:
         [(each, name(each.body_a), name(each.body_b)) for each in closed],
         [(each.name, each.type) for each in related],
         [each.name for each in mechanism.closures],
-        list(mechanism.base_parts),
-        list(mechanism.base_visuals),
+        Body("world", -1, -1, IDENTITY, mechanism.base_parts, mechanism.base_visuals, mechanism._base_collisions),
         list(mechanism.actuators),
         list(mechanism.sensors),
         list(mechanism.springs),
         list(mechanism.fields),
         {key: {j.name: tuple(q[j.q_slice].tolist()) for j in own} for key, q in mechanism.configurations.items()},
-        list(mechanism._base_collisions),
         list(mechanism._contact_excludes),
     )
 
@@ -97,9 +103,9 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         bodies=Named(bodies),
         joints=Named(joints),
         frames=tuple(replace(frame, body=number[on]) for frame, on in pieces.frames),
-        base_parts=tuple(pieces.base_parts),
-        base_visuals=tuple(pieces.base_visuals),
-        _base_collisions=tuple(pieces.base_collisions),
+        base_parts=pieces.base.parts,
+        base_visuals=pieces.base.visuals,
+        _base_collisions=pieces.base.collisions,
         _contact_excludes=tuple(pieces.contact_excludes),
         closures=Named(),
         _closure_reference=None,

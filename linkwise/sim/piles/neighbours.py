@@ -18,12 +18,12 @@ from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.memoized import once
 from linkwise.sim.piles.bodies import Bodies, rotations, turned
-from linkwise.sim.work import program
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Vec
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.trace.block import Block
+from linkwise.trace.calls import traced as program
 
 _SIZED = ("sphere", "capsule", "box")
 """Kinds of shapes whose sizes are numbers of a kernel: one serves all shapes of two such kinds."""

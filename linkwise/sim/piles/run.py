@@ -33,8 +33,13 @@ __all__ = ["Pile", "is_pile", "simulate_pile"]
 
 @dataclass(frozen=True)
 class Touched:
-    """Contacts of a step: points, in its middle, with their gaps at its start; impulses in the world's axes (m, 3) in N s;
-    and what laws are missed by (m), m/s."""
+    """Contacts of a step.
+
+    Args:
+        contacts: points of its middle, with their gaps at its start.
+        impulse: in the world's axes (m, 3), N s.
+        missed: by how much laws are missed (m), m/s.
+    """
 
     contacts: PileContacts
     impulse: Array

@@ -23,10 +23,10 @@ from linkwise.array_types import Array
 from linkwise.contact.elimination import eliminated
 from linkwise.sim.piles.interior import START, InteriorPoint
 from linkwise.sim.piles.islands import Island, Rows, projected
-from linkwise.sim.work import program
 from linkwise.spatial.scalar import Scalar, dot, maximum, sqrt, where
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, For, Program, Stretch, input_buffer, output_buffer
 
 PASSES = 25

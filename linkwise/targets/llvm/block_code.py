@@ -9,11 +9,14 @@ grouped functions, so a piece is one basic block.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall, arguments
-from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load
-from linkwise.targets.llvm.transpose import Overlap
+from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
+from linkwise.targets.llvm.residence import Residence, Step, residence
+from linkwise.targets.llvm.schedule import absorbed
+from linkwise.targets.llvm.weaving import Overlap
 from linkwise.trace.block import Block
 from linkwise.trace.ops import is_truth
 
@@ -33,11 +36,14 @@ class BlockCode:
         apart: bool = True,
         woven: Overlap | None = None,
         skipped: frozenset[tuple[int, int]] = frozenset(),
+        registers: int = 0,
     ) -> None:
         self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
         self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
         self.masked = masked  # vectors may be loaded with lanes left out
         self.woven = woven  # other work to do between the operations; for programs in one piece
+        self.registers = registers  # that values may wait in, if that is not left to LLVM
+        self.constants: dict[float, int] = {}  # those that are read from memory -> their places there
         self.frame_slots = 0
         self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
         self.group_slots: dict[int, tuple[list[tuple[str, int]], list[int]]] = {}  # id of group -> arguments, results
@@ -67,10 +73,13 @@ class BlockCode:
         return start
 
     def _all(self) -> list[FunctionText]:
+        self.residences = [self._residence(piece) if self.registers else None for piece in self.plan.pieces]
         for value in sorted(self.plan.crossing):
             if value not in self.plan.item_of:
                 self.slots[value] = self._reserve(1) if self.shape.lanes > 1 else self.frame_slots
                 self.frame_slots += self.shape.lanes == 1
+        for piece, found in zip(self.plan.pieces, self.residences, strict=True):
+            self._share_slots(piece, found.stored if found else {})
         self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
         if len(pieces) == 1:
@@ -81,15 +90,59 @@ class BlockCode:
         whole.do("ret void")
         return [*pieces, whole]
 
+    def _share_slots(self, piece: FunctionPiece, stored: Mapping[int, int]) -> None:
+        """A place in the frame for each value that waits there, given on to another behind its last use."""
+        free: list[int] = []
+        ending: dict[int, list[int]] = {}
+        for place, step in enumerate(piece.steps):
+            free.extend(ending.pop(place, ()))
+            if isinstance(step, int) and step in stored and step not in self.slots:
+                self.slots[step] = free.pop() if free else self._reserve(1)
+                ending.setdefault(stored[step] + 1, []).append(self.slots[step])
+
+    def _residence(self, piece: FunctionPiece) -> Residence:
+        """Values that wait in registers; a product that becomes part of a sum is no step of its own.
+
+        Constants are read from memory wherever they are used, and truth values have registers of their own.
+        """
+        nodes = self.program.nodes
+        order = [step for step in piece.steps if not isinstance(step, GroupedCall)]
+        product_of = absorbed(nodes, order, (value for row in self.program.results for value in row))
+        products = set(product_of.values())
+
+        def step_of(step: int | GroupedCall) -> Step:
+            if isinstance(step, GroupedCall):
+                return [value for members in step.members for value in members], None, 0
+            if step in products:
+                return (), None, self.registers
+            read = [value for value in nodes[step][1:] if value not in products]
+            if step in product_of:
+                read.extend(nodes[product_of[step]][1:])
+            kept = [value for value in dict.fromkeys(read) if nodes[value][0] != "const" and not is_truth(nodes[value])]
+            return kept, None if is_truth(nodes[step]) else step, self.registers
+
+        return residence(map(step_of, piece.steps))
+
     def _piece(self, k: int, piece: FunctionPiece) -> FunctionText:
         name = self.name if len(self.plan.pieces) == 1 else f"{self.name}_{k}"
-        return _PieceWriter(self, name, piece, last=k == len(self.plan.pieces) - 1).function
+        return _PieceWriter(self, name, piece, self.residences[k], last=k == len(self.plan.pieces) - 1).function
+
+    @property
+    def tables(self) -> list[str]:
+        """Definition of the constants in memory, if there are any."""
+        if not self.constants:
+            return []
+        kind, bits = self.shape.element, self.shape.bits
+        values = ", ".join(f"{kind} {real_bits(value, bits)}" for value in self.constants)
+        return [f"@{self.name}_constants = internal constant [{len(self.constants)} x {kind}] [{values}]"]
 
 
 class _PieceWriter:
     """Emits one function."""
 
-    def __init__(self, body: BlockCode, name: str, piece: FunctionPiece, last: bool) -> None:
+    def __init__(
+        self, body: BlockCode, name: str, piece: FunctionPiece, residence: Residence | None, last: bool
+    ) -> None:
         self.body, self.shape = body, body.shape
         self.nodes = body.program.nodes
         attributes = "#1" if body.shape.lanes > 1 else "#0"
@@ -98,25 +151,31 @@ class _PieceWriter:
         woven = body.woven
         self.fragments = deque((*woven.outward, *woven.inward) if woven else ())
         self.before_results = len(woven.inward) if woven else 0  # fragments that may be left when a result is stored
-        spacing = len(piece.steps) / (len(self.fragments) + 1)
-        due = spacing
+        self.spacing = len(piece.steps) / max(1, sum(fragment.weight for fragment in self.fragments))
+        self.due = 0.0  # step at which the next fragment begins to be late
         for done, step in enumerate(piece.steps):
             if isinstance(step, GroupedCall):
                 self._group(step)
             else:
                 self._node(step)
-            if done >= due:
-                due += spacing
+            for number in residence.leaving.get(done, ()) if residence else ():
+                self.known.pop(number, None)
+            while self.fragments and done >= self.due + self.fragments[0].weight * self.spacing / 2:
                 self._weave(len(self.fragments) - 1)
         self._weave(0)
         if last:
             self._results_from_memory()
-        self.function.do("ret void")
+        if woven:
+            woven.end(self.function)
+        else:
+            self.function.do("ret void")
 
     def _weave(self, left: int) -> None:
         """Emit other work until at most ``left`` fragments of it are left."""
-        while len(self.fragments) > max(left, 0):
-            self.fragments.popleft()(self.function)
+        while len(self.fragments) > left:
+            fragment = self.fragments.popleft()
+            self.due += fragment.weight * self.spacing
+            fragment.write(self.function)
 
     def _value(self, number: int) -> str:
         """The name of a value, loaded first where it lives in memory."""
@@ -124,6 +183,9 @@ class _PieceWriter:
         if name is not None:
             return name
         node = self.nodes[number]
+        if node[0] == "const" and self.body.registers:
+            place = self.body.constants.setdefault(node[1], len(self.body.constants))
+            return self._spread(f"@{self.body.name}_constants", place)
         if node[0] == "const":
             name = self.shape.constant(node[1])
         elif node[0] == "input" and node[1] in self.body.uniform:
@@ -141,13 +203,17 @@ class _PieceWriter:
         return name
 
     def _load(self, base: str, slot: int) -> str:
-        return self.function.load(self.shape.real, self._place(base, slot), self._align())
+        return self.function.load(self._kept(self.shape.real), self._place(base, slot), self._align())
+
+    def _kept(self, kind: str) -> str:
+        """A type to load or store; where values wait is not LLVM's to change, if we have planned it."""
+        return f"volatile {kind}" if self.body.registers else kind
 
     def _spread(self, base: str, slot: int) -> str:
         """One number for all lanes; folds into the operand of the instruction that uses it."""
         f, shape = self.function, self.shape
         place = base if slot == 0 else f.address(shape.element, base, slot)
-        one = f.load(shape.element, place, shape.bits // 8)
+        one = f.load(self._kept(shape.element), place, shape.bits // 8)
         if shape.lanes == 1:
             return one
         first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
@@ -155,7 +221,8 @@ class _PieceWriter:
         return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
 
     def _store(self, value: str, base: str, slot: int) -> None:
-        self.function.store(self.shape.real, value, self._place(base, slot), self._align())
+        kind = self._kept(self.shape.real) if base == "%frame" else self.shape.real
+        self.function.store(kind, value, self._place(base, slot), self._align())
 
     def _place(self, base: str, slot: int) -> str:
         return base if slot == 0 else self.function.address(self.shape.real, base, slot)

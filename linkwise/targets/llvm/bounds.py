@@ -35,8 +35,8 @@ from linkwise.trace.program import Program
 from linkwise.trace.verifier import verify
 
 _TYPE = r"(<\d+ x \w+>|\w+)"
-_LOAD = re.compile(rf"^\s*%[\w.]+ = load {_TYPE}, ptr ([%@][\w.]+)(?:, align (\d+))?")
-_STORE = re.compile(rf"^\s*store {_TYPE} .+, ptr ([%@][\w.]+)(?:, align (\d+))?(?:, !nontemporal !\d+)?$")
+_LOAD = re.compile(rf"^\s*%[\w.]+ = load (?:volatile )?{_TYPE}, ptr ([%@][\w.]+)(?:, align (\d+))?")
+_STORE = re.compile(rf"^\s*store (?:volatile )?{_TYPE} .+, ptr ([%@][\w.]+)(?:, align (\d+))?(?:, !nontemporal !\d+)?$")
 _MASKED_LOAD = re.compile(
     rf"^\s*%[\w.]+ = call {_TYPE} @llvm\.masked\.load\.\S+?\(ptr (%[\w.]+), i32 (\d+), <\d+ x i1> (<[^>]*>|%[\w.]+),"
 )
@@ -44,6 +44,7 @@ _MASKED_STORE = re.compile(
     rf"^\s*call void @llvm\.masked\.store\.\S+?\({_TYPE} .+, ptr (%[\w.]+), i32 (\d+), <\d+ x i1> (<[^>]*>|%[\w.]+)\)"
 )
 _ALLOCA = re.compile(r"^\s*(%[\w.]+) = alloca (?:\[(\d+) x (\w+)\]|(\w+), i64 (\d+))")
+_CONSTANTS = re.compile(r"^(@\w+) = internal constant \[(\d+) x (\w+)\]", re.MULTILINE)
 _ADDRESS = re.compile(rf"^\s*(%[\w.]+) = getelementptr {_TYPE}, ptr (%[\w.]+), i64 (\S+)$")
 _SIZES = {"ptr": 8, "i64": 8, "double": 8, "i32": 4, "float": 4, "i8": 1, "i1": 1}
 _KNOWN = 64  # ranges that the table has room for
@@ -117,7 +118,7 @@ done:
   ret void
 }
 
-define internal void @lw_own(ptr %p, i64 %bytes) noinline {
+define internal void @lw_own(ptr %p, i64 %bytes, i64 %write) noinline {
   %count = load i64, ptr @lw_ranges, align 8
   %more = add i64 %count, 1
   store i64 %more, ptr @lw_ranges, align 8
@@ -132,7 +133,7 @@ define internal void @lw_own(ptr %p, i64 %bytes) noinline {
   %last = add i64 %first, %bytes
   store i64 %first, ptr %p1, align 8
   store i64 %last, ptr %p2, align 8
-  store i64 1, ptr %p3, align 8
+  store i64 %write, ptr %p3, align 8
   ret void
 }
 """
@@ -142,6 +143,7 @@ def instrumented(text: str) -> str:
     """The module with a check before every load and store. A line that touches memory in an unknown way is refused."""
     lines: list[str] = []
     fresh = 0
+    constants = [_own(name, int(count) * size_of(kind), write=False) for name, count, kind in _CONSTANTS.findall(text)]
     for site, line in enumerate(text.splitlines(), start=1):
         if match := _LOAD.match(line):
             lines.append(_touch(match[2], size_of(match[1]), match[3], site, write=False))
@@ -157,7 +159,9 @@ def instrumented(text: str) -> str:
         lines.append(line)
         if match := _ALLOCA.match(line):
             count, kind = (match[2], match[3]) if match[2] else (match[5], match[4])
-            lines.append(f"  call void @lw_own(ptr {match[1]}, i64 {int(count) * size_of(kind)})")
+            lines.append(_own(match[1], int(count) * size_of(kind), write=True))
+        elif line == "entry:" and lines[-2].startswith("define void"):  # where a call comes in
+            lines.extend(constants)
     return "\n".join([*lines, _CHECK])
 
 
@@ -171,6 +175,10 @@ def _is_access(line: str) -> bool:
 
 def _touch(pointer: str, size: int | str, align: str | None, site: int, *, write: bool) -> str:
     return f"  call void @lw_touch(ptr {pointer}, i64 {size}, i64 {align or 1}, i64 {site}, i64 {int(write)})"
+
+
+def _own(pointer: str, size: int, *, write: bool) -> str:
+    return f"  call void @lw_own(ptr {pointer}, i64 {size}, i64 {int(write)})"
 
 
 def _lanes(match: re.Match[str], site: int, write: bool, fresh: int) -> Iterable[str]:

@@ -56,7 +56,7 @@ def arguments(node: Node) -> tuple[int, ...]:
     return () if node[0] in ("const", "input") else node[1:]
 
 
-def _depths(nodes: Sequence[Node]) -> dict[int, int]:
+def grouped_depths(nodes: Sequence[Node]) -> dict[int, int]:
     """For each grouped operation, how many of them come one behind the other, up to it; in order."""
     if not any(node[0] in ENTRY_OF for node in nodes):
         return {}
@@ -83,11 +83,11 @@ def _position(nodes: Sequence[Node], number: int) -> tuple[int, ...]:
     return (0, node[1], node[2]) if node[0] == "input" else (1, number)
 
 
-def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[GroupedCall, int, int]]]:
+def _sequence(program: Block, final: bool) -> tuple[list[int | GroupedCall], dict[int, tuple[GroupedCall, int, int]]]:
     nodes = program.nodes
     live = needed(program)  # a program may still carry what no result depends on
     waiting: dict[int, list[int]] = {}
-    for number, depth in _depths(nodes).items():
+    for number, depth in grouped_depths(nodes).items():
         if live[number]:
             waiting.setdefault(depth, []).append(number)
     placed = [node[0] in ("const", "input") for node in nodes]
@@ -123,15 +123,15 @@ def _sequence(program: Block) -> tuple[list[int | GroupedCall], dict[int, tuple[
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
     rest = [number for number in compress(range(len(nodes)), live) if not placed[number]]
     if len(rest) <= LONG:
-        rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row])
+        rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row], final)
     steps.extend(rest)
     return steps, item_of
 
 
-def make_plan(program: Block, piece: int | None = None) -> FunctionPlan:
-    """Groups and pieces (of at most ``piece`` nodes, if given) for one program."""
+def make_plan(program: Block, piece: int | None = None, final: bool = False) -> FunctionPlan:
+    """Groups and pieces (of at most ``piece`` nodes, if given) for one program; final if LLVM is to keep the order."""
     nodes = program.nodes
-    steps, item_of = _sequence(program)
+    steps, item_of = _sequence(program, final)
     if piece is None:
         piece = WHOLE if len(steps) <= WHOLE else PIECE
     count = max(1, -(-len(steps) // piece))

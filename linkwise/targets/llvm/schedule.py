@@ -4,104 +4,54 @@ Two things pull against each other. A processor starts an operation only when it
 after they were started, and looks ahead over a limited number of operations: neighbours should not depend on each
 other. But what is computed long before it is used takes up a register, or a store and a load.
 
-So first every result is computed by demand, deepest argument first, which keeps few values waiting (Sethi and Ullman);
-then, within a small window, an operation that would have to wait lets later ones pass. Measured against the traced
-order and LLVM's own scheduler this is up to a tenth faster, see ``bench/codegen_micro.py``.
+So there are first some plain orders, in which few values wait: that of the text, and every result by demand, deepest
+argument first (Sethi and Ullman), beginning with the first result or with the last. From each a list is made: of the
+operations that could start now, within a window, the one with the most work behind it is next; where many values wait
+already, one that ends as many as it makes. That list is taken which needs the fewest cycles and moves.
+
+Where LLVM's scheduler comes after this one, the order is by demand, and an operation that would have to wait lets some
+later ones pass: more than that it takes apart again.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
 
+from linkwise.targets.llvm.residence import residence
 from linkwise.trace.block import Node
 
-_LATENCY = 4  # cycles from the start of an operation to its result
-_PER_CYCLE = 2  # vector operations that start in a cycle
-_WINDOW = 20
+_LATENCY = {"div": 13, "sqrt": 13}  # cycles from the start of an operation to its result, where it is not four
+_SUM = 0.5  # cycles until another operation can start; for all others one
+_MOVE = 0.5  # cycles of a store or a load
+_WINDOW = 100
+_NEAR = 20  # the window where LLVM makes an order of its own
+_WAITING = 24  # values that may wait before it is time to end some
+
+REGISTERS = 28
+"""Values that wait in registers, of a machine with 32: the others are for what is between a load and its use."""
 
 
-def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> list[int]:
-    """The chosen nodes in an order that suits the machine; all others count as there from the beginning."""
-    return _overtaking(nodes, _by_demand(nodes, chosen, results), results)
+def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int], final: bool) -> list[int]:
+    """The chosen nodes in an order that suits the machine; all others count as there from the beginning.
+
+    Args:
+        nodes: of the program.
+        chosen: those to put in order.
+        results: nodes whose values are results.
+        final: whether instructions stay in this order; otherwise LLVM makes its own from it.
+    """
+    if not chosen:
+        return []
+    found = _Operations(nodes, chosen, results)
+    if final:
+        order = min(map(found.listed, found.plain_orders()), key=lambda listed: listed[1])[0]
+    else:
+        order = _List(found, found.by_demand(found.results), final).order
+    return [node for number in order for node in found.members[number]]
 
 
-def _arguments(nodes: Sequence[Node], number: int, among: set[int]) -> list[int]:
-    node = nodes[number]
-    return [] if node[0] in ("const", "input") else [a for a in node[1:] if a in among]
-
-
-def _by_demand(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> list[int]:
-    among = set(chosen)
-    need: dict[int, int] = {}  # registers to compute a node, were nothing shared
-    for number in sorted(chosen):
-        each = sorted((need[a] for a in _arguments(nodes, number, among)), reverse=True)
-        need[number] = max([1, *(held + registers for held, registers in enumerate(each))])
-    order: list[int] = []
-    begun: set[int] = set()
-    ended: set[int] = set()
-    for root in (*results, *reversed(chosen)):  # what no result needs comes last; there should be none
-        stack = [root] if root in among else []
-        while stack:
-            number = stack[-1]
-            if number in begun:
-                stack.pop()
-                if number not in ended:
-                    ended.add(number)
-                    order.append(number)
-                continue
-            begun.add(number)
-            waiting = [a for a in _arguments(nodes, number, among) if a not in begun]
-            stack.extend(sorted(waiting, key=need.__getitem__))
-    return order
-
-
-def _overtaking(nodes: Sequence[Node], order: Sequence[int], results: Sequence[int]) -> list[int]:
-    absorbed = _absorbed(nodes, order, results)
-    among = set(order)
-    products = set(absorbed.values())
-    reads: dict[int, list[int]] = {}
-    for number in order:
-        if number not in products:
-            direct = _arguments(nodes, number, among)
-            product = absorbed.get(number)
-            through = _arguments(nodes, product, among) if product is not None else []
-            reads[number] = [a for a in (*direct, *through) if a != product]
-    coming = deque(number for number in order if number in reads)
-    window: list[int] = []
-    there: dict[int, float] = {}  # when each value is there
-    now = 0.0
-    made: list[int] = []
-    while coming or window:
-        while coming and len(window) < _WINDOW:
-            window.append(coming.popleft())
-        place, start = _first_ready(window, reads, there, now)
-        number = window.pop(place)
-        there[number] = max(now, start) + _LATENCY
-        now = max(now, start) + 1 / _PER_CYCLE
-        if number in absorbed:
-            made.append(absorbed[number])
-        made.append(number)
-    return made
-
-
-def _first_ready(
-    window: Sequence[int], reads: dict[int, list[int]], there: dict[int, float], now: float
-) -> tuple[int, float]:
-    """The first operation that can start now, or else the one that can start soonest, and when."""
-    best = -1, float("inf")
-    for place, number in enumerate(window):
-        start = 0.0
-        for a in reads[number]:
-            start = max(start, there.get(a, float("inf")))
-        if start <= now:
-            return place, start
-        if start < best[1]:
-            best = place, start
-    return best
-
-
-def _absorbed(nodes: Sequence[Node], order: Sequence[int], results: Sequence[int]) -> dict[int, int]:
+def absorbed(nodes: Sequence[Node], order: Sequence[int], results: Iterable[int]) -> dict[int, int]:
     """Product that becomes one fused operation with each sum, if any: one that nothing else reads."""
     uses: dict[int, int] = dict.fromkeys(results, 2)
     for number in order:
@@ -116,3 +66,160 @@ def _absorbed(nodes: Sequence[Node], order: Sequence[int], results: Sequence[int
                     found[number] = a
                     break
     return found
+
+
+class _Operations:
+    """Operations as the machine does them, numbered in the order of the text."""
+
+    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> None:
+        product_of = absorbed(nodes, chosen, results)
+        products = set(product_of.values())
+        ends = [node for node in chosen if node not in products]
+        number_of = {node: number for number, node in enumerate(ends)}
+        self.results = [number_of[node] for node in dict.fromkeys(results) if node in number_of]
+        self.members: list[tuple[int, ...]] = []  # nodes of each operation
+        self.reads: list[list[int]] = []  # operations whose results it reads
+        self.loads: list[list[int]] = []  # values that are in memory, as negative numbers
+        self.latency: list[int] = []
+        self.cost: list[float] = []
+        for node in ends:
+            product = product_of.get(node)
+            values = [a for a in nodes[node][1:] if a != product]
+            if product is not None:
+                values.extend(nodes[product][1:])
+            values = list(dict.fromkeys(values))
+            op = nodes[node][0]
+            self.members.append((node,) if product is None else (product, node))
+            self.reads.append([number_of[a] for a in values if a in number_of])
+            self.loads.append([-a - 1 for a in values if a not in number_of and nodes[a][0] != "const"])
+            self.latency.append(_LATENCY.get(op, 4))
+            self.cost.append(_SUM if product is None and op in ("add", "sub") else 1.0)
+        self.users: list[list[int]] = [[] for _ in ends]
+        for number, read in enumerate(self.reads):
+            for a in read:
+                self.users[a].append(number)
+        self.heights = self._heights()
+
+    def plain_orders(self) -> list[list[int]]:
+        """Orders to begin with."""
+        text = list(range(len(self.members)))
+        last = self.by_demand(self.results[::-1])
+        return [self.by_demand(self.results), last, text] if len(self.results) > 1 else [last, text]
+
+    def by_demand(self, results: Sequence[int]) -> list[int]:
+        """Each result behind all that it needs, deepest argument first."""
+        need: list[int] = []  # registers to compute an operation, were nothing shared
+        for read in self.reads:
+            each = sorted((need[a] for a in read), reverse=True)
+            need.append(max([1, *(held + registers for held, registers in enumerate(each))]))
+        order: list[int] = []
+        begun, ended = bytearray(len(need)), bytearray(len(need))
+        for root in (*results, *range(len(need) - 1, -1, -1)):  # what no result needs comes last; there should be none
+            stack = [root]
+            while stack:
+                number = stack[-1]
+                if begun[number]:
+                    stack.pop()
+                    if not ended[number]:
+                        ended[number] = 1
+                        order.append(number)
+                    continue
+                begun[number] = 1
+                stack.extend(sorted((a for a in self.reads[number] if not begun[a]), key=need.__getitem__))
+        return order
+
+    def _heights(self) -> list[int]:
+        """Cycles from the start of each operation to the end of the last one that waits for it."""
+        heights = [0] * len(self.members)
+        for number in range(len(heights) - 1, -1, -1):
+            heights[number] += self.latency[number]
+            for a in self.reads[number]:
+                heights[a] = max(heights[a], heights[number])
+        return heights
+
+    def listed(self, order: Sequence[int]) -> tuple[list[int], float]:
+        """A list made from an order, and the cycles that it takes with its stores and loads."""
+        made = _List(self, order, final=True)
+        steps = [(self.reads[number] + self.loads[number], number, REGISTERS) for number in made.order]
+        found = residence(steps)
+        moves = len(found.stored) + sum(map(len, found.leaving.values()))
+        return made.order, made.now + _MOVE * moves
+
+
+class _List:
+    """List scheduling: operations enter a window in their order and leave it when they are chosen."""
+
+    def __init__(self, operations: _Operations, order: Sequence[int], final: bool) -> None:
+        self.reads, self.users = operations.reads, operations.users
+        self.place = [0] * len(order)
+        for place, number in enumerate(order):
+            self.place[number] = place
+        self.heights = operations.heights
+        self.most = _WAITING if final else 0
+        window = _WINDOW if final else _NEAR
+        self.left = [len(users) for users in self.users]  # operations that still have to read a value
+        self.missing = [len(read) for read in self.reads]
+        self.start = [0.0] * len(order)
+        self.ends = [0] * len(order)  # values that an operation is the last to read
+        for users in self.users:
+            if len(users) == 1:
+                self.ends[users[0]] += 1
+        self.waiting = 0
+        self.now = 0.0
+        self.order: list[int] = []
+        self.done, self.ready = bytearray(len(order)), bytearray(len(order))
+        self.coming: list[tuple[float, int, int]] = []  # in the window, with all arguments chosen: start, place, number
+        self.tall: list[tuple[int, ...]] = []  # could start now: by height,
+        self.ending: list[tuple[int, ...]] = []  # by place, if it ends as many values as it makes,
+        self.early: list[tuple[int, ...]] = []  # by place
+        entered = 0
+        while len(self.order) < len(order):
+            while entered < len(order) and entered - len(self.order) < window:
+                self._enter(order[entered])
+                entered += 1
+            number = self._next()
+            end = self.now + operations.latency[number]
+            self.now += operations.cost[number] if final else _SUM
+            self._choose(number, end, entered)
+
+    def _enter(self, number: int) -> None:
+        if not self.missing[number]:
+            heappush(self.coming, (self.start[number], self.place[number], number))
+
+    def _next(self) -> int:
+        while True:
+            while self.coming and self.coming[0][0] <= self.now:
+                _, place, number = heappop(self.coming)
+                self.ready[number] = 1
+                heappush(self.tall, (-self.heights[number], place, number))
+                heappush(self.early, (place, number))
+                self._note_ending(number)
+            for heap in (self.tall,) if self.waiting < self.most else (self.ending, self.early):
+                while heap:
+                    number = heappop(heap)[-1]
+                    if not self.done[number]:
+                        return number
+            self.now = self.coming[0][0]
+
+    def _note_ending(self, number: int) -> None:
+        if self.most and self.ends[number] >= (self.left[number] > 0):
+            heappush(self.ending, (self.place[number], number))
+
+    def _choose(self, number: int, end: float, entered: int) -> None:
+        self.order.append(number)
+        self.done[number] = 1
+        self.waiting += self.left[number] > 0
+        for a in self.reads[number]:
+            self.left[a] -= 1
+            if self.left[a] == 0:
+                self.waiting -= 1
+            elif self.left[a] == 1:
+                last = next(user for user in self.users[a] if not self.done[user])
+                self.ends[last] += 1
+                if self.ready[last]:
+                    self._note_ending(last)
+        for user in self.users[number]:
+            self.missing[user] -= 1
+            self.start[user] = max(self.start[user], end)
+            if self.place[user] < entered:
+                self._enter(user)

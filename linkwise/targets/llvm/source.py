@@ -3,7 +3,8 @@
 ``batch(in, out, count, scratch)`` takes blocks of as many states as a vector has lanes: transposes their
 rows into the scratch memory, runs the body on it, transposes the results back. All of a block's inputs are
 read before any of its outputs is written, so an output may be the same array as an input. Where the machine has
-masks, the transposes of neighbouring blocks are woven into the body, see :mod:`linkwise.targets.llvm.transpose`.
+masks, the transposes of neighbouring blocks are woven into the body, and so are the sines that the next
+block needs: see :mod:`linkwise.targets.llvm.weaving`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from types import MappingProxyType
 from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
-from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
+from linkwise.targets.llvm.function_plan import WHOLE, FunctionPlan, GroupedCall, make_plan
 from linkwise.targets.llvm.interpreted import InterpretedBlock, interpreter
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
+from linkwise.targets.llvm.schedule import REGISTERS
 from linkwise.targets.llvm.tiers import Entries, Module, QuickModule, Word
-from linkwise.targets.llvm.transpose import overlap
+from linkwise.targets.llvm.weaving import AHEAD, overlap, split
 from linkwise.trace.block import ArraySpec, Block
 
 BATCH_ENTRY = "linkwise_batch"
@@ -83,22 +85,29 @@ def entries_used(plan: FunctionPlan) -> list[str]:
 def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     """The module for a program in one precision."""
     shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
-    plan = make_plan(program)
-    woven = overlap(program, machine, shape) if len(plan.pieces) == 1 else None
-    wide = streaming.wide_outputs(program, shape) if woven is None else {}
-    layout = ScratchLayout.of(program, shape.lanes, double=woven is not None, wide=wide)
-    body = BlockCode(program, plan, shape, shape, woven=woven, skipped=streaming.skipped(program, wide))
-    grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, bits)]
-    scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
-    scratch.do(f"ret i64 {layout.frame * shape.size + body.frame_bytes}")
-    entry = _BatchLoop(program, shape, layout, wide).write(woven=woven is not None)
-    moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
-    made = [*moves, *grouped, *body.functions, entry, scratch]
-    title = f"; {program.name}, {shape.lanes} states at a time, float{bits}\n"
+    woven = overlap(program, machine, shape) if len(program.nodes) <= WHOLE else None
+    main, ahead = (woven.program, woven.ahead) if woven else (program, None)
+    plan = make_plan(main, final=woven is not None)
     # LLVM's scheduler would sort the woven work back into heaps; without that work it does a little better than we do,
     # but for programs of several pieces, whose values it moves away from where they are used.
     in_order = woven is not None or len(plan.pieces) > 1
-    return Module(title + module_text(made, [attributes(machine), "!0 = !{i32 1}"]), in_order=in_order)
+    wide = {} if woven else streaming.wide_outputs(program, shape)
+    layout = ScratchLayout.of(main, shape.lanes, double=woven is not None, wide=wide)
+    registers = REGISTERS if woven else 0
+    skipped = streaming.skipped(program, wide)
+    body = BlockCode(main, plan, shape, shape, woven=woven, skipped=skipped, registers=registers)
+    before = BlockCode(ahead, make_plan(ahead), shape, shape, AHEAD) if ahead else None
+    codes = [body, before] if before else [body]
+    entries = sorted({entry for code in codes for entry in entries_used(code.plan)})
+    grouped = [f for entry in entries for f in transcendental.functions(entry, machine, bits)]
+    scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
+    scratch.do(f"ret i64 {layout.frame * shape.size + max(code.frame_bytes for code in codes)}")
+    entry = _BatchLoop(program, shape, layout, wide).write(woven=woven is not None)
+    moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
+    made = [*moves, *grouped, *(f for code in codes for f in code.functions), entry, scratch]
+    title = f"; {program.name}, {shape.lanes} states at a time, float{bits}\n"
+    text = module_text(made, [attributes(machine), "!0 = !{i32 1}", *body.tables])
+    return Module(title + text, in_order=in_order)
 
 
 def quick_batch_module(program: Block, machine: Machine, bits: int) -> QuickModule:
@@ -106,7 +115,7 @@ def quick_batch_module(program: Block, machine: Machine, bits: int) -> QuickModu
     shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
     wide = streaming.wide_outputs(program, shape)
     layout = ScratchLayout.of(program, shape.lanes, wide=wide)
-    largest = ScratchLayout.of(program, shape.lanes, double=True, wide=wide)
+    largest = ScratchLayout.of(split(program)[1], shape.lanes, double=True, wide=wide)
     body = InterpretedBlock(program, machine, shape, skipped=streaming.skipped(program, wide))
     scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {largest.frame * shape.size + body.frame_bytes}")
@@ -167,7 +176,11 @@ class _BatchLoop:
                 self.f.do(f"call void @{function}(ptr {rows}, ptr {place}, i64 {size}{extra})")
 
     def _take(self, state: str, function: str = "rows_to_lanes", extra: str = "") -> None:
-        self._transpose(function, self.in_rows, self.in_lanes, self.in_sizes, state, extra)
+        lanes = self.in_lanes[: len(self.in_sizes)]
+        self._transpose(function, self.in_rows, lanes, self.in_sizes, state, extra)
+        if len(lanes) < len(self.in_lanes):
+            places = ", ".join(f"ptr {place}" for place in (*self.in_lanes, self.frame))
+            self.f.do(f"call void @{AHEAD}({places})")
 
     def _give(self, state: str, function: str = "lanes_to_rows", extra: str = "") -> None:
         self._transpose(function, self.out_rows, self.out_lanes, self.out_sizes, state, extra)

@@ -238,6 +238,16 @@ def function_name(entry: str) -> str:
     return f"lanes_{entry}"
 
 
+def computed(entry: str, inside: Sequence[LaneValue], machine: Machine) -> tuple[Sequence[LaneValue], LaneValue | None]:
+    """Results of one table entry for one vector, and where they are not to be trusted, if that can be."""
+    # Single precision borrows double's exp, log and atan2: rarely used, and exact enough by far.
+    through_double = inside[0].shape.bits == 32 and not (entry == "sincos" and machine.fma)
+    compute = partial(_sincos, fused=False) if entry == "sincos" and not machine.fma else TABLE[entry].compute
+    found = list(compute(*(map(_widen, inside) if through_double else inside)))
+    doubtful = found.pop() if entry == "sincos" else None
+    return [_narrow(value) for value in found] if through_double else found, doubtful
+
+
 def functions(entry: str, machine: Machine, bits: int) -> list[FunctionText]:
     """The functions of one table entry: a loop over vectors, and for sincos the scalar way out."""
     row = TABLE[entry]
@@ -249,14 +259,9 @@ def functions(entry: str, machine: Machine, bits: int) -> list[FunctionText]:
     with body.counted("%count", some=True, again="after"):
         places = [body.address(shape.real, pointer, "%i") for pointer in pointers]
         inside = [LaneValue(body, shape, body.load(shape.real, place, shape.size)) for place in places[: row.arguments]]
-        # Single precision borrows double's exp, log and atan2: rarely used, and exact enough by far.
-        through_double = bits == 32 and not (entry == "sincos" and machine.fma)
-        compute = partial(_sincos, fused=False) if entry == "sincos" and not machine.fma else row.compute
-        computed = list(compute(*(_widen(value) for value in inside) if through_double else inside))
-        doubtful = computed.pop() if entry == "sincos" else None
-        for value, place in zip(computed, places[row.arguments :], strict=True):
-            stored = _narrow(value) if through_double else value
-            body.store(shape.real, stored.name, place, shape.size)
+        results, doubtful = computed(entry, inside, machine)
+        for value, place in zip(results, places[row.arguments :], strict=True):
+            body.store(shape.real, value.name, place, shape.size)
         made = [body]
         if doubtful is not None:
             body.do(f"br i1 {doubtful.any()}, label %rare, label %after")

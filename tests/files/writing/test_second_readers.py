@@ -10,7 +10,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.files.writing.mjcf import mjcf_text
-from linkwise.files.writing.output import rpy
+from linkwise.mechanism.placement import rpy_of
 from tests.files.writing.second_readers import EXPORTED, mujoco_problem, pinocchio_problem, random_export
 from tests.random_trees import random_tree
 
@@ -136,4 +136,4 @@ def test_angles_near_straight_up(off: float) -> None:
         for _ in range(20):
             R = lw.transform(rpy=(rng.uniform(-3, 3), up * (math.pi / 2 - off), rng.uniform(-3, 3)))[:3, :3]
             R = R @ lw.transform(rpy=(rng.normal(size=3) * off).tolist())[:3, :3]
-            np.testing.assert_allclose(lw.transform(rpy=rpy(R))[:3, :3], R, atol=1e-14)
+            np.testing.assert_allclose(lw.transform(rpy=rpy_of(R))[:3, :3], R, atol=1e-14)

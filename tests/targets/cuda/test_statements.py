@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwise.sim.work import flag, program
+from linkwise.sim.work import flag
 from linkwise.spatial.scalar import where
 from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.launching import DeviceProgram
 from linkwise.targets.cuda.row_loops import LoopPlans
 from linkwise.targets.cuda.thread_memory import ThreadKernel
+from linkwise.trace.calls import traced as program
 from linkwise.trace.interpreter import Interpreter
 from linkwise.trace.program import (
     PARAMETERS,

@@ -10,7 +10,6 @@ import pytest
 
 import linkwise as lw
 from linkwise.errors import InputError
-from linkwise.sim.work import program
 from linkwise.targets.cuda import tile_layout
 from linkwise.targets.cuda.launching import distances, kernel_writer
 from linkwise.targets.cuda.source import rollout_kernel
@@ -18,6 +17,7 @@ from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
 from linkwise.targets.llvm.device import HostedProgram
 from linkwise.targets.steps import Rollout, repeated
+from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Call, Copy, Host, Program, Read, Record, Seek, columns
 from linkwise.trace.tiles import TILE, TiledSystem
 from tests.sim.test_routine import collatz, run

@@ -6,7 +6,7 @@ import mmap
 import numpy as np
 import pytest
 
-from linkwise.targets.llvm import binding, transpose
+from linkwise.targets.llvm import binding, weaving
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.trace.block import ArraySpec, Block
 from tests.targets.programs import evaluate, interpret, kernel_on, mixture
@@ -62,7 +62,7 @@ def test_fences(dtype, at_end):
 @pytest.mark.parametrize("spacing", [0, 10**9], ids=["woven", "apart"])
 def test_transposes_woven_or_apart(dtype, spacing, monkeypatch):
     """All blocks, first, last and left over, and all widths; outputs stored early and late."""
-    monkeypatch.setattr(transpose, "_SPACING", spacing)
+    monkeypatch.setattr(weaving, "_SPACING", spacing)
     rng = np.random.default_rng(4)
     for sizes, outputs in [((1,), (1,)), ((4, 8), (3, 16)), ((7, 9, 17), (5, 33, 2)), ((16, 5), (15,))]:
         program = mixture(sizes, outputs)
@@ -132,7 +132,7 @@ def test_a_state_does_not_depend_on_its_place():
 
 @pytest.mark.parametrize("spacing", [0, 10**9], ids=["woven", "apart"])
 def test_in_place(spacing, monkeypatch):
-    monkeypatch.setattr(transpose, "_SPACING", spacing)
+    monkeypatch.setattr(weaving, "_SPACING", spacing)
     nodes = tuple(("input", 0, k) for k in range(7)) + tuple(("mul", k, 6 - k) for k in range(7))
     program = Block("p", nodes, (ArraySpec("x", (7,)),), (ArraySpec("y", (7,)),), (tuple(range(7, 14)),))
     x = np.random.default_rng(0).normal(size=(53, 7))

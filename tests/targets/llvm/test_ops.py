@@ -110,7 +110,7 @@ def test_pieces_agree(monkeypatch, piece):
     x = [np.random.default_rng(1).uniform(-1, 1, (11, array.size)) for array in program.inputs]
     machine = lesser_machines()[0]
     whole = evaluate_on(machine, program, x)
-    monkeypatch.setattr(source, "make_plan", lambda program: function_plan.make_plan(program, piece))
+    monkeypatch.setattr(source, "make_plan", lambda program, final: function_plan.make_plan(program, piece, final))
     cut = evaluate_on(machine, program, x)
     for a, b, c in zip(whole, cut, interpret(program, x), strict=True):
         assert np.allclose(a, b, rtol=1e-12, atol=1e-14)

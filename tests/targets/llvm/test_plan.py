@@ -22,11 +22,12 @@ def walk(program, plan):
     assert {value for row in program.results for value in row} <= there
 
 
+@pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize("piece", [None, 1, 50])
 @pytest.mark.parametrize("make", [mixture, lambda: synthetic_programs.forward_dynamics(5)], ids=["mixture", "chain"])
-def test_order_is_valid(make, piece):
+def test_order_is_valid(make, piece, final):
     program = make()
-    plan = make_plan(program, piece)
+    plan = make_plan(program, piece, final)
     walk(program, plan)
     steps = [step for p in plan.pieces for step in p.steps if not isinstance(step, GroupedCall)]
     assert len(steps) == len(set(steps))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linkwise.targets.llvm import streaming, transpose
+from linkwise.targets.llvm import streaming, weaving
 from linkwise.targets.llvm.ir import LaneShape
 from linkwise.targets.llvm.kernel import BatchKernel
 from linkwise.targets.llvm.target import TARGET
@@ -33,7 +33,7 @@ def _program(size: int, seed: int) -> Block:
 
 def _streaming_kernel(program: Block, dtype: type, far: bool, monkeypatch: pytest.MonkeyPatch) -> BatchKernel:
     monkeypatch.setattr(streaming, "FAR_BYTES", 0 if far else 1 << 40)
-    monkeypatch.setattr(transpose, "_SPACING", 10**9)  # what is woven into the arithmetic is not staged
+    monkeypatch.setattr(weaving, "_SPACING", 10**9)  # what is woven into the arithmetic is not staged
     monkeypatch.setenv("LINKWISE_CACHE", "0")
     assert "call void @copy_out" in TARGET.source(program, np.dtype(dtype))
     return BatchKernel.build(program, dtype)
