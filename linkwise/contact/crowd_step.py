@@ -115,7 +115,7 @@ class MiddleOfCrowd:
             if link.index in self.crowd.reaches:
                 speed = long(twist.lin) + self.crowd.reaches[link.index] * long(twist.ang)
                 fastest = maximum(fastest, speed)
-        return Moving([*numbers, *[0.0] * MOVING], self.h, fastest)
+        return Moving([*numbers, *[0.0] * MOVING], self.h, hold(fastest))
 
     def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
         """The velocity at the end without impulses."""

@@ -19,7 +19,7 @@ c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, outward
-from linkwise.contact.cones import Cone, Response, Row
+from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
@@ -272,6 +272,7 @@ class MiddleOfStep:
         self.normals: list[int] = []
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
+        sliding: dict[Any, list[_Sliding]] = {}
         for point in self.points:
             m = point.touch.material
             drifts = iter(point.drifts())
@@ -295,12 +296,21 @@ class MiddleOfStep:
                 pair = tuple(next(rows) for _ in range(2))
                 mu = m.coefficients[0] if m.is_isotropic else 1.0
                 bare = [-next(drifts) for _ in pair]
-                turned = self._turned(point, pair, bare, turning)
-                found.append(Cone(pair, tuple(a + b for a, b in zip(bare, turned, strict=True)), "disk", mu, place))
+                forces = [force for _, force in list(point.directions())[1:3]]
+                slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
+                links = tuple(link.index for link in point.touch.links) if not pair[0].is_pull else len(found)
+                sliding.setdefault(links, []).append(
+                    _Sliding(len(found), slip, forces, turning, gap + self.h * approach)
+                )
+                found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
                     found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
+        for points in sliding.values():
+            for place, turned in _turned(points):
+                bias = tuple(a + b for a, b in zip(found[place].bias, turned, strict=True))
+                found[place] = replace(found[place], bias=bias)
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
         return found
@@ -338,17 +348,6 @@ class MiddleOfStep:
         total = total - point.drift.ang.cross(point.drift.lin)
         half: Vec = total * (0.5 * self.h)
         return half
-
-    def _turned(self, point: PlacedPoint, rows: Sequence[Row], bias: Flat, turning: Vec) -> list[Scalar]:
-        """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it."""
-        along = [force.dot(turning) for _, force in list(point.directions())[1:3]]
-        slip = [row.of(self.before) + b for row, b in zip(rows, bias, strict=True)]
-        both, square = (sum((a * b for a, b in zip(along, other, strict=True)), 0.0) for other in (slip, along))
-        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
-        other = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
-        # All of the slip where turning accounts for nearly all of it: then friction does no work.
-        all_of_it = other < 0.0625 * square
-        return [where(all_of_it, x, part * a) for x, a in zip(slip, along, strict=True)]
 
     def expansion(self, compression: Flat) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
@@ -436,6 +435,49 @@ class MiddleOfStep:
                     power = power + x * y
                 lost = maximum(lost, abs(power + reach * speed))
         return [signorini, beyond, lost]
+
+
+class _Sliding(NamedTuple):
+    """A point's tangents.
+
+    Args:
+        place: of their cone.
+        slip: along them in the middle, at the velocity of the start.
+        forces: their directions.
+        turning: of slip, what turning alone accounts for.
+        ahead: the gap at the end, if nothing acted.
+    """
+
+    place: int
+    slip: list[Scalar]
+    forces: list[Vec]
+    turning: Vec
+    ahead: Scalar
+
+
+def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
+    """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it.
+
+    It is the same for all points between two links, that of the point which comes nearest: what is allowed for must be
+    a slip of rigid bodies, as slip is. Else points of a foot could not all stand still, and would press against each
+    other until they slip.
+    """
+    ahead, turning, part = points[0].ahead, Vec.zero(), 0.0
+    for k, point in enumerate(points):
+        along = [force.dot(point.turning) for force in point.forces]
+        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (point.slip, along))
+        other = sum(((a - b) * (a - b) for a, b in zip(along, point.slip, strict=True)), 0.0)
+        # All of the slip where turning accounts for nearly all of it: then friction does no work.
+        own = where(other < 0.0625 * square, _ALL, minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0))
+        nearer = point.ahead < ahead if k else True
+        turning = Vec.of([where(nearer, a, b) for a, b in zip(point.turning, turning, strict=True)])
+        ahead, part = where(nearer, point.ahead, ahead), where(nearer, own, part)
+    for point in points:
+        slips = zip(point.slip, point.forces, strict=True)
+        yield point.place, [where(part > 1.0, x, part * force.dot(turning)) for x, force in slips]
+
+
+_ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def _goes_on(pushed: Flat, V: Flat, push: Flat) -> Scalar:

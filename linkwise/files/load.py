@@ -23,6 +23,7 @@ from linkwise.files.xml import Element, parse
 from linkwise.joints import Joint, joint_types
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import ANGLE_SNAP
+from linkwise.memoized import no_search_for_cycles
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -212,6 +213,7 @@ def _describe(
     return read_urdf(root, file, name=_stem(file), snap=angle_snap)
 
 
+@no_search_for_cycles()
 def _read(
     root: Element,
     file: str,

@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, ModelError, ModelWarning, message
-from linkwise.mechanism.bodies_and_joints import Pose
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
 
 # How far a rotation matrix may be from orthonormal: room for a file's decimals, not for a mistake.
 _ROTATION_TOLERANCE = 1e-6
@@ -119,8 +119,8 @@ def _orthonormal(X: Array, what: Callable[[int], str]) -> list[Pose]:
     if near:
         u, _, vt = np.linalg.svd(R[near])
         X[near, :3, :3] = u @ vt
-    rows = map(tuple, X.reshape(-1, 4).tolist())
-    return list(zip(rows, rows, rows, rows, strict=True))
+    rows = map(tuple, X[:, :3].reshape(-1, 4).tolist())
+    return [(*three, IDENTITY[3]) for three in zip(rows, rows, rows, strict=True)]
 
 
 def _no_transform(what: str, value: Any) -> InputError:

@@ -66,7 +66,7 @@ def regrouped_rows(
             split = _split_hinge(row)
             if split is not None:
                 halves[k], shed = split
-                rows[above[k]] += np.dot(shed, units[k - first])
+                rows[above[k]] += np.array(shed).dot(units[k - first])
             continue
         T_k, lead = Terms(row[10], tuple(row[11:14]), tuple(row[14:])), float(placements.lead[k])
         kept, handed, summed = _split(joints[k], placements.one(k), lead, _inertia(row[:10]), T_k)

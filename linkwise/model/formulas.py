@@ -43,7 +43,10 @@ def with_formulas(mechanism: Mechanism) -> dict[str, tuple[Any, ...]]:
 
 
 def _has_functions(kind: Kind) -> bool:
-    return bool(kind.functions) or any(map(_has_functions, _inside(kind).values()))
+    """Whether a joint type or a constraint, or one inside it, has functions of the user's."""
+    if kind.functions:
+        return True
+    return (hasattr(kind, "closure") or hasattr(kind, "joint")) and any(map(_has_functions, _inside(kind).values()))
 
 
 def _inside(kind: Kind) -> dict[str, Joint | Closure]:

@@ -90,7 +90,7 @@ def sobol_indices(values: Array, names: tuple[str, ...], confidence: float, resa
     """Indices of an outcome (members) in Saltelli's pattern: n groups of A, B, and A with coordinate i from B.
 
     Estimators of Saltelli et al. 2010 (first order, table 2 b) and Jansen 1999 (total). Groups with a member without a
-    result are left out.
+    result are left out; SciPy's `sobol_indices` takes powers of two only, all of them with a result.
     """
     d = len(names)
     groups = np.asarray(values, float).reshape(-1, d + 2)

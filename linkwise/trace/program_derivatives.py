@@ -2,7 +2,8 @@
 
 Forward: every buffer that depends on what is differentiated gets one more, with its tangents along some directions
 (those of one number side by side), and every statement does to them what it does to the values. Reverse: through calls,
-each result made once, and through counted loops, which remember the state that every pass began with.
+each result made once, and through counted loops and loops over items, which remember the state that every pass began
+with.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from linkwise.trace.program import (
     buffer_of,
 )
 from linkwise.trace.replay import Table, values
-from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop
+from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop, ItemLoop, Spread, as_it_is, laid_out
 from linkwise.trace.tracer import Number, Traced, Tracer
 
 Code = Block | Program
@@ -307,10 +308,10 @@ def program_cotangents(
 
 
 def has_reverse(code: Code) -> bool:
-    """Whether there is a reverse mode: blocks, calls of them, and counted loops."""
+    """Whether there is a reverse mode: blocks, calls of them, counted loops and loops over items."""
     if isinstance(code, Block):
         return True
-    if isinstance(code, CountedLoop):
+    if isinstance(code, (CountedLoop, ItemLoop)):
         return has_reverse(code.code)
     for statement in code.statements:
         if not isinstance(statement, Call):
@@ -330,6 +331,8 @@ def _backward(code: Code) -> Code:
             got="a loop whose number of passes is not known beforehand",
             do='use forward mode: jacobian(name, mode="forward") or jvp; or lw.loop with a fixed number of passes',
         )
+    if isinstance(code, ItemLoop):
+        return _items_back(code)
     return _loop_back(code) if isinstance(code, CountedLoop) else _calls_back(code)
 
 
@@ -420,3 +423,54 @@ def _loop_back(loop: CountedLoop) -> Program:
     back += made.added(w_captured, "part", m) if m else ()
     made.statements += [For(loop.passes, tuple(back), reverse=True), Copy("w", w_state)]
     return Program(f"{loop.name}_back", tuple(made.buffers), tuple(made.statements))
+
+
+def _items_back(loop: ItemLoop) -> Program:
+    """The same of a loop over items; a pass that nobody asked for changes nothing on the way back either."""
+    code, back, made_by_pass = loop.code, _backward(loop.code), loop.made
+    n, count = code.inputs[0].size, len(loop.columns)
+    items, places, rows, parameters = laid_out(loop.columns, (n, made_by_pass))
+    around = [b for b in _inputs(loop) if not b.name.startswith("in:items")]
+    made = _Backward([*around, *items, Buffer("in:w:state", n, load=True)])
+    for name, size in (("x", n), ("next", n), ("history", n * len(rows)), ("w", n), ("w_next", n), ("flag", 1)):
+        made.own(name, size)
+    weights: list[str | Stretch] = ["w"]
+    results: list[str] = ["next"]
+    if made_by_pass:
+        made.own("in:w:made", made_by_pass * len(rows), load=True)
+        weights.append(Stretch("in:w:made", count + 1))
+        results.append(made.own("made", made_by_pass))
+    spread = Spread(("x", *(b.name for b in around[1:])), places, loop.columns, made.buffers)
+    totals = [made.own(f"out:w:{b.label}", b.size, store=True) for b in around]
+    for total, b in zip(totals[1:], around[1:], strict=True):
+        made.clear(total, b.size)
+    parts = [made.own(f"part{k}", spec.size) for k, spec in enumerate(code.inputs) if k]
+    returned: list[Statement] = [*spread.call(back, ("w_next", *parts), *weights), Copy("w_next", "w")]
+    for total, part, b in zip(totals[1:], parts, around[1:], strict=False):
+        returned += made.added(total, part, b.size) if b.size else ()
+    for k, (column, part) in enumerate(zip(loop.columns, parts[len(around) - 1 :], strict=True)):
+        if column.constants is None:
+            total = made.own(f"out:w:items{k}", column.size, store=True)
+            made.clear(total, column.size)
+            there = Stretch(total, k)
+            returned.append(Call(_sum(column.width), (there, part), (there,)))
+    on: tuple[Statement, ...] = (*spread.call(code, tuple(results)), Copy("next", "x"))
+    for ask in reversed(loop.asks):
+        question = spread.call(ask, ("flag",))
+        on, returned = (*question, IfAny("flag", on)), [*question, IfAny("flag", tuple(returned))]
+    kept = Stretch("history", count)
+    made.statements += [
+        Copy(STATE, "x"),
+        For("items", (Call(as_it_is(n), ("x",), (kept,)), *on)),
+        Copy("in:w:state", "w"),
+        For("items", (Call(as_it_is(n), (kept,), ("x",)), *returned), reverse=True),
+        Copy("w", totals[0]),
+    ]
+    return Program(
+        f"{loop.name}_back",
+        tuple(made.buffers),
+        tuple(made.statements),
+        rows=rows,
+        ranges=(("items", 0, len(rows)),),
+        parameters=parameters,
+    )

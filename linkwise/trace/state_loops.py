@@ -65,6 +65,20 @@ class Column:
     constants: NDArray[np.float64] | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class ItemLoop(Program):
+    """``state, made = code(state, captured, …, *items)``, pass after pass; see :func:`loop_over_items`."""
+
+    code: Block | Program = field(kw_only=True)
+    columns: tuple[Column, ...] = field(kw_only=True)
+    asks: tuple[Block | Program, ...] = field(kw_only=True)
+
+    @property
+    def made(self) -> int:
+        """Numbers that a pass makes."""
+        return self.code.outputs[1].size if len(self.code.outputs) > 1 else 0
+
+
 def loop_over_items(
     name: str, code: Block | Program, columns: Sequence[Column], asks: Sequence[Block | Program] = ()
 ) -> Program:
@@ -77,22 +91,10 @@ def loop_over_items(
     state = code.inputs[0]
     own, around = _arrays(code, len(columns))
     made = code.outputs[1].size if len(code.outputs) > 1 else 0
-    passes = len(columns[0].starts)
-    places: list[Stretch] = []
-    buffers: list[Buffer] = [Buffer("next", state.size)]
-    parameters: list[NDArray[np.float64]] = []
-    rows = np.zeros((passes, len(columns) + 2), np.int64)
-    for k, column in enumerate(columns):
-        rows[:, k] = column.starts
-        if column.constants is None:
-            buffers.append(Buffer(f"in:items{k}", column.size, load=True))
-            places.append(Stretch(f"in:items{k}", k))
-        else:
-            rows[:, k] += sum(map(len, parameters))
-            parameters.append(column.constants)
-            places.append(Stretch(PARAMETERS, k))
-    rows[:, len(columns)] = made * np.arange(passes)
-    spread = _Spread(around, places, columns, buffers)
+    items, places, rows, parameters = laid_out(columns, (made, 0))
+    passes = len(rows)
+    buffers: list[Buffer] = [Buffer("next", state.size), *items]
+    spread = Spread(around, places, columns, buffers)
     results: tuple[Stretch, ...] = ()
     if made:
         buffers.append(Buffer(MADE, made * passes, store=True))
@@ -107,17 +109,45 @@ def loop_over_items(
         for ask in reversed(asks):
             body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
         body = (*((Call(_zeros(made), (), results),) if made else ()), *body)
-    return Program(
+    return ItemLoop(
         name,
         (*own, *buffers),
         (Copy(STATE, RESULT), For("items", body)),
         rows=rows,
         ranges=(("items", 0, passes),),
-        parameters=np.concatenate(parameters) if parameters else np.zeros(0),
+        parameters=parameters,
+        code=code,
+        columns=tuple(columns),
+        asks=tuple(asks),
     )
 
 
-class _Spread:
+def laid_out(
+    columns: Sequence[Column], strides: Sequence[int]
+) -> tuple[list[Buffer], list[Stretch], NDArray[np.int64], NDArray[np.float64]]:
+    """Input buffers of columns, where the items of a pass are, the table of passes, and the constants.
+
+    After the columns the table has multiples of some strides.
+    """
+    buffers: list[Buffer] = []
+    places: list[Stretch] = []
+    parameters: list[NDArray[np.float64]] = []
+    passes = len(columns[0].starts)
+    rows = np.zeros((passes, len(columns) + len(strides)), np.int64)
+    for k, column in enumerate(columns):
+        rows[:, k] = column.starts
+        if column.constants is None:
+            buffers.append(Buffer(f"in:items{k}", column.size, load=True))
+            places.append(Stretch(f"in:items{k}", k))
+        else:
+            rows[:, k] += sum(map(len, parameters))
+            parameters.append(column.constants)
+            places.append(Stretch(PARAMETERS, k))
+    rows[:, len(columns) :] = np.arange(passes)[:, None] * np.array(strides)
+    return buffers, places, rows, np.concatenate(parameters) if parameters else np.zeros(0)
+
+
+class Spread:
     """Calls on items: a program, unlike a block, finds constants of all states in a buffer of each state's own."""
 
     def __init__(
@@ -126,10 +156,12 @@ class _Spread:
         self.around, self.places, self.columns, self.buffers = around, places, columns, buffers
         self.homes: dict[int, str] = {}
 
-    def call(self, code: Block | Program, outputs: tuple[str | Stretch, ...]) -> tuple[Statement, ...]:
-        """The call of some code, with what must come before it."""
+    def call(
+        self, code: Block | Program, outputs: tuple[str | Stretch, ...], *more: str | Stretch
+    ) -> tuple[Statement, ...]:
+        """The call of some code, with what must come before it; on some places more, after the items."""
         if isinstance(code, Block):
-            return (Call(code, (*self.around, *self.places), outputs),)
+            return (Call(code, (*self.around, *self.places, *more), outputs),)
         copies: list[Statement] = []
         given: list[str | Stretch] = []
         for k, (place, column) in enumerate(zip(self.places, self.columns, strict=True)):
@@ -140,11 +172,12 @@ class _Spread:
                 self.homes[k] = f"item{k}"
                 self.buffers.append(Buffer(self.homes[k], column.width))
             given.append(self.homes[k])
-            copies.append(Call(_as_it_is(column.width), (place,), (self.homes[k],)))
-        return (*copies, Call(code, (*self.around, *given), outputs))
+            copies.append(Call(as_it_is(column.width), (place,), (self.homes[k],)))
+        return (*copies, Call(code, (*self.around, *given, *more), outputs))
 
 
-def _as_it_is(width: int) -> Block:
+def as_it_is(width: int) -> Block:
+    """A block that copies so many numbers."""
     nodes = tuple(("input", 0, i) for i in range(width))
     spec = ArraySpec("item", (width,))
     return Block("item", nodes, (spec,), (spec,), (tuple(range(width)),))

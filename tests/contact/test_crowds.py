@@ -97,7 +97,10 @@ def test_the_nearest_points_are_kept_in_order(crowd: lw.Model) -> None:
 
 
 def test_steps_are_those_of_all_points_written_out() -> None:
-    """The primal solver on kept points and the dual one on all find the same step where the solution is unique."""
+    """The primal solver on kept points and the dual one on all find the same step where the solution is unique.
+
+    Of links on which several points press, the dual one allows all of these the same slip for turning.
+    """
     feet, model = ["shank0", "shank3"], beast()
     one, other = (
         model.with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.7), rules=lw.ContactRules(solver=s))
@@ -108,6 +111,9 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     a, b = (m.contact_step(q, v, tau, dt=0.002) for m in (one, other))
     solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(b.residuals)[:, 0] < 1e-9)
     assert solved.mean() > 0.95
+    pressing = np.asarray(b.impulses).reshape(40, 2, -1, 3)[..., 0] > 0.0
+    solved &= (pressing.sum(axis=-1) <= 1).all(axis=-1)
+    assert solved.mean() > 0.7
     assert np.allclose(a.v[solved], b.v[solved], atol=1e-6)
     assert np.allclose(a.q[solved], b.q[solved], atol=1e-8)
 
@@ -216,6 +222,20 @@ def test_derivatives_are_those_of_differences() -> None:
     for name in ("q", "v"):  # impulses change their places: the nearest comes first
         a, b = (np.asarray(getattr(end, name)) for end in ends)
         assert np.allclose(getattr(found, name), (a - b) / (2.0 * small), atol=1e-7 * np.abs(a - b).max() / small), name
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual"])
+def test_derivatives_in_reverse_are_those_forward(solver: str) -> None:
+    """Weights times the Jacobian times directions, of a block that slides and turns."""
+    v = np.array([0.0, 0.0, 0.1, 0.5, 0.1, 0.0])
+    model = box_on_four_corners(lw.ContactRules(solver=solver), lw.Material(friction=0.5))
+    step, rng = model.function("contact_step"), np.random.default_rng(0)
+    at = [placed(0.05), v, np.zeros(6), np.zeros(step.inputs[3][1]), 0.002]
+    at[3] = step(*at).impulses
+    weights, ways = [rng.normal(size=np.shape(x)) for x in step(*at)], rng.normal(size=(3, 6))
+    along = sum(np.sum(x * y) for x, y in zip(weights, step.jvp("q", "v", "tau")(*at, *ways), strict=True))
+    back = sum(np.sum(x * y) for x, y in zip(step.vjp("q", "v", "tau")(*at, *weights), ways, strict=True))
+    assert np.isclose(along, back, rtol=1e-6)
 
 
 def test_derivatives_of_few_points_are_those_of_the_dual_solver() -> None:

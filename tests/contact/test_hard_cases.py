@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.contact.scene import touches_of
+from linkwise.contact.step import MiddleOfStep
+from linkwise.mechanism.layout import lay_out
 from tests.contact.scenes import shape
 
 
@@ -93,3 +96,22 @@ def test_few_digits_never_fail() -> None:
 def test_no_solver_is_taken_that_is_not_there() -> None:
     with pytest.raises(lw.InputError, match="auto, dual, primal"):
         lw.ContactRules(solver="lemke")  # type: ignore[arg-type]
+
+
+def test_points_of_a_foot_are_allowed_the_slip_of_a_rigid_body() -> None:
+    """Else they could not all stand still at once, and would press against each other until they slip."""
+    model = walker().with_contacts(lw.Ground(), only=["left_foot", "right_foot"])
+    tree, rng = lay_out(model), np.random.default_rng(2)
+    largest = 0.0
+    for _ in range(20):
+        q = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.63, *0.02 * rng.normal(size=6)]
+        middle = MiddleOfStep(tree, touches_of(model, tree), q, list(rng.normal(size=model.nv)), 0.002, None)
+        cones = middle.cones(0.1)
+        for first in (0, 6):
+            disks = [cone for cone in cones if cone.kind == "disk" and cone.rows[0].pulls[0] == first]
+            rows = np.array([row.factors for cone in disks for row in cone.rows])
+            bias = np.array([x for cone in disks for x in cone.bias])
+            fitted = rows @ np.linalg.lstsq(rows, bias, rcond=None)[0]
+            assert np.abs(bias - fitted).max() < 1e-12
+            largest = max(largest, np.abs(bias).max())
+    assert largest > 1e-4

@@ -266,3 +266,8 @@ def test_loops_over_items_are_those_of_python() -> None:
     x = np.random.default_rng(0).normal(size=(20, 6))
     x[5] = -np.abs(x[5])
     assert np.allclose(f(x), [over_items([float(a) for a in row]) for row in x], atol=1e-13)
+    forward, reverse = (f.jacobian("x", mode=mode)(x) for mode in ("forward", "reverse"))
+    assert np.allclose(forward, reverse, atol=1e-13)
+    small = 1e-6 * np.eye(6)[:, None]
+    differences = (f(x + small) - f(x - small)) / 2e-6
+    assert np.allclose(np.moveaxis(forward, -1, 0), differences, atol=1e-8)
