@@ -183,7 +183,7 @@ class Linearization(Closures):
         device = device_of([a for a in (q, v, tau, f_ext, t, p) if a is not None])
         with device.entered():
             dtype, given = in_double(device, q, v, tau, f_ext, t, p)
-            changes = self._closed_changes(at._make((*given, threads)), by_p=by_p, xp=device.xp)
+            changes = self._closed_changes(Driven._make((*given, threads)), by_p=by_p, xp=device.xp)
             vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
             parts = (vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n], x[..., 3 * n :])
             *of_state, of_p = map(device.as_callers_library, parts)
