@@ -4,7 +4,7 @@ Arithmetic keeps the multipliers busy, transposing the shuffles, the loads and t
 for one another, sines for nothing. One after the other, each leaves most of the processor idle, since it looks only
 some hundred instructions ahead. So while a block is computed, the rows of the *next* block are brought into lanes, its
 sines are computed, and the results of the *previous* one go out to rows, a few instructions at a time between those of
-the program. It also gives slow memory the whole time of a block to answer.
+the program. Memory is asked for the rows of the block behind that.
 """
 
 from __future__ import annotations
@@ -158,6 +158,18 @@ class _Early:
         _return(f)
 
 
+def _announce(f: FunctionText, shape: LaneShape, rows: str, size: int, lines: range, write: bool) -> None:
+    """Ask memory for lines of the block behind one; a block of rows has as many of them as a row has numbers.
+
+    A processor that waits for one line goes on for some hundred instructions only, and sees no pattern in what it needs
+    next, a few numbers from each of eight rows. To ask for what lies behind the last block is harmless.
+    """
+    f.declare("declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
+    for line in lines:
+        place = f.address(shape.real, rows, size + line)
+        f.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(write)}, i32 3, i32 1)")
+
+
 def _mask(lanes: int, count: int) -> str:
     return f"<{', '.join(f'i1 {int(k < count)}' for k in range(lanes))}>"
 
@@ -173,6 +185,7 @@ def _inward(f: FunctionText, shape: LaneShape, array: int, size: int, column: in
             return masked_load(f, half, place, _mask(half.lanes, count))
         return f.load(half.real, place, shape.bits // 8)
 
+    _announce(f, shape, f"%next{array}", size, range(column, column + count), write=False)
     vectors = [joined(f, half, read(k), read(k + half.lanes)) for k in range(half.lanes)]
     for k, value in enumerate(exchanged(f, shape, vectors)[:count]):
         f.store(shape.real, value, f.address(shape.real, f"%fill{array}", column + k), shape.size)
@@ -189,6 +202,8 @@ def _outward(f: FunctionText, shape: LaneShape, array: int, size: int, column: i
         place = f.address(shape.element, f"%out{array}", (column + k) * shape.lanes + first)
         return f.load(half.real, place, half.size)
 
+    lines = range(column + first, min(column + first + half.lanes, size))
+    _announce(f, shape, f"%prev{array}", size, lines, write=True)
     vectors = [joined(f, half, read(k), read(k + half.lanes)) for k in range(half.lanes)]
     for k, value in enumerate(exchanged(f, shape, vectors)):
         place = f.address(shape.element, f"%prev{array}", (first + k) * size + column)
