@@ -92,6 +92,12 @@ def once(store: MutableMapping[Any, Any], key: Hashable, make: Callable[[], T]) 
                 del _made[place]
 
 
+def others_make() -> bool:
+    """Whether threads other than this one are making values."""
+    with _guard:
+        return any(making.thread != threading.get_ident() for making in _made.values())
+
+
 @contextmanager
 def no_search_for_cycles() -> Iterator[None]:
     """No garbage collection inside, if there was any.

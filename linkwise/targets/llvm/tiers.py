@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from linkwise.errors import InputError
+from linkwise.memoized import others_make
 from linkwise.targets import cache
 from linkwise.targets.llvm import jit
 from linkwise.targets.llvm.binding import Machine, optimising
@@ -31,6 +32,11 @@ _TIERS = ("both", "optimised", "quick")
 
 # Lines of a module that LLVM optimises in about a tenth of a second: not worth two tiers.
 _SHORT = 5000
+
+# Seconds between two looks at what other threads do; looks at which they must make nothing; looks in all.
+_MOMENT = 0.01
+_QUIET = 3
+_LONGEST_WAIT = 200
 
 
 class Module(NamedTuple):
@@ -118,7 +124,7 @@ class Library:
         """Wait for the optimised code."""
         job = self._job
         if job is not None:
-            job.done.wait()
+            job.wait()
 
 
 def _gates(entries: Entries, machine: Machine, words: int) -> jit.LoadedObject:
@@ -255,11 +261,28 @@ class _Job:
 
     def __init__(self, made: Library, make: Callable[[], jit.LoadedObject]) -> None:
         self._library, self._make = weakref.ref(made), make
-        self.done = threading.Event()
+        self._awaited, self.done = threading.Event(), threading.Event()
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+        self._awaited.set()
+        self.done.wait()
+
+    def _give_way(self) -> None:
+        """Let threads that make values for their first answers do so, unless one waits for this or it takes long.
+
+        Writing a module is work for Python, of which one thread runs at a time.
+        """
+        quiet = 0
+        for _ in range(_LONGEST_WAIT):
+            quiet = 0 if others_make() else quiet + 1
+            if quiet == _QUIET or self._awaited.wait(_MOMENT):
+                return
 
     def run(self) -> None:
         """Make it, and let the library use it."""
         try:
+            self._give_way()
             if self._library() is not None:
                 code = self._make()
                 library = self._library()
@@ -318,7 +341,7 @@ class _Workshop:
         left = [job for job in self._queue if not job.done.is_set()]
         self._begin()
         for job in left:
-            job.done = threading.Event()
+            job._awaited, job.done = threading.Event(), threading.Event()
             self.submit(job)
 
 

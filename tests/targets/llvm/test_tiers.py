@@ -13,6 +13,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
+from linkwise.memoized import once
 from linkwise.targets import cache
 from linkwise.targets.llvm import kernel, tiers
 from linkwise.targets.llvm.binding import optimising
@@ -174,6 +175,33 @@ def test_a_library_that_nobody_needs_is_not_optimised(empty, monkeypatch):
     job.run()
     assert job.done.is_set()
     assert not made
+
+
+@pytest.mark.parametrize("hurried", [False, True])
+def test_optimising_gives_way_to_first_answers(empty, monkeypatch, hurried):
+    monkeypatch.setattr(tiers, "_LONGEST_WAIT", 10**6)
+    order = []
+
+    class Known:
+        def take_over(self, code):
+            order.append("optimised")
+
+    library = Known()
+    job = tiers._Job(library, lambda: None)
+    thread = threading.Thread(target=job.run)
+
+    def make():
+        """A value during whose making a library is to be optimised."""
+        thread.start()
+        if hurried:
+            job.wait()  # else each would wait for the other
+        else:
+            assert not job.done.wait(0.1)
+        order.append("made")
+
+    once({}, "value", make)
+    thread.join()
+    assert order == (["optimised", "made"] if hurried else ["made", "optimised"])
 
 
 def test_an_unknown_tier_is_refused(empty, monkeypatch):
