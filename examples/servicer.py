@@ -4,12 +4,14 @@ Both fly in a world that falls along their orbit. Capture takes hold where the p
 momentum of both is what it was.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
 
 import linkwise as lw
 from linkwise import space
+from linkwise.viz.orbits import surroundings
 
 ORBIT = space.Orbit(a=6.9e6, i=np.radians(97.0))
 LENGTH, CLOSING = 2.0, 0.05  # m from the port at the start, m/s
@@ -88,5 +90,13 @@ def draw(axes: Any) -> None:
     axes.set_ylabel("m to the port")
 
 
+def page(path: str) -> None:
+    """The motion in the browser, with Earth, velocity and Sun around it."""
+    docking, _ = fly(True)
+    docking.save_html(path, fps=10, markers=surroundings(docking, ORBIT, size=3.0))
+
+
 if __name__ == "__main__":
     main()
+    if sys.argv[1:]:
+        page(sys.argv[1])

@@ -4,12 +4,14 @@ The arm's joints are driven to where the vehicle meets the port; capture holds i
 thrusters burn from a tank that empties, the orbit rises, and the arrays bend back and swing.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
 
 import linkwise as lw
 from linkwise import space
+from linkwise.viz.orbits import surroundings
 
 ORBIT = space.Orbit(a=6778137.0, i=np.radians(51.6))
 FROM, TO = np.array([0.6, 1.2, -0.9]), np.array([0.2, 0.9, 0.5])
@@ -109,5 +111,13 @@ def draw(axes: Any) -> None:
     axes.set_ylabel("tip of a wing, mm")
 
 
+def page(path: str) -> None:
+    """The motion in the browser, with Earth, velocity and Sun around it."""
+    berthing, _ = fly(60.0)
+    berthing.save_html(path, fps=10, markers=surroundings(berthing, ORBIT, size=10.0))
+
+
 if __name__ == "__main__":
     main()
+    if sys.argv[1:]:
+        page(sys.argv[1])

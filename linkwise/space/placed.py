@@ -99,6 +99,7 @@ class Placed(Element):
 def entered(orbit: Orbit, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
     """Elements as they act in a world that falls along an orbit; gravity is added where none of them is it."""
     from linkwise.space.gravity import Gravity
+    from linkwise.space.sensors import CraftSensor
 
     if np.any(model.gravity):
         raise InputError(
@@ -106,6 +107,15 @@ def entered(orbit: Orbit, model: Model, elements: Sequence[Element]) -> tuple[El
             got=f"model.gravity = {np.asarray(model.gravity).tolist()}",
             do="build the model with gravity=(0, 0, 0): the orbit's own gravity is added",
         )
+    for element in elements:
+        for sensor in getattr(element, "sensors", ()):
+            craft = getattr(getattr(sensor, "output", None), "__self__", None)
+            if isinstance(craft, CraftSensor) and craft.sees_place and craft.place.orbit != orbit:
+                raise InputError(
+                    f"{type(craft).__name__} in the loop does not know the orbit that the world falls along",
+                    got=repr(craft.place.orbit),
+                    do="give the sensor that orbit: orbit=…",
+                )
     placed = tuple(element.along(orbit) if isinstance(element, Placed) else element for element in elements)
     if any(isinstance(element, Gravity) for element in placed):
         return placed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,12 @@ from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_
 from linkwise.sim.events import Event
 from linkwise.sim.varying import flow_wrench
 from linkwise.space.planets import STANDARD_GRAVITY
+from linkwise.space.surfaces import Facet
 from linkwise.space.tanks import Tank
 from linkwise.space.wheels import Command, asked, unit
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import clip, where
+from linkwise.spatial.scalar import clip, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 _HELD = 3  # numbers of a thruster that fires in pulses: start of its next period, whether it burns, until when
@@ -43,6 +45,8 @@ class Thruster:
         period: s, of a thruster that fires in pulses; None for one that can be throttled.
         minimum: shortest pulse, s; shorter ones are left out.
         node: of a flexible body, the node that it sits on.
+        plume: how narrow its plume is, n of momentum by solid angle as cosⁿ of the angle to its axis, 1, 2, …; None for
+            one that presses on nothing.
     """
 
     body: str
@@ -54,8 +58,11 @@ class Thruster:
     period: float | None = None
     minimum: float = 0.0
     node: str | int | None = None
+    plume: int | None = None
 
     def __post_init__(self) -> None:
+        if self.plume is not None and (self.plume < 1 or self.plume != int(self.plume)):
+            raise InputError("this is not how narrow a plume is", got=repr(self.plume), allowed="1, 2, 3, …, or None")
         object.__setattr__(self, "direction", tuple(unit(self.direction, "the direction").tolist()))
         object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
         check_positive("thrust", self.thrust)
@@ -96,6 +103,7 @@ class Propulsion(Element):
         thrusters: one or several.
         tank: what feeds them all.
         damping: whether the flow's moments act.
+        facets: what plumes press on, on this craft and on others; see :meth:`pressed`.
     """
 
     def __init__(
@@ -105,8 +113,12 @@ class Propulsion(Element):
         tank: Tank | None = None,
         *,
         damping: bool = True,
+        facets: Facet | Sequence[Facet] = (),
     ) -> None:
         self.model, self.tank = model, tank
+        self.facets = (facets,) if isinstance(facets, Facet) else tuple(facets)
+        for facet in self.facets:
+            model.frame(facet.body, facet.node)  # says what is wrong with a name
         self.thrusters = (thrusters,) if isinstance(thrusters, Thruster) else tuple(thrusters)
         if not self.thrusters or not all(isinstance(each, Thruster) for each in self.thrusters):
             raise InputError("there is no thruster", got=repr(thrusters)[:80], allowed="lw.space.Thruster(...)")
@@ -122,6 +134,12 @@ class Propulsion(Element):
             model.frame(tank.body)
             if not any(each.impulse for each in self.thrusters):
                 raise InputError("no thruster uses the tank", got=repr(tank), do="give thrusters a specific impulse")
+        if bool(self.facets) != any(each.plume for each in self.thrusters):
+            raise InputError(
+                "a plume needs facets to press on, and facets a thruster with a plume",
+                got=f"{len(self.facets)} facets, plumes {[each.plume for each in self.thrusters]}",
+                do="lw.space.Thruster(…, plume=8) and facets=…, or neither",
+            )
         self.commands = tuple(each.command for each in self.thrusters if callable(each.command))
         self.damping = bool(damping) and tank is not None
         self.nx = 0 if tank is None else 1
@@ -231,11 +249,39 @@ class Propulsion(Element):
             six = [*Vec.of(each.place).cross(d), *d]
             old = total.get(each.key, [0.0] * 6)
             total[each.key] = [a + b * (part * each.thrust) for a, b in zip(old, six, strict=True)]
+        pushes = [
+            (facet.key, self.pressed(each, facet, q, p, part))
+            for each, part in zip(self.thrusters, parts, strict=True)
+            if each.plume
+            for facet in self.facets
+        ]
         if self.tank is not None and self.damping:
-            flow = self._flow(self.tank, q, v, x, p, parts)
-            old = total.get(self.tank.body, [0.0] * 6)
-            total[self.tank.body] = [a + b for a, b in zip(old, flow, strict=True)]
+            pushes.append((self.tank.body, self._flow(self.tank, q, v, x, p, parts)))
+        for key, six in pushes:
+            total[key] = [a + b for a, b in zip(total.get(key, [0.0] * 6), six, strict=True)]
         return total
+
+    def pressed(self, thruster: Thruster, facet: Facet, q: Vector, p: Vector, part: Scalar = 1.0) -> list[Scalar]:
+        """Wrench (6) of a plume on a facet at the origin of its frame, in its axes.
+
+        A source flow: at a distance r and an angle θ to the axis, momentum F (n + 2) cosⁿθ / (2π r²) goes through an
+        area, away from the nozzle; all of it together has the thrust F along the axis. A facet takes what it faces,
+        and nothing shades it.
+        """
+        assert thruster.plume is not None
+        own, place = own_parameters(self.model, p), objects(list(q))
+        poses = [self.model.pose(place, each.body, node=each.node, p=own) for each in (thruster, facet)]
+        (R, nozzle), (S, there) = ((Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())) for X in poses)
+        away = there + S @ Vec.of(facet.place) - nozzle - R @ Vec.of(thruster.place)
+        square = away.dot(away)
+        u = away * (1.0 / sqrt(square))
+        ahead, flow = -(R @ Vec.of(thruster.direction)).dot(u), S.transpose_times(u)
+        faced = 1.0 if facet.normal is None else -Vec.of(facet.normal).dot(flow)
+        narrow: Scalar = thruster.thrust * (thruster.plume + 2) / (2.0 * math.pi) * facet.area * part
+        for _ in range(int(thruster.plume)):
+            narrow = narrow * ahead
+        push = flow * where((ahead > 0.0) & (faced > 0.0), narrow * faced / square, 0.0)
+        return [*Vec.of(facet.place).cross(push), *push]
 
     def _flow(self, tank: Tank, q: Vector, v: Vector, x: Vector, p: Vector, parts: Sequence[Scalar]) -> list[Scalar]:
         """Moment and force of Coriolis on what flows from the tank to the nozzles, in the tank's axes."""

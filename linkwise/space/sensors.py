@@ -44,6 +44,8 @@ class CraftSensor:
 
     size = 3
     """Numbers in a reading."""
+    sees_place = False
+    """Whether readings depend on the place above the planet, so on the orbit along which the world falls."""
 
     def __init__(self, model: Model, body: str, *, orbit: Orbit | None = None, sky: AnySky | None = None) -> None:
         place = Placed(model, about=body, sky=sky)
@@ -85,6 +87,8 @@ class CraftSensor:
             trajectory: the motion.
             rng: a generator or a seed.
         """
+        if self.sees_place and self.place.orbit is None:
+            self._check_outside(trajectory)
         tables = self.place.tables
         count = sum(table.size for table in tables)
         inputs: dict[str, Any] = {"t": "scalar", "q": "q", "v": "v", "x": max(count, 1)}
@@ -92,6 +96,17 @@ class CraftSensor:
         t, q, v = np.asarray(trajectory.t, float), np.asarray(trajectory.q, float), np.asarray(trajectory.v, float)
         x = np.concatenate([*(table(t) for table in tables), np.zeros((len(t), 0 if count else 1))], axis=-1)
         return self._noise(np.asarray(f(t, q, v, x)), t, np.random.default_rng(rng))
+
+    def _check_outside(self, trajectory: Trajectory) -> None:
+        """Refuse a motion in a falling world, which lies about the planet's centre for who does not know its orbit."""
+        place = np.asarray(self.model.pose(np.asarray(trajectory.q, float), self.body))[..., :3, 3]
+        nearest, planet = float(np.linalg.norm(place, axis=-1).min(initial=np.inf)), self.place.planet
+        if nearest < 0.9 * planet.radius:
+            raise InputError(
+                f"{type(self).__name__} is inside {planet.name}",
+                got=f"{nearest / 1e3:.4g} km from its centre",
+                do="where the world falls along an orbit, give the sensor that orbit: orbit=…",
+            )
 
 
 class StarTracker(CraftSensor):
@@ -167,6 +182,8 @@ class SunSensor(CraftSensor):
         orbit: as of :class:`CraftSensor`, as is ``sky``.
     """
 
+    sees_place = True
+
     def __init__(
         self,
         model: Model,
@@ -218,6 +235,8 @@ class Magnetometer(CraftSensor):
         orbit: as of :class:`CraftSensor`, as is ``sky``.
     """
 
+    sees_place = True
+
     def __init__(
         self,
         model: Model,
@@ -257,6 +276,7 @@ class GNSS(CraftSensor):
         orbit: as of :class:`CraftSensor`.
     """
 
+    sees_place = True
     size = 6
 
     def __init__(

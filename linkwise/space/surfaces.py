@@ -66,6 +66,11 @@ class Facet:
                 raise InputError("the normal of a facet has no direction", got=repr(self.normal))
             object.__setattr__(self, "normal", tuple((n / length).tolist()))
 
+    @property
+    def key(self) -> Any:
+        """Its place, as wrenches name it."""
+        return self.body if self.node is None else (self.body, self.node)
+
     @classmethod
     def box(cls, body: str, size: Sequence[float], **others: Any) -> tuple[Facet, ...]:
         """Six facets of a box (3) in m about a body's origin; ``others`` as of a facet, ``place`` is its middle.
@@ -117,8 +122,7 @@ class OnFacets(Placed):
         found: dict[Any, tuple[Facet, ...]] = {}
         for facet in given:
             self.model.frame(facet.body, facet.node)  # says what is wrong with a name
-            key = facet.body if facet.node is None else (facet.body, facet.node)
-            found[key] = (*found.get(key, ()), facet)
+            found[facet.key] = (*found.get(facet.key, ()), facet)
         return tuple(found.items())
 
     def pushed(self, force: Callable[[Facet], Vec], facets: Sequence[Facet]) -> Vector:

@@ -97,6 +97,14 @@ def test_example(name, capsys):
     assert HOLDS[name](found), found
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["servicer", "station"])
+def test_page_of_a_scenario_in_orbit(name, tmp_path):
+    file = tmp_path / "page.html"
+    load(EXAMPLES / f"{name}.py").page(str(file))
+    assert file.stat().st_size > 500_000
+
+
 LONG = {"dominoes", "box_stack"}  # whose pictures take seconds
 
 

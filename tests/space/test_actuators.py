@@ -1,5 +1,7 @@
 """Wheels, gyros, torquers, thrusters, tanks and slosh against closed forms."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -184,6 +186,53 @@ def rocket(propellant, radius=0.3, inertia=(100.0, 100.0, 100.0), mass=500.0, ca
 DV, USED, WAY = 26.555716563, 5.852284353, 7951.082177
 
 
+@pytest.mark.parametrize("narrow", [1, 8])
+def test_a_plume_has_the_momentum_of_the_thrust(narrow):
+    """Facets all around catch all of it: together they are pushed as the thruster is, the other way."""
+    b = hub()
+    b.add_body("shell", joint=lw.Free(), mass=1.0, inertia=np.eye(3))
+    model = b.build()
+    rings, far = 120, 3.0
+    edges = np.linspace(0.0, np.pi, rings + 1)
+    facets = []
+    for low, high in itertools.pairwise(edges):
+        middle, area = (low + high) / 2, 2 * np.pi * far**2 * (np.cos(low) - np.cos(high)) / 8
+        for k in range(8):
+            out = [np.sin(middle) * np.cos(k * np.pi / 4), np.sin(middle) * np.sin(k * np.pi / 4), -np.cos(middle)]
+            facets.append(space.Facet("shell", area, tuple(-np.array(out)), tuple(far * np.array(out))))
+    thruster = space.Thruster("hub", (0, 0, 1), 20.0, plume=narrow)
+    motor = space.Propulsion(model, thruster, facets=facets)
+    pushed = motor.wrench(0.0, model.neutral(), np.zeros(12), (), ())
+    assert np.allclose(pushed["hub"], [0, 0, 0, 0, 0, 20.0])
+    assert np.allclose(np.array(pushed["shell"], float), [0, 0, 0, 0, 0, -20.0], atol=20.0 * 5.0 / rings**2)
+
+
+def test_a_plume_presses_on_what_faces_it_and_falls_off_with_the_square():
+    b = hub()
+    b.add_body("other", joint=lw.Free(), mass=1e6, inertia=np.eye(3))
+    model = b.build()
+
+    def push(normal, place, in_motion=False):
+        motor = space.Propulsion(
+            model,
+            space.Thruster("hub", (1, 0, 0), 20.0, place=(-1, 0, 0), plume=4),
+            facets=space.Facet("other", 0.1, normal),
+        )
+        q = model.neutral()
+        q[11:14] = place
+        if in_motion:
+            return 1e6 / 1e-3 * lw.simulate(model, q, duration=1e-3, control=motor).v[-1, 9:]
+        return np.array(motor.wrench(0.0, q, np.zeros(12), (), ())["other"], float)
+
+    full = 20.0 * 6.0 / (2 * np.pi) * 0.1 / 4.0  # two metres behind the nozzle
+    assert np.allclose(push((1, 0, 0), (-3, 0, 0)), [0, 0, 0, -full, 0, 0])
+    assert np.allclose(push((1, 0, 0), (-3, 0, 0), in_motion=True), [-full, 0, 0], rtol=1e-5)
+    assert np.allclose(push(None, (-5, 0, 0)), [0, 0, 0, -full / 4, 0, 0])
+    assert not push((-1, 0, 0), (-3, 0, 0)).any() and not push(None, (3, 0, 0)).any()
+    aside = push((1, 0, 0), (-3, 2, 0))
+    assert np.allclose(aside[3:], full / 2 * 0.25 * np.sqrt(0.5) * np.array([-1, 1, 0]) * np.sqrt(0.5))
+
+
 def test_rocket_equation():
     model, propelled = rocket(20.0)
     push = propelled(space.Thruster("hub", (1, 0, 0), 22.0, impulse=230.0))
@@ -298,6 +347,8 @@ def test_slosh_particle():
         (lambda m: space.Thruster("hub", (1, 0, 0), 1.0, period=0.1, minimum=0.2), "longer than the period"),
         (lambda m: space.Thruster("hub", (1, 0, 0), 1.0, minimum=0.2), "only pulses"),
         (lambda m: space.Propulsion(m, ()), "no thruster"),
+        (lambda m: space.Thruster("hub", (0, 0, 1), 1.0, plume=0.5), "how narrow"),
+        (lambda m: space.Propulsion(m, space.Thruster("hub", (0, 0, 1), 1.0, plume=4)), "facets to press on"),
         (lambda m: space.Wheel(m, (), 1.0), "no wheel"),
         (lambda m: space.Wheel(m, "hub", 1.0), "one freedom"),
         (lambda m: space.add_wheel(hub(), "w", "hub", (0, 0, 0), inertia=1.0), "no direction"),

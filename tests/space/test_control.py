@@ -202,6 +202,19 @@ def test_noise_is_as_large_as_said_and_repeats(motion):
     assert angles.mean() == pytest.approx(1e-3 * np.sqrt(8 / np.pi), rel=0.1)
 
 
+@pytest.mark.parametrize("sensor", [space.GNSS, space.SunSensor, space.Magnetometer])
+def test_sensors_that_do_not_know_the_orbit_of_a_falling_world_are_refused(motion, sensor):
+    lost = sensor(BARE, "hub")
+    with pytest.raises(lw.InputError, match="inside Earth"):
+        lost.read(motion)
+    control = lw.Sampled(BARE, lambda t, z, p: [0.0 * z[0]] * BARE.nv, 1.0, sensors=[lost.in_loop()])
+    with pytest.raises(lw.InputError, match="does not know the orbit"):
+        lw.simulate(BARE, duration=1.0, control=control, frame=ORBIT)
+    place, speed = ORBIT.state(0.0)
+    inertial = lw.simulate(BARE, [1, 0, 0, 0, *place], [0, 0, 0, *speed], 10.0, control=space.Gravity(BARE))
+    assert np.isfinite(lost.read(inertial)).all()
+
+
 def test_sensors_in_the_loop():
     """Attitude by a star tracker and a gyro with noise, at ten samples a second, the tracker at one and late."""
     sensors = [
