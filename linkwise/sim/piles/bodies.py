@@ -26,7 +26,9 @@ LEAST_BODIES = 9
 def is_pile(model: Model) -> bool:
     """Whether all that moves are free rigid bodies, and many."""
     scene = model._contact_scene
-    if scene is None or len(model.bodies) < LEAST_BODIES or model.nv != 6 * len(model.bodies):
+    if scene is None or scene.rules.solver != "auto":  # a solver by name is that of mechanisms
+        return False
+    if len(model.bodies) < LEAST_BODIES or model.nv != 6 * len(model.bodies):
         return False
     return all(
         joint.type.flies and joint.mimic is None and body.parent == -1 and body.flexible is None
