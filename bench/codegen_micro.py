@@ -85,7 +85,7 @@ def overview(programs: Sequence[tuple[str, Block]]) -> None:
             (double, np.float64, 2),
             (BatchKernel.build(program, np.float32), np.float32, 1),
         ):
-            calls.append(Call(built.run, (*arrays(program, dtype), BATCH, threads), states=BATCH))
+            calls.append(Call(built.evaluate, (*arrays(program, dtype), BATCH, threads), states=BATCH))
         if single is not None:
             calls.append(
                 Call(
@@ -113,7 +113,7 @@ def choices(programs: Sequence[tuple[str, Block]], dtype: Any = np.float64) -> N
             obj = jit.compile_text(text, machine, in_order=in_order)
             library = jit.LoadedObject(obj, (source.BATCH_ENTRY, source.SCRATCH_ENTRY), kernel.imports())
             built = BatchKernel(program, dtype, tiers.Library(source.ENTRIES, library), machine.lanes(dtype))
-            calls.append(Call(built.run, (*arrays(program, dtype), BATCH), states=BATCH))
+            calls.append(Call(built.evaluate, (*arrays(program, dtype), BATCH), states=BATCH))
             parts = (
                 "ordered" if ordered else "traced",
                 "woven" if woven else "apart",

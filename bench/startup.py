@@ -198,7 +198,7 @@ ROWS = (
     Row("20 000 passes written out", _written_out_loop, 5.0),
     Row("20 000 passes in lw.loop", _loop, 0.3),
     Row("chain of 100 000 from arrays", partial(_from_arrays, 100_000), 1.5),
-    Row("chain of 1 000 000 from arrays", partial(_from_arrays, 1_000_000), 20.0),  # 10 GB: only if it is named
+    Row("chain of 1 000 000 from arrays", partial(_from_arrays, 1_000_000), 20.0),  # 4 GB: only if it is named
 )
 
 

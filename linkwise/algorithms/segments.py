@@ -37,6 +37,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
@@ -189,11 +190,6 @@ def product(A: Matrix, B: Matrix) -> Matrix:
 def times(A: Matrix, x: Flat) -> list[Scalar]:
     """A x."""
     return [dot(row, x) for row in A]
-
-
-def transposed(A: Matrix) -> Matrix:
-    """A*."""
-    return [list(column) for column in zip(*A, strict=True)]
 
 
 SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12

@@ -15,7 +15,7 @@ from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.geometry.points import tangents
 from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
-from linkwise.contact.scene import kept_points, meetings_of, numbers_of, rows_of, touches_of
+from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
 from linkwise.errors import InputError
 from linkwise.spatial.scalar import Flat, Scalar
@@ -184,9 +184,8 @@ def _nearest_points(crowd: Crowd, frames: Any) -> ContactPoints:
 
 def _distances(t: Trees, q: Flat) -> list[Scalar]:
     frames = placed(t.fast, q)
-    kept = kept_points(t.mechanism)
-    if kept is not None:
-        return Crowd(t.mechanism, t.fast, kept).distances(frames)
+    if is_crowded(t.mechanism):
+        return Crowd(t.mechanism, t.fast, kept=1).distances(frames)
     return [
         distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
         for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)

@@ -100,6 +100,16 @@ CROWD = 40
 """Points of all pairs beyond which a scene is a crowd: pairs are gone through in loops, and the nearest points kept."""
 
 
+MOST = 400
+"""Points that have places of their own in a step, each written out: more would take minutes to compile."""
+
+
+def is_crowded(mechanism: Mechanism) -> bool:
+    """Whether the pairs of a mechanism are so many that distances are found in loops."""
+    deforms = any(body.flexible is not None for body in mechanism.bodies)
+    return not deforms and sum(meeting.points for meeting in meetings_of(mechanism)) > CROWD
+
+
 def kept_points(mechanism: Mechanism) -> int | None:
     """How many points of a crowd are kept; None where a scene is none, and all points have places of their own."""
     scene = mechanism._contact_scene
@@ -113,7 +123,15 @@ def kept_points(mechanism: Mechanism) -> int | None:
     if not hindered:
         return min(scene.rules.points, points)
     if scene.rules.solver == "auto":
-        return None
+        if points <= MOST:
+            return None
+        raise InputError(
+            f"{mechanism.name!r} touches at too many points for steps with {hindered}",
+            got=f"{points} points of {len(pairs)} pairs",
+            allowed=f"{MOST} points; any number for trees of rigid bodies",
+            do="only=[…] the bodies that touch, or exclude=[…]; "
+            'rules=lw.ContactRules(solver="dual") compiles them all, in minutes',
+        )
     raise InputError(
         f"the primal contact solver is not for {mechanism.name!r}",
         got=hindered,

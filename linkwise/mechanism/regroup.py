@@ -119,7 +119,7 @@ def _split_hinge(row: Numbers) -> tuple[tuple[float, float], tuple[float, ...]] 
     What it sheds is m, h_z and the j of diag(j, j, 0), which its turn keeps, and the terms of the latter two (that of m
     is m). None where the split would cost digits.
     """
-    m, _, _, h_z, xx, yy, zz, *_ = row
+    h_z, xx, yy, zz = row[3:7]
     t_z, t_xx, t_yy, t_zz = row[13:17]
     # entries of which only rounding is left
     h_z = 0.0 if abs(h_z) < ROUNDING * t_z else h_z
@@ -130,7 +130,7 @@ def _split_hinge(row: Numbers) -> tuple[tuple[float, float], tuple[float, ...]] 
     # J_xx = a + j and J_yy = b + j to rounding, whatever they are; the sum of a and b may have lost all digits.
     if abs(a + b - zz) > EXACT * abs(zz):
         return None
-    return (a, b), (m, h_z, j, min(t_z, abs(h_z)), min(t_xx + t_yy + t_zz, 2.0 * abs(j)))
+    return (a, b), (row[0], h_z, j, min(t_z, abs(h_z)), min(t_xx + t_yy + t_zz, 2.0 * abs(j)))
 
 
 def _inertia(row: Any) -> RigidInertia:

@@ -21,8 +21,8 @@ class ConfigurationSpace(Methods):
         """The zero configuration (nq)."""
         q = np.zeros(self.nq)
         for joint in self.joints:
-            if joint.mimic is None:
-                q[joint.q_slice] = joint.type.neutral()
+            if joint.mimic is None and any(start := joint.type.neutral()):
+                q[joint.q_slice] = start
         return q
 
     def random_configuration(

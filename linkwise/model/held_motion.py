@@ -23,6 +23,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.model.linearization import Driven
 from linkwise.model.null_space import NullSpace
 from linkwise.spatial.runge_kutta import RK4
 
@@ -116,7 +117,7 @@ class HeldMotion:
     def transition(self, q: Array, v: Array, tau: Array, dt: float) -> tuple[Array, Array]:
         """∂x(dt)/∂x (..., 2 nv, 2 nv) and ∂x(dt)/∂τ (..., 2 nv, nv) for x = [q; v] in the tangent space."""
         n, model = self.n, self.model
-        vdot = model._linearized_acting(q, v, tau, self.acting, self.t, **self.given)[0].vdot
+        vdot = model._linearized_acting(Driven(q, v, tau, t=self.t, **self.given), self.acting)[0].vdot
         # A state that is not a number must not decide on the steps of the others: a state of rest takes its place.
         known = (np.isfinite(vdot) & np.isfinite(v)).all(axis=-1, keepdims=True)
         q = np.where(known, q, model.neutral())
@@ -142,7 +143,8 @@ class HeldMotion:
 
     def _rates(self, q: Array, v: Array, tau: Array, *, by_p: bool = False) -> tuple[Array, Array, Array]:
         """A (..., 2 nv, 2 nv), B (..., 2 nv, nv), and what a change of p adds to the rates (..., 2 nv, np)."""
-        lin, of_p = self.model._linearized_acting(q, v, tau, self.acting, self.t, **self.given, by_p=by_p)
+        at = Driven(q, v, tau, t=self.t, **self.given)
+        lin, of_p = self.model._linearized_acting(at, self.acting, by_p=by_p)
         A, B = self.model._rates(lin, v)
         return A, B, np.concatenate([np.zeros_like(of_p), of_p], axis=-2)
 
@@ -175,7 +177,7 @@ class HeldMotion:
         def rates(z: Array) -> Array:
             theta, d_theta, speed, d_speed = parts(z)
             here, d_here = model._moved(q, d_q, theta, d_theta)
-            lin, by_p = model._linearized_acting(here, speed, tau, self.acting, None, **self.given, by_p=True)
+            lin, by_p = model._linearized_acting(Driven(here, speed, tau, **self.given), self.acting, by_p=True)
             d_vdot = _with_p(lin.dq @ d_here + lin.dv @ d_speed, by_p)
             return joined(*model._tangent_rate(theta, d_theta, speed, d_speed), lin.vdot, d_vdot)
 

@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from linkwise.functions.function import CompiledFunction
 
 
+class Driven(NamedTuple):
+    """A state under joint forces, with all else that decides accelerations."""
+
+    q: Any
+    v: Any
+    tau: Any
+    f_ext: Any = None
+    t: Any = None
+    p: Any = None
+    threads: int | None = None
+
+
 class ClosedChanges(NamedTuple):
     """Accelerations and multipliers of a state, and how they change with its q, v and τ (and p), column by column."""
 
@@ -105,7 +117,7 @@ class Linearization(Closures):
             return second_order_forward(self, order, (q, v, tau), f_ext, t, p, out, threads)
         if not self.closures:
             return self._run("linearize_forward", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
-        closed, _ = self._linearized(q, v, tau, f_ext, t, p, threads)
+        closed, _ = self._linearized(Driven(q, v, tau, f_ext, t, p, threads))
         if out is None:
             return closed
         for target, value in zip(out, closed, strict=True):
@@ -147,7 +159,7 @@ class Linearization(Closures):
         that depend on it.
         """
         if self.closures:
-            lin, _ = self._linearized(q, v, tau, f_ext, t, p, threads)
+            lin, _ = self._linearized(Driven(q, v, tau, f_ext, t, p, threads))
             device = device_of((q, v, tau, dq, dv, dtau))
             with device.entered():
                 pairs = [[device.xp.asarray(x) for x in pair] for pair in zip(lin[1:], (dq, dv, dtau), strict=True)]
@@ -160,20 +172,9 @@ class Linearization(Closures):
         given = (q, v, tau, dq, dv, dtau)
         return self._run("perturb_forward", *given, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
 
-    def _linearized(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        f_ext: Any,
-        t: Any,
-        p: Any,
-        threads: int | None,
-        *,
-        by_p: bool = False,
-    ) -> tuple[LinearizedForward, Array]:
+    def _linearized(self, at: Driven, *, by_p: bool = False) -> tuple[LinearizedForward, Array]:
         """The derivatives of v̇ by the state, and ∂v̇/∂p (..., nv, np), without columns where it is not asked for."""
-        n = self.nv
+        n, (q, v, tau, f_ext, t, p, threads) = self.nv, at
         if not self.closures:
             lin: Any = self._run("linearize_forward", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
             if by_p and self._parameter_count:
@@ -181,27 +182,16 @@ class Linearization(Closures):
             return lin, lin.dtau[..., :0]
         device = device_of([a for a in (q, v, tau, f_ext, t, p) if a is not None])
         with device.entered():
-            dtype, (q, v, tau, f_ext, t, p) = in_double(device, q, v, tau, f_ext, t, p)
-            changes = self._closed_changes(q, v, tau, f_ext, t, p, threads, by_p=by_p, xp=device.xp)
+            dtype, given = in_double(device, q, v, tau, f_ext, t, p)
+            changes = self._closed_changes(Driven._make((*given, threads)), by_p=by_p, xp=device.xp)
             vdot, x = (a.astype(dtype, copy=False) for a in (changes.vdot, changes.vdot_changes))
             parts = (vdot, x[..., :n], x[..., n : 2 * n], x[..., 2 * n : 3 * n], x[..., 3 * n :])
             *of_state, of_p = map(device.as_callers_library, parts)
             return LinearizedForward(*of_state), of_p
 
-    def _closed_changes(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        f_ext: Any,
-        t: Any,
-        p: Any,
-        threads: int | None,
-        *,
-        by_p: bool = False,
-        xp: Any = np,
-    ) -> ClosedChanges:
+    def _closed_changes(self, at: Driven, *, by_p: bool = False, xp: Any = np) -> ClosedChanges:
         """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
+        q, v, tau, f_ext, t, p, threads = at
         multipliers = self.constraint_forces(q, v, tau, f_ext, t=t, p=p, threads=threads).multipliers
         vdot = self._run("forward_dynamics", q, v, tau, f_ext=f_ext, t=t, p=p, threads=threads)
         lin: Any = self._run("linearize_inverse", q, v, vdot, f_ext=f_ext, p=p, threads=threads)
@@ -397,7 +387,7 @@ def _closed(model: Linearization, state: State, f_ext: Any, t: Any, p: Any, thre
     n = model.nv
     check_on_host("derivatives of second order are computed", *state, f_ext, t, p)
     dtype, (q, v, tau, f_ext, t, p) = in_double(PROCESSOR, *state, f_ext, t, p)
-    changes = model._closed_changes(q, v, tau, f_ext, t, p, threads)
+    changes = model._closed_changes(Driven(q, v, tau, f_ext, t, p, threads))
     tree = model.linearize_inverse(q, v, changes.vdot, f_ext, order=2, p=p, threads=threads)
     x, multipliers = changes.vdot_changes, changes.multiplier_changes
 

@@ -14,6 +14,7 @@ from linkwise.errors import InputError
 from linkwise.model.closed_dynamics import ClosedDynamics
 from linkwise.model.configuration_space import TangentSpace
 from linkwise.model.held_motion import HeldMotion
+from linkwise.model.linearization import Driven
 from linkwise.model.null_space import RANK, basis_of
 from linkwise.model.passive_forces import Acting
 from linkwise.targets import check_on_host
@@ -91,56 +92,43 @@ class StateSpaces(TangentSpace, ClosedDynamics):
             motion = HeldMotion("state_space over a time step", self._whole, p, threads, acting, t)
             A, B = motion.transition(q, v, tau, checked_dt(dt))
         else:
-            lin, _ = self._linearized_acting(q, v, tau, acting, t, p, threads)
+            at = Driven(q, v, tau, t=t, p=p, threads=threads)
+            lin, _ = self._linearized_acting(at, acting)
             A, B = self._rates(lin, v)
             if acting is not None and acting.nx:
                 A, B = _with_states(A, B, lin, acting, q, v)
                 if acting.varied is not None:
-                    A[..., self.nv : 2 * self.nv, 2 * self.nv :] += self._by_varied_states(
-                        q, v, tau, acting, t, threads
-                    )
+                    A[..., self.nv : 2 * self.nv, 2 * self.nv :] += self._by_varied_states(at, acting)
         return StateSpace(*(self._in_independent(A, B, q, v, t, p) if self.closures else (A, B)))
 
     def _linearized_acting(
-        self,
-        q: Array,
-        v: Array,
-        tau: Array,
-        acting: Acting | None,
-        t: Any,
-        p: Any,
-        threads: int | None,
-        *,
-        by_p: bool = False,
+        self, at: Driven, acting: Acting | None, *, by_p: bool = False
     ) -> tuple[LinearizedForward, Array]:
         """The derivatives of v̇ with all that acts besides τ, and ∂v̇/∂p, without columns where it is not asked for."""
-        if acting is not None:
-            tau = tau + acting.force(q, v, threads)
-        if acting is not None and acting.varied is not None:
-            return self._linearized_varied(q, v, tau, acting, t, threads, by_p=by_p)
-        lin, of_p = self._linearized(q, v, tau, None, t, p, threads, by_p=by_p)
         if acting is None:
-            return lin, of_p
+            return self._linearized(at, by_p=by_p)
+        q, v = at.q, at.v
+        at = at._replace(tau=at.tau + acting.force(q, v, at.threads))
+        if acting.varied is not None:
+            return self._linearized_varied(at, acting, by_p=by_p)
+        lin, of_p = self._linearized(at, by_p=by_p)
         if of_p.shape[-1]:
             of_p = of_p + lin.dtau @ acting.by_parameters(q, v)
         return acting.added(lin, q, v), of_p
 
-    def _by_varied_states(self, q: Array, v: Array, tau: Array, acting: Acting, t: Any, threads: int | None) -> Array:
+    def _by_varied_states(self, at: Driven, acting: Acting) -> Array:
         """Changes of v̇ (..., nv, nx) with the states of what acts, by the constants of the model that follow them."""
         assert acting.varied is not None
-        summed = tau + acting.force(q, v, threads)
-        own = acting.parameters(q, v)
-        of_all = acting.varied[0]._linearized(q, v, summed, None, t, own, threads, by_p=True)[1]
-        found: Array = of_all @ acting.parameters_by("x", q, v)
+        q, v = at.q, at.v
+        at = at._replace(tau=at.tau + acting.force(q, v, at.threads), p=acting.parameters(q, v))
+        found: Array = acting.varied[0]._linearized(at, by_p=True)[1] @ acting.parameters_by("x", q, v)
         return found
 
-    def _linearized_varied(
-        self, q: Array, v: Array, tau: Array, acting: Acting, t: Any, threads: int | None, *, by_p: bool
-    ) -> tuple[LinearizedForward, Array]:
+    def _linearized_varied(self, at: Driven, acting: Acting, *, by_p: bool) -> tuple[LinearizedForward, Array]:
         """The same where what acts changes constants of the model with the state."""
         assert acting.varied is not None
-        whole = acting.varied[0]
-        lin, of_all = whole._linearized(q, v, tau, None, t, acting.parameters(q, v), threads, by_p=True)
+        q, v = at.q, at.v
+        lin, of_all = acting.varied[0]._linearized(at._replace(p=acting.parameters(q, v)), by_p=True)
         dq, dv = (by + of_all @ acting.parameters_by(name, q, v) for name, by in (("q", lin.dq), ("v", lin.dv)))
         found = acting.added(LinearizedForward(lin.vdot, dq, dv, lin.dtau), q, v)
         own = len(self.parameters.nominal)

@@ -15,7 +15,7 @@ from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.description import JointLimits
 from linkwise.model.model import Model
 from linkwise.model.transmissions import MovingFrames, length, speed
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, Scalar, dot, where
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class Limit:
     def force(self, q: Flat, v: Flat, loss: float) -> dict[int, Scalar]:
         """K δ (1 + loss δ̇) against the depth δ, and never a pull, on each freedom: {number of v: joint force}."""
         depth, gradient = self.depth(q), self.gradient(q)
-        rate: Scalar = 0.0
-        for i, slope in gradient.items():
-            rate = rate + v[i] * slope
+        rate = dot((v[i] for i in gradient), gradient.values())
         push = _push(depth, rate, self.stiffness, loss)
         return {i: -(push * slope) for i, slope in gradient.items()}
 

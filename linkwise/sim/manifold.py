@@ -33,7 +33,7 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag
-from linkwise.spatial.scalar import Flat, Scalar, either, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, dot, either, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
 
@@ -87,9 +87,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
     def size(q: Flat, x: Flat, p: Flat) -> Scalar:
         """In the norm of kinetic energy; NaN stays NaN."""
         moved = m.model.mass_product(objects(q), objects(x), p=m.model_parameters(p))
-        square: Scalar = 0.0
-        for a, b in zip(x, moved, strict=True):
-            square = square + a * b
+        square = dot(x, moved)
         return sqrt(where(square <= 0.0, 0.0, square))
 
     def off(y: Flat, y_new: Flat, h: Scalar, p: Flat, part: float, *rates: Flat) -> Scalar:

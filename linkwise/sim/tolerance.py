@@ -7,7 +7,7 @@ from typing import Any
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Motion
 from linkwise.sim.work import Clock, Span, Step, Work
-from linkwise.spatial.scalar import Flat, Scalar, exp, log, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, dot, exp, log, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Statement
 
@@ -19,10 +19,7 @@ _DIGITS = 4e-15
 def weighted_square(m: Motion, y: Flat, y_new: Flat, span: Flat, error: Flat) -> Scalar:
     """Σ (e_i / (atol + rtol max(|y|, |y_new|)))²; chart coordinates are measured by those of their joint."""
     ratios = m.stored([e / s for e, s in zip(error, scales(m, y, y_new, span), strict=True)])
-    total: Scalar = 0.0
-    for ratio in ratios:
-        total = total + ratio * ratio
-    return total
+    return dot(ratios, ratios)
 
 
 def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
@@ -57,10 +54,8 @@ def scales(m: Motion, y: Flat, y_new: Flat, span: Flat) -> list[Scalar]:
 
 def norm(m: Motion, values: Flat, scale: Flat) -> Scalar:
     """The root mean square of the values, each in units of its scale."""
-    total: Scalar = 0.0
-    for ratio in m.stored([a / s for a, s in zip(values, scale, strict=True)]):
-        total = total + ratio * ratio
-    return sqrt(total * (1.0 / len(scale)))
+    ratios = m.stored([a / s for a, s in zip(values, scale, strict=True)])
+    return sqrt(dot(ratios, ratios) * (1.0 / len(scale)))
 
 
 def smallest(t: Scalar, span: Flat) -> Scalar:

@@ -167,6 +167,24 @@ def test_an_arm_on_the_world_comes_down_on_a_table() -> None:
     assert abs(force[2] - 2.0 * 9.81 * 0.5) < 1e-6
 
 
+def test_too_many_points_beside_what_crowds_do_not_have_are_refused_at_once() -> None:
+    def boxes(z: float) -> list[lw.Geometry]:
+        return [
+            lw.Geometry("box", (0.1, 0.1, 0.1), None, (1, 1, 1), lw.transform(xyz=(0.2 * k, 0, z)), f"{k}")
+            for k in range(11)
+        ]
+
+    b = lw.ModelBuilder("combs")
+    b.add_body("first", joint=lw.Prismatic((0, 0, 1)), joint_name="lead", mass=1.0, collisions=boxes(0.0))
+    b.add_body("second", joint=lw.Prismatic((0, 0, 1)), mimic=lw.Mimic("lead"), mass=1.0, collisions=boxes(0.5))
+    model = b.build().with_contacts()
+    with pytest.raises(lw.InputError, match=r"(?s)too many points .*follow others.*121 pairs.*only="):
+        lw.simulate(model, [0.0], duration=0.01, method="moreau")
+    distances = model.distances([0.0])
+    assert distances.shape == (121,)
+    assert np.diag(distances.reshape(11, 11)) == pytest.approx(np.full(11, 0.4), abs=1e-12)
+
+
 def tip() -> lw.Geometry:
     return lw.Geometry("sphere", (0.05,), None, (1, 1, 1), lw.transform(xyz=(1, 0, 0)), "tip")
 

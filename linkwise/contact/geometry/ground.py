@@ -1,22 +1,23 @@
 """Heightfields and terrains of triangles, looked up under the points of a shape.
 
-The height over a place is a sum over all nodes of a heightfield (bilinear between them), or a choice among all
-triangles: constants of the program, whose number the time of a look-up grows with.
+The height over a place is found in loops: over the strips of a heightfield, and the cells of the one strip that counts
+(bilinear between nodes), or over all triangles, whose number the time of a look-up grows with.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.points import UNUSED_GAP, ContactPoint, Contacts, direction, ends, into, out_of
 from linkwise.contact.geometry.supports import facing, support
 from linkwise.errors import InputError
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, clip, maximum, repeated, where
+from linkwise.spatial.scalar import Items, Scalar, clip, looped_over, repeated, where
 from linkwise.spatial.vectors import Vec
 
-MOST_NODES = 4096
+MOST_NODES = 1 << 18
 """Most nodes of a heightfield, and most triangles of a terrain."""
 
 
@@ -85,48 +86,76 @@ def ground_under(b: Geometry, x: Scalar, y: Scalar) -> Under:
 
 
 def _heightfield(b: Geometry, x: Scalar, y: Scalar) -> Under:
+    """Bilinear between nodes: a loop over strips between two rows, and in those that are asked for over their cells."""
     rows, columns = len(b.heights), len(b.heights[0])
     dx, dy = b.size[0] / (columns - 1), b.size[1] / (rows - 1)
-    weights_x, slopes_x = _hats(clip(x / dx + 0.5 * (columns - 1), 0.0, columns - 1.0), columns, dx)
-    weights_y, slopes_y = _hats(clip(y / dy + 0.5 * (rows - 1), 0.0, rows - 1.0), rows, dy)
-    even, across = ([_product(w, [row[c] for row in b.heights]) for c in range(columns)] for w in (weights_y, slopes_y))
-    return Under(_product(weights_x, even), _product(slopes_x, even), _product(weights_x, across), 1.0)
+    s, t = (clip(p / d + 0.5 * (n - 1), 0.0, n - 1.0) for p, d, n in ((x, dx, columns), (y, dy, rows)))
+    strips = [[float(k), *b.heights[k], *b.heights[k + 1]] for k in range(rows - 1)]
+    numbers = [[float(k)] for k in range(columns - 1)]
+
+    def in_strip(state: Sequence[Scalar], strip: Sequence[Scalar]) -> Any:
+        return _between(t, strip[0], rows)
+
+    def strip(state: Sequence[Scalar], strip: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        first, second = (Items(strip[1:], range(at, at + columns - 1), 2) for at in (0, columns))
+        v = t - strip[0]
+
+        def in_cell(state: Sequence[Scalar], number: Sequence[Scalar], *_: Sequence[Scalar]) -> Any:
+            return in_strip(state, strip) & _between(s, number[0], columns)
+
+        def cell(
+            state: Sequence[Scalar], number: Sequence[Scalar], low: Sequence[Scalar], high: Sequence[Scalar]
+        ) -> tuple[list[Scalar], list[Scalar]]:
+            u = s - number[0]
+            along = [(1.0 - v) * (low[1] - low[0]) + v * (high[1] - high[0])]
+            along.append((1.0 - u) * (high[0] - low[0]) + u * (high[1] - low[1]))
+            height = low[0] + v * (high[0] - low[0]) + u * along[0]
+            found = [height, along[0] / dx, along[1] / dy]
+            there = in_cell(state, number)
+            return [where(there, a, b) for a, b in zip(found, state, strict=True)], []
+
+        return looped_over([Items.rows(numbers), first, second], cell, state, (in_cell,))[0], []
+
+    height, along_x, along_y = looped_over([Items.rows(strips)], strip, [0.0 * x, 0.0 * x, 0.0 * x], (in_strip,))[0]
+    return Under(height, along_x, along_y, 1.0)
 
 
-def _hats(s: Scalar, count: int, step: float) -> tuple[list[Scalar], list[Scalar]]:
-    """Weights of evenly spaced nodes at s (node 0 at 0, node 1 at 1, …), and how they change with the way."""
-    away = [s - float(k) for k in range(count)]
-    weights = [maximum(1.0 - absolute(x), 0.0) for x in away]
-    # Of the two nodes around s: in [k, k + 1), the last node in the last interval too.
-    last = float(count - 1)
-    above = [where((x >= 0.0) & (x < 1.0), 1.0, 0.0) for x in away[:-1]]
-    above[-1] = where((s >= last - 1.0) & (s <= last), 1.0, 0.0)
-    zero: list[Scalar] = [0.0]
-    slopes = [(before - after) * (1.0 / step) for before, after in zip(zero + above, above + zero, strict=True)]
-    return weights, slopes
-
-
-def _product(weights: list[Scalar], values: list[Scalar]) -> Scalar:
-    return sum(w * x for w, x in zip(weights, values, strict=True))
+def _between(s: Scalar, number: Scalar, count: int) -> Any:
+    """Whether s is in [k, k + 1) for the number k of one of the intervals between so many nodes; the last is closed."""
+    away = s - number
+    return (away >= 0.0) & ((away < 1.0) | (s >= count - 1.0) & (away <= 1.0))
 
 
 def _terrain(b: Geometry, x: Scalar, y: Scalar) -> Under:
-    height, along_x, along_y, there = -UNUSED_GAP, 0.0, 0.0, 0.0
+    """The highest triangle at a place: a loop over all."""
+    rows = []
     for face in b.faces:
         p, q, r = (b.vertices[k] for k in face)
         area = (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
         if not area > 0.0:
             continue  # a wall, or the underside
-        inside = None
-        for a, c in ((p, q), (q, r), (r, p)):
-            left = (c[0] - a[0]) * (y - a[1]) - (c[1] - a[1]) * (x - a[0]) >= 0.0
-            inside = left if inside is None else inside & left
         slope_x = ((q[2] - p[2]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[2] - p[2])) / area
         slope_y = ((q[0] - p[0]) * (r[2] - p[2]) - (q[2] - p[2]) * (r[0] - p[0])) / area
-        level = p[2] + slope_x * (x - p[0]) + slope_y * (y - p[1])
-        taken = inside & (level > height)
-        height, there = where(taken, level, height), where(taken, 1.0, there)
-        along_x, along_y = where(taken, slope_x, along_x), where(taken, slope_y, along_y)
+        rows.append([*p[:2], *q[:2], *r[:2], slope_x, slope_y, p[2]])
+    if not rows:
+        return Under(0.0, 0.0, 0.0, 0.0)
+
+    def is_inside(state: Sequence[Scalar], face: Sequence[Scalar]) -> Any:
+        corners = [face[0:2], face[2:4], face[4:6]]
+        sides = [
+            (c[0] - a[0]) * (y - a[1]) - (c[1] - a[1]) * (x - a[0]) >= 0.0
+            for a, c in zip(corners, (*corners[1:], corners[0]), strict=True)
+        ]
+        return sides[0] & sides[1] & sides[2]
+
+    def triangle(state: Sequence[Scalar], face: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        level = face[8] + face[6] * (x - face[0]) + face[7] * (y - face[1])
+        taken = is_inside(state, face) & (level > state[0])
+        return [where(taken, a, b) for a, b in zip([level, face[6], face[7], 1.0], state, strict=True)], []
+
+    nothing = 0.0 * x
+    begin = [nothing - UNUSED_GAP, nothing, nothing, nothing]
+    height, along_x, along_y, there = looped_over([Items.rows(rows)], triangle, begin, (is_inside,))[0]
     return Under(where(there > 0.5, height, 0.0), along_x, along_y, there)
 
 
@@ -146,5 +175,5 @@ def _check(b: Geometry) -> None:
             f"the {b.kind} of {b.name!r} has too many nodes to be looked up in a compiled function, or none",
             got=count,
             allowed=f"1 to {MOST_NODES}",
-            do="take a coarser one, or cut it into several of which bodies meet few",
+            do="take a coarser one",
         )

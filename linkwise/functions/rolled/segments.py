@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
+from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.segments import (
     ANSWER,
     MOVED,
@@ -27,7 +28,6 @@ from linkwise.algorithms.segments import (
     product,
     symmetric,
     times,
-    transposed,
     turned,
     upper,
 )

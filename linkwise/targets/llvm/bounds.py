@@ -47,7 +47,7 @@ _ALLOCA = re.compile(r"^\s*(%[\w.]+) = alloca (?:\[(\d+) x (\w+)\]|(\w+), i64 (\
 _CONSTANTS = re.compile(r"^(@\w+) = internal constant \[(\d+) x (\w+)\]", re.MULTILINE)
 _ADDRESS = re.compile(rf"^\s*(%[\w.]+) = getelementptr {_TYPE}, ptr (%[\w.]+), i64 (\S+)$")
 _SIZES = {"ptr": 8, "i64": 8, "double": 8, "i32": 4, "float": 4, "i8": 1, "i1": 1}
-_KNOWN = 64  # ranges that the table has room for
+_KNOWN = 1024  # ranges that the table has room for
 
 
 class BoundsError(RuntimeError):

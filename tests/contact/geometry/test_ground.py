@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import RegularGridInterpolator
 
+import linkwise as lw
 from linkwise.contact.geometry.ground import ground_under
 from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import UNUSED_GAP
@@ -85,4 +86,20 @@ def test_grounds_that_cannot_be_looked_up():
     with pytest.raises(InputError, match="is no grid"):
         contacts(ball, A, replace(FIELD, heights=((0.0, 1.0), (0.0,))), A)
     with pytest.raises(InputError, match="too many nodes"):
-        contacts(ball, A, replace(FIELD, heights=((0.0,) * 100,) * 100), A)
+        contacts(ball, A, replace(FIELD, heights=((0.0,) * 513,) * 512), A)
+
+
+def test_large_fields_are_looked_up_in_compiled_functions():
+    """A ball over 80 × 81 nodes, in a batch, beside SciPy: its distance is that from the tangent plane below."""
+    ys, xs = np.linspace(-3, 3, 80), np.linspace(-2, 2, 81)
+    heights = 0.1 * np.sin(3 * xs) * np.cos(2 * ys)[:, None]
+    field = shape("heightfield", 4, 6, heights=tuple(map(tuple, heights.tolist())))
+    b = lw.ModelBuilder("ball")
+    b.add_body("ball", joint=lw.Free(), shape=lw.shapes.sphere(0.01, density=1000))
+    model = b.build().with_contacts(lw.Ground(shape=field))
+    q = np.tile(model.neutral(), (20, 1))
+    q[:, 4:6] = np.random.default_rng(0).uniform((-1.9, -2.9), (1.9, 2.9), size=(20, 2))
+    below = RegularGridInterpolator((ys, xs), heights)(q[:, [5, 4]])
+    q[:, 6] = below + 0.012
+    found = model.contacts.points(q)
+    np.testing.assert_allclose(found.gap[:, 0], 0.012 * found.normal[:, 0, 2] - 0.01, atol=2e-5)
