@@ -127,10 +127,10 @@ class Lane:
         return [re.split(r"[<>=\[;]", word)[0] for word in missing]
 
     def _cross_compiler(self) -> None:
-        """``cc`` for the machine of this lane, where there is one: before that of this machine."""
+        """``cc`` and ``gcc`` for the machine of this lane, where there is one: before those of this machine."""
         found = shutil.which(f"{self.machine}-linux-gnu-gcc")
-        if found:
-            self.interpreter.with_name("cc").symlink_to(found)
+        for name in ("cc", "gcc") if found else ():
+            self.interpreter.with_name(name).symlink_to(str(found))
 
     def installed(self) -> dict[str, str]:
         """The core packages and their versions."""
