@@ -13,7 +13,7 @@ CAMPAIGN ?= 10m
 CAMPAIGN_ARGS ?=
 LANES ?=
 LANES_ARGS ?=
-# PyTorch without CUDA, which alone would be gigabytes: for Linux its own index has it, for other systems PyPI.
+# PyTorch without CUDA, which alone would be gigabytes: on Linux a build that pip must be told of (PIP_FIND_LINKS, an index).
 TORCH ?= $(if $(filter Linux,$(shell uname)),torch==2.13.0+cpu,torch>=2.13)
 
 .PHONY: help demo test lint types layers pytest slow lanes bench campaign docs format clean
@@ -79,7 +79,7 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 
 # Where there is no such build, the tests that need it are skipped, and say so.
 $(VENV)/.torch: $(VENV)/.dev
-	$(PIP) install -qq --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu "$(TORCH)" stable-baselines3 \
+	$(PIP) install -qq --retries 1 "$(TORCH)" stable-baselines3 \
 	  || echo "$(TORCH) could not be installed: the tests of PyTorch are skipped"
 	touch $@
 

@@ -10,8 +10,9 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import Acting, ActingForces
+from linkwise.sim.chart import Instant
 from linkwise.sim.elements import as_elements
-from linkwise.sim.motion import Instant, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.rules import JointRules
 from linkwise.sim.setup import initial_states
 from linkwise.spatial.scalar import Flat, Scalar

@@ -30,8 +30,9 @@ from typing import Any
 import numpy as np
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
+from linkwise.sim.chart import Instant
 from linkwise.sim.implicit import add_elasticity, factorized, solved
-from linkwise.sim.motion import Instant, Motion
+from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative

@@ -16,7 +16,8 @@ import numpy as np
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import Values
-from linkwise.sim.motion import Instant, Motion
+from linkwise.sim.chart import Instant
+from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work

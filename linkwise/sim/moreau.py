@@ -19,7 +19,8 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model
-from linkwise.sim.motion import CAUSES, ContactNumbers, Instant, Motion
+from linkwise.sim.chart import Instant
+from linkwise.sim.motion import CAUSES, ContactNumbers, Motion
 from linkwise.sim.rules import JointRules
 from linkwise.sim.work import Step, Work
 from linkwise.spatial.scalar import Flat, Scalar, minus, plus, where

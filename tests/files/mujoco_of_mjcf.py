@@ -14,7 +14,8 @@ import linkwise as lw
 from linkwise.algorithms.catalogue import Trees
 from linkwise.files.mjcf import to_mujoco
 from linkwise.model.transmissions import MovingFrames, length
-from linkwise.sim.motion import Instant, Motion
+from linkwise.sim.chart import Instant
+from linkwise.sim.motion import Motion
 from tests.oracles.eager import Eager, relative_error
 
 mujoco: Any = __import__("pytest").importorskip("mujoco")

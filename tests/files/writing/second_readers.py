@@ -17,7 +17,8 @@ import numpy as np
 import linkwise as lw
 from linkwise.files.writing.mjcf import mjcf_text
 from linkwise.files.writing.urdf import urdf_text
-from linkwise.sim.motion import Instant, Motion
+from linkwise.sim.chart import Instant
+from linkwise.sim.motion import Motion
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import Rng, random_state, random_tree
 
