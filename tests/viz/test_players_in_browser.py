@@ -37,6 +37,7 @@ def test_a_saved_page_plays_without_a_server(tab, tmp_path):
     tab.page.context.set_offline(True)
     name = "/world/model/2: link3"
     tab.open(path.as_uri(), name)
+    tab.moves_from(name, tab.pose(name)[:3])  # it plays, so it listens too
     tab.page.keyboard.press("Space")  # pause
     tab.page.locator("input").first.fill("0.5")
     tab.wait_for_pose(name, motion.poses[50, 2, :3, 3], 1e-4)
