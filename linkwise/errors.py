@@ -89,7 +89,7 @@ class LinkwiseError(Exception):
 
     @property
     def parts(self) -> MessageParts:
-        """What was got, what is allowed and what to do, for another error that says the same of a file or an object."""
+        """The parts got, allowed and do, for another error that says the same of a file or an object."""
         return {"got": self.got, "allowed": self.allowed, "do": self.do}
 
     def __str__(self) -> str:

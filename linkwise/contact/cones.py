@@ -193,7 +193,7 @@ class Response:
         return sum(cone.kind == "half_line" for cone in self.cones) or 1
 
     def missed(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
-        """What the laws are missed by, squared."""
+        """The square of the distance by which the laws are missed."""
         return squared(self.missing(V, impulses))
 
     def newton_step(

@@ -232,7 +232,7 @@ class PassiveForces:
 
 
 def _of_freedoms(name: str, nv: int, of: JointInstance | ClosureInstance) -> Iterator[Spring]:
-    """What acts along single freedoms of a joint, of the tree or one that closes a loop."""
+    """Springs along single freedoms of a joint, of the tree or one that closes a loop."""
     columns = (own if len(own) == nv else [0.0] * nv for own in (of.stiffness, of.damping, of.rest, of.friction))
     for k, (stiffness, damping, rest, friction) in enumerate(zip(*columns, strict=True)):
         if stiffness or damping or friction:

@@ -168,14 +168,14 @@ class Island:
         return reached, self.momentum(v) - self.summed(self.J, reached)
 
     def summed(self, J: Array, impulse: Array) -> Array:
-        """What impulses (m, 3) along rows (m, 2, 3, 6) give to the momentum of bodies (n, 6)."""
+        """The momentum (n, 6) that impulses (m, 3) along rows (m, 2, 3, 6) give to bodies."""
         total = np.zeros((len(self.bodies) + 1, 6))
         for side in range(2):
             np.add.at(total, self.body[:, side], np.einsum("mki,mk->mi", J[:, side], impulse))
         return total[:-1]
 
     def momentum(self, v: Array) -> Array:
-        """What bodies have more than without impulses (n, 6)."""
+        """The momentum (n, 6) of bodies beyond that without impulses."""
         return np.asarray(np.einsum("nij,nj->ni", self.mass, v - self.free))
 
     def _newton(self, impulse: Array, v: Array, rest: Array) -> Array:
