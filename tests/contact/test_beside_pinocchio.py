@@ -158,7 +158,8 @@ class Compared:
         self.impulses = (np.abs(found - expected).max(axis=(1, 2)) / size)[sure]
         self.velocities = np.abs(after[0] - after[1]).max(axis=(1, 2))[sure]
         self.same = self.velocities < 1e-6
-        self.both_obey = (np.maximum(self.missed, of_admm) < 1e-7)[sure]
+        self.missed_by_either = np.maximum(self.missed, of_admm)[sure]
+        self.both_obey = self.missed_by_either < 1e-7
 
 
 def check(found: Compared, part: float) -> None:
@@ -174,8 +175,10 @@ def test_impulses_of_feet_are_those_of_admm(name: str, solver: str) -> None:
     """Points on feet of their own: where velocities are the same, so are impulses. Some blows have several outcomes."""
     found = Compared(name, 60, solver)
     check(found, 0.95)
+    assert found.sure > 0.9
     assert found.same.mean() > 0.95
-    assert np.quantile(found.impulses[found.same], 0.95) < 1e-8
+    assert np.quantile(found.impulses, 0.95) < 1e-8
+    assert np.median(found.impulses) < 1e-10
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -185,6 +188,10 @@ def test_velocities_on_flat_feet_are_those_of_admm(name: str, solver: str) -> No
     found = Compared(name, 40, solver)
     check(found, 0.95)
     assert found.same.mean() > 0.7
+    if name == "talos":
+        assert found.sure > 0.9
+        assert found.same.mean() > 0.75
+        assert found.missed_by_either.max() < 1e-9
 
 
 @pytest.mark.slow
