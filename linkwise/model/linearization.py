@@ -12,6 +12,7 @@ accelerations of a tree as well, and takes 1.1 to 1.7 times as long there (UR5, 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
@@ -347,11 +348,9 @@ def _parameters(model: Linearization, p: Any) -> list[tuple[Any, int]]:
 
 def _part(function: CompiledFunction, wanted: Sequence[str]) -> CompiledFunction:
     """A function with some of the outputs of another."""
-    from collections import namedtuple
-
     from linkwise.functions.function import CompiledFunction
 
-    kind = namedtuple("Part", wanted)  # type: ignore[misc]
+    kind = namedtuple("Part", wanted)  # type: ignore[misc]  # its names are known when it runs
     known = function.__dict__.setdefault("_parts", {})
     if tuple(wanted) not in known:
 

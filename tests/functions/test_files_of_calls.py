@@ -38,8 +38,8 @@ def test_later_calls_run_nothing_of_the_package() -> None:
         q, v = np.array(model.start), np.zeros(model.nv)
         for _ in range(2):
             model.forward_dynamics(q, v, v)
-        assert files_of(lambda: model.forward_dynamics(q, v, v)) == set()  # noqa: B023
-        assert files_of(lambda: model.mass_matrix_inverse(q)) != set()  # noqa: B023  # the first
+        assert files_of(lambda: model.forward_dynamics(q, v, v)) == set()  # noqa: B023  # called at once
+        assert files_of(lambda: model.mass_matrix_inverse(q)) != set()  # noqa: B023  # called at once, for the first time
 
 
 def test_later_simulations_go_through_few_files() -> None:
