@@ -46,9 +46,6 @@ Flat = Sequence[Scalar]
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
-NEGLIGIBLE = 1e-8
-"""J, of impulses that are not looked at whether they go on."""
-
 
 class ContactStep(NamedTuple):
     """The end of a step.
@@ -127,7 +124,7 @@ def accounted_step(
     middle.is_passive = rules.passive
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    V0, nu, mean = middle.free_motion(tau, impulses, push, f_ext, rules.passes)
+    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
@@ -195,12 +192,12 @@ class MiddleOfStep:
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
-        self, tau: Flat, impulses: Flat, push: Flat, f_ext: Forces, passes: int
+        self, tau: Flat, impulses: Flat, response: Response, f_ext: Forces, passes: int
     ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
         """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄.
 
-        For v̄ the impulses of the step before are taken, which change V by ``push``, where contact goes on as it was,
-        and none after an impact.
+        For v̄ the impulses of the step before are taken at points where contact goes on as it was, and none after an
+        impact.
         """
         mean = self.v
         for left in reversed(range(passes)):
@@ -210,8 +207,7 @@ class MiddleOfStep:
             felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
             V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
             if left:
-                part = hold(_goes_on(self.pushed(nu, impulses), V0, push))
-                pushed = self.pushed(nu, [part * x for x in impulses])
+                pushed = self.pushed(nu, going_on(response, V0, impulses))
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         return V0, nu, mean
@@ -480,16 +476,23 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
-def _goes_on(pushed: Flat, V: Flat, push: Flat) -> Scalar:
-    """1 where impulses P along the pulls, taken once more, would take about as much energy as they can, else 0.
+def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
+    """Impulses of the step before, without those of points at which half as much would be too much now.
 
-    Most is taken by the part -P*V/(P*ΛP) of them, V without them. Where they are next to nothing it does not matter.
+    So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
+    stay together, and nothing where they part.
     """
-    along: Scalar = 0.0
-    square: Scalar = 0.0
-    for p, a, b in zip(pushed, V, push, strict=False):
-        along, square = along + p * a, square + p * b
-    return where((square > NEGLIGIBLE) & (-along < 0.5 * square), 0.0, 1.0)
+    found = list(impulses)
+    goes_on: dict[int, Scalar] = {}
+    for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
+        rows = range(start, start + len(cone.rows))
+        if cone.kind == "half_line":
+            (w,) = response.velocities(k, V, [0.0] * response.count)
+            goes_on[k] = hold(-w * response.inverses[k]) > hold(0.5 * impulses[start])
+        followed = k if cone.kind == "half_line" else cone.follows
+        for i in rows if followed is not None else ():
+            found[i] = where(goes_on[followed], found[i], 0.0)
+    return found
 
 
 def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
