@@ -219,7 +219,7 @@ class MiddleOfCrowd:
         return generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
 
     def _laws(self, point: KeptPoint, before: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
-        """Of one point the bias of each row, the compliance, the gap at the start, and the drift along the normal."""
+        """Of one point the bias of each row, the compliance, what its gap is counted from, and the normal's drift."""
         h, more, features = self.h, point.more, self.crowd.features
         spin, slide = point.drift
         drifts = [moment.dot(spin) + force.dot(slide) for moment, force in ways(self.crowd.features, point)]
@@ -249,7 +249,7 @@ class MiddleOfCrowd:
         return (
             [bias - drifts[0], *(t - d for t, d in zip(turned, drifts[1:3], strict=True)), *rest],
             give,
-            gap,
+            gap + 0.25 * h * pivots,
             drifts[0],
         )
 
@@ -312,7 +312,7 @@ class MiddleOfCrowd:
             two = self.before.of(k)[0] - drift, after[0] - drift
             rates.append((start, *two))
             rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
-            whole = part_of_mean(start, h, *two, closed=False)
+            whole = part_of_mean(start, h, *two)
             s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
         works: list[Scalar] = [work, 0.0, 0.0]
         joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
@@ -321,7 +321,7 @@ class MiddleOfCrowd:
             place = 2 if isinstance(kind, FrictionOf) else 1
             works[place] = works[place] + 0.5 * x * (before + after)
             if gap is not None:
-                s = minimum(s, part_of_mean(gap, h, before, after, closed=False))
+                s = minimum(s, part_of_mean(gap, h, before, after))
         gaps = [
             where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
             for slot, (gap, a, b) in zip(self.slots, rates, strict=True)

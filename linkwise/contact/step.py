@@ -27,9 +27,9 @@ from linkwise.algorithms.articulated import Axis, accelerate, articulate, innova
 from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
+from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
-from linkwise.algorithms.sweeps import Field, each, outward
+from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -38,8 +38,8 @@ from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, hold, maximum, minimum, sqrt, where
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
@@ -173,12 +173,9 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        turning = carry_rates(tree, self.v)
-        self.motions = outward(
-            tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
-        )
-        """How links would move on."""
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
+        self.turns = self._turns(tree, q, v)
+        """How velocities at each point have changed since the start."""
         self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
         self.pulled: Pulled = pulled(tree, touches, self.points, self.frames, self.q)
         self.joints = JointCones(tree, joints, self.q, self.v, h)
@@ -265,19 +262,20 @@ class MiddleOfStep:
         found: list[Cone] = []
         rows = iter(self.pulled.rows)
         self.start_gaps: list[Scalar] = []
+        """What gaps at the end are counted from, along rows of the middle."""
         self.normals: list[int] = []
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
         sliding: dict[Any, list[_Sliding]] = {}
-        for point in self.points:
+        for point, turn in zip(self.points, self.turns, strict=True):
             m = point.touch.material
             drifts = iter(point.drifts())
             normal, drift = next(rows), next(drifts)
             approach = normal.of(self.before) - drift
             gap = point.gap - 0.5 * self.h * approach
-            turning = self._turning(point)
-            self.start_gaps.append(gap)
-            bias, R, meets = self._normal(point, approach, gap, turning, recovery)
+            pivots = within(turn.along_normal, approach)
+            self.start_gaps.append(gap + 0.25 * self.h * pivots)
+            bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
             if m.restitution > 0.0:
                 bounces = meets & (approach < -m.threshold)
                 if m.impact == "newton":
@@ -296,7 +294,7 @@ class MiddleOfStep:
                 slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
                 links = tuple(link.index for link in point.touch.links) if not pair[0].is_pull else len(found)
                 sliding.setdefault(links, []).append(
-                    _Sliding(len(found), slip, forces, turning, gap + self.h * approach)
+                    _Sliding(len(found), slip, forces, turn.slip, gap + self.h * approach)
                 )
                 found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
@@ -312,13 +310,12 @@ class MiddleOfStep:
         return found
 
     def _normal(
-        self, point: PlacedPoint, approach: Scalar, gap: Scalar, turning: Vec, recovery: float
+        self, point: PlacedPoint, approach: Scalar, gap: Scalar, pivots: Scalar, recovery: float
     ) -> tuple[Scalar, Scalar, Any]:
         """Of a point's normal the bias and the compliance, and whether its surfaces meet within the step."""
         m, h = point.touch.material, self.h
         meets = gap + h * approach < 0.0
         if m.is_rigid:
-            pivots = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
             wanted = slackened(gap) if self.is_passive else gap
             return maximum(wanted / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
@@ -326,24 +323,29 @@ class MiddleOfStep:
         lasting = h + m.damping * deep
         return gap / lasting, 1.0 / (h * m.stiffness * lasting), meets
 
-    def _turning(self, point: PlacedPoint) -> Vec:
-        """By how much the velocities of two surfaces at a point part in half a step because bodies turn.
+    def _turns(self, tree: Tree, q: Flat, v: Flat) -> list[_Turn]:
+        """How the velocity of one surface against the other at each point changes in half a step because bodies turn.
 
-        A corner that stands still while its body turns about it: the rows of the middle do not see that it stands
-        still at the end, h/2 later, but with this velocity beside.
+        A corner that stands still while its body turns about it: in the middle it moves, and as much has to come back
+        until the end. At the start, a place in the list of points is taken by the same point if its rate explains how
+        its gap changes, and is not looked at otherwise.
         """
-        total, rounding = Vec.zero(), point.touch.rounding
-        if rounding is None:
-            return total
-        kept = point.point + point.normal * (rounding + 0.5 * point.gap)  # the corner, or the centre of what is round
-        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
-            if place.link is not None and not place.link.modes:
-                frame = self.frames[place.link]
-                motion = self.motions[place.link].shifted(frame.R.transpose_times(kept - frame.p))
-                total = total + frame.R @ motion.a * sign
-        total = total - point.drift.ang.cross(point.drift.lin)
-        half: Vec = total * (0.5 * self.h)
-        return half
+        if is_zero(self.h):
+            return [_Turn(Vec.zero(), 0.0)] * len(self.points)
+        frames, quarter = placed(tree, q), 0.25 * self.h
+        points, _ = placed_points(self.touches, frames, q)
+        before = _slips(frames, points, velocities(tree, q, v))
+        found = []
+        slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
+        for start, now, slip, slip_now in zip(points, self.points, before, slips, strict=True):
+            rate, rate_now = slip.dot(start.normal), slip_now.dot(now.normal)
+            turn, off = rate_now - rate, now.gap - start.gap - quarter * (rate_now + rate)
+            turned = slip_now - slip
+            square = (off / quarter) * (off / quarter)
+            is_same = square <= _SAME * turned.dot(turned)
+            along = where(square <= _SAME * turn * turn, turn, 0.0)
+            found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), along))
+        return found
 
     def expansion(self, compression: Flat) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
@@ -366,18 +368,17 @@ class MiddleOfStep:
         """The q⁺, v⁺ and gaps that velocities lead to."""
         h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
-        closed = self.holding.closes
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after, closed=closed))
+                s = minimum(s, part_of_mean(gap, h, before, after))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
-            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, closed=closed))
+            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after))
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
@@ -433,6 +434,32 @@ class MiddleOfStep:
         return [signorini, beyond, lost]
 
 
+class _Turn(NamedTuple):
+    """Change of the velocity of one surface against the other at a point, in half a step.
+
+    Args:
+        slip: as a vector in the world's axes.
+        along_normal: of the rate of the gap.
+    """
+
+    slip: Vec
+    along_normal: Scalar
+
+
+def _slips(frames: Field[Placed], points: Sequence[PlacedPoint], twists: Field[Motion]) -> list[Vec]:
+    """Velocity of the first surface against the second at each point, in the world's axes, without deformation."""
+    found = []
+    for point in points:
+        total = Vec.zero() - point.drift.lin
+        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
+            if place.link is not None and not place.link.modes:
+                frame, twist = frames[place.link], twists[place.link]
+                arm = frame.R.transpose_times(point.point - frame.p)
+                total = total + frame.R @ (twist.lin + twist.ang.cross(arm)) * sign
+        found.append(total)
+    return found
+
+
 class _Sliding(NamedTuple):
     """A point's tangents.
 
@@ -473,11 +500,12 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
         yield point.place, [where(part > 1.0, x, part * force.dot(turning)) for x, force in slips]
 
 
+_SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, without those of points at which half as much would be too much now.
+    """Impulses of the step before, without those of points at which a tenth would be too much now.
 
     So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
     stay together, and nothing where they part.
@@ -488,23 +516,22 @@ def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         rows = range(start, start + len(cone.rows))
         if cone.kind == "half_line":
             (w,) = response.velocities(k, V, [0.0] * response.count)
-            goes_on[k] = hold(-w * response.inverses[k]) > hold(0.5 * impulses[start])
+            goes_on[k] = hold(-w * response.inverses[k]) > hold(0.1 * impulses[start])
         followed = k if cone.kind == "half_line" else cone.follows
         for i in rows if followed is not None else ():
             found[i] = where(goes_on[followed], found[i], 0.0)
     return found
 
 
-def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
-    """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero.
+def within(x: Scalar, most: Scalar) -> Scalar:
+    """The part of x that lies between zero and another number."""
+    return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
 
-    Less than that at points which press already: the step then loses a little energy rather than to gain some. But not
-    in a mechanism with closures, ``closed``: it is put back on these, and what touches it would not follow.
-    """
-    overshoot, room = maximum(0.5 * h * (after - before), 0.0), maximum(gap + h * after + CLOSE, 0.0)
-    if closed:
-        return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
-    return room / (overshoot + CLOSE)
+
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
+    """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
+    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + CLOSE, 0.0)
+    return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
 
 
 def stiffened(tree: Tree, implicit: Flat) -> Tree:
