@@ -12,7 +12,7 @@ from linkwise.algorithms.sweeps import inward, total
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient, sqrt
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -32,11 +32,22 @@ def kinetic_energy(tree: Tree, q: Flat, v: Flat) -> Scalar:
 
 def potential_energy(tree: Tree, q: Flat) -> Scalar:
     """-Σ m g·p + Σ ½η*Kη, in J: zero with all mass at the world's origin and nothing deformed."""
-    _, h = _first_moment(tree, q)
-    of_gravity = -tree.root.rotate(tree.gravity).dot(h)
+    of_gravity = gravity_energy(tree, q)
     if not tree.has_modes:
         return of_gravity
     return of_gravity + total(tree, lambda link: link.elastic_energy(q), 0.0)
+
+
+def gravity_energy(tree: Tree, q: Flat) -> Scalar:
+    """-Σ m g·p, in J: zero with all mass at the world's origin."""
+    _, h = _first_moment(tree, q)
+    return -tree.root.rotate(tree.gravity).dot(h)
+
+
+def weight(tree: Tree, q: Flat) -> Scalar:
+    """Weight of all moving bodies, N."""
+    g = tree.gravity
+    return _first_moment(tree, q)[0] * sqrt(g.dot(g))
 
 
 def center_of_mass(tree: Tree, q: Flat) -> list[Scalar]:

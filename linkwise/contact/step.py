@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
 from linkwise.algorithms.configuration import carried, carry, carry_rates
+from linkwise.algorithms.energy import kinetic_energy
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
@@ -34,7 +35,7 @@ from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.passivity import passive_end, slackened, work_in_step
+from linkwise.contact.passivity import DEEP, Works, affordable, balanced, paid_part, parted, work_in_step
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -121,7 +122,6 @@ def accounted_step(
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
-    middle.is_passive = rules.passive
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
     V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
@@ -129,13 +129,14 @@ def accounted_step(
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
-    q_new, v_new, gaps = middle.end(end)
-    if rules.passive:
-        work = work_in_step(tree, middle.q, h, tau, f_ext, implicit, middle.ways()) + middle.driven(end.impulses)
-        q_new, v_new = passive_end(tree, (q, v), (q_new, v_new), work)
+    q_new, v_new, gaps = middle.end(end, response.starts)
+    work, ways = middle.work(response, end.V, end.impulses), middle.ways()
+    done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
+    works = middle.works(response, end, work, done, ways[0])
+    v_new = balanced(tree, (q, v), (q_new, v_new), works)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
-    return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())
+    return AccountedStep(last, work, *ways)
 
 
 class Velocities(NamedTuple):
@@ -148,9 +149,6 @@ class Velocities(NamedTuple):
 
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
-
-    is_passive = False
-    """Whether no energy is created."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -173,6 +171,8 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
+        self.moved_before = kinetic_energy(tree, q, v)
+        self.affordable = affordable(tree, q, self.moved_before)
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.turns = self._turns(tree, q, v)
         """How velocities at each point have changed since the start."""
@@ -215,6 +215,7 @@ class MiddleOfStep:
         """The solution of all cones, found from some V and impulses."""
         V, found = response.solved(V, impulses, rules)
         pushed = self.pushed(nu, found)
+        self.held = pushed[len(self.before) :]
         v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
         if self.solution is None:
             return Velocities(v, V, found)
@@ -316,8 +317,7 @@ class MiddleOfStep:
         m, h = point.touch.material, self.h
         meets = gap + h * approach < 0.0
         if m.is_rigid:
-            wanted = slackened(gap) if self.is_passive else gap
-            return maximum(wanted / h + 1.25 * pivots, -recovery), 0.0, meets
+            return maximum(parted(gap, self.affordable) / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
         deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
         lasting = h + m.damping * deep
@@ -364,10 +364,11 @@ class MiddleOfStep:
         ]
         return self.all_cones
 
-    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """The q⁺, v⁺ and gaps that velocities lead to."""
-        h, (v_new, V, _) = self.h, end
+    def end(self, end: Velocities, starts: Sequence[int]) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The q⁺, v⁺ and gaps that velocities lead to, and impulses, those of each cone from its start on."""
+        h, (v_new, V, impulses) = self.h, end
         s: Scalar = 1.0
+        gained: list[Scalar] = [0.0, 0.0]
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
@@ -375,6 +376,8 @@ class MiddleOfStep:
             rates.append((before, after))
             if point.touch.material.is_rigid:
                 s = minimum(s, part_of_mean(gap, h, before, after))
+                gained = [a + impulses[starts[place]] * b for a, b in zip(gained, rates[-1], strict=True)]
+        s = minimum(s, paid_part(*gained, self.moved_before))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
@@ -397,14 +400,25 @@ class MiddleOfStep:
                 total[kind] = total[kind] + 0.5 * x * (row.of(self.before) + row.of(V))
         return total
 
-    def driven(self, impulses: Flat) -> Scalar:
-        """Work of surfaces that move by themselves, belts and turntables, J."""
-        total: Scalar = 0.0
+    def works(self, response: Response, end: Velocities, work: Flat, of_forces: Scalar, mean: Flat) -> Works:
+        """Works of all that acts, where those of all rows and of forces are known."""
+        impulses = end.impulses
+        driven: Scalar = 0.0  # by belts and turntables
+        lifting: Scalar = 0.0  # of what overlaps deeply
         rows = iter(impulses)
-        for point in self.points:
+        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             for drift, x in zip(point.drifts(), rows, strict=False):
-                total = total + drift * x
-        return total
+                driven = driven + drift * x
+            (row,), x = response.cones[place].rows, impulses[response.starts[place]]
+            after = row.of(end.V)
+            if point.touch.material.is_rigid:
+                lifting = lifting + where(gap < -DEEP, maximum(x * after, 0.0), 0.0)
+            else:
+                driven = driven + 0.5 * x * (row.of(self.before) + after)
+        total = work[0] + work[1] + work[2]
+        for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
+            of_forces = of_forces + x * rate
+        return Works(of_forces + driven + lifting, total - driven)
 
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""

@@ -75,8 +75,6 @@ class ContactRules:
             ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
             descent sees a contact before it is made. Steps themselves are the same.
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
-        passive: whether steps create no energy at all, which they otherwise do a little where bodies that turn strike
-            something: velocities at the end are made slower where needed. For rigid surfaces, without closures.
         points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
             could come in a step are counted: ``overflow``.
     """
@@ -94,7 +92,6 @@ class ContactRules:
     joint_friction: bool = False
     backward: Literal["exact", "smooth"] = "exact"
     smoothing: float = 1e-3
-    passive: bool = False
     points: int = 16
 
     def __post_init__(self) -> None:
