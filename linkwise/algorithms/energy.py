@@ -12,7 +12,7 @@ from linkwise.algorithms.sweeps import inward, total
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient, sqrt
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -44,10 +44,9 @@ def gravity_energy(tree: Tree, q: Flat) -> Scalar:
     return -tree.root.rotate(tree.gravity).dot(h)
 
 
-def weight(tree: Tree, q: Flat) -> Scalar:
-    """Weight of all moving bodies, N."""
-    g = tree.gravity
-    return _first_moment(tree, q)[0] * sqrt(g.dot(g))
+def mass(tree: Tree, q: Flat) -> Scalar:
+    """Mass of all moving bodies, kg."""
+    return _first_moment(tree, q)[0]
 
 
 def center_of_mass(tree: Tree, q: Flat) -> list[Scalar]:

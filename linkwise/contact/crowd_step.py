@@ -13,7 +13,6 @@ from typing import Any
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
-from linkwise.algorithms.energy import kinetic_energy
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, at_rest, next_motion, placed, velocities
 from linkwise.algorithms.mass_matrix import mass_matrix
@@ -24,7 +23,7 @@ from linkwise.contact.elimination import squared
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
-from linkwise.contact.passivity import DEEP, Works, affordable, balanced, paid_part, parted, work_in_step
+from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal, over_used
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
@@ -73,8 +72,8 @@ def crowd_step(
     end = middle.end(v_new, found)
     done = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
     works = middle.works(found, end, done)
-    balance = balanced(crowd.tree, (q, v), (end.step.q, end.step.v), works)
-    return end._replace(step=end.step._replace(v=balance))
+    q_end, v_end = balanced(crowd.tree, (q, v), (end.step.q, end.step.v), works)
+    return end._replace(step=end.step._replace(q=q_end, v=v_end))
 
 
 class MiddleOfCrowd:
@@ -95,8 +94,7 @@ class MiddleOfCrowd:
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        self.moved_before = kinetic_energy(tree, q, v)
-        self.affordable = affordable(tree, q, self.moved_before)
+        self.parting = Parting.of(tree, q, v)
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
@@ -229,7 +227,7 @@ class MiddleOfCrowd:
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
         pivots = maximum(minimum(approach, point.turning.dot(point.normal)), 0.0)
-        bias, give = maximum(parted(gap, self.affordable) / h + 1.25 * pivots, -self.rules.recovery), 0.0
+        bias, give = maximum(self.parting.wanted(gap) / h + 1.25 * pivots, -self.rules.recovery), 0.0
         if features.gives:
             rigid = more["stiffness"] < 1e-30
             deepens = where(more["deepens"] > 0.5, maximum(-point.gap, 0.0), where(meets, 1.0, 0.0))
@@ -296,7 +294,7 @@ class MiddleOfCrowd:
                 spin, slide = point.drift
                 for (moment, force), x in zip(ways(features, point), own, strict=True):
                     driven = driven + x * (moment.dot(spin) + force.dot(slide))
-            pressed = where(gap < -DEEP, maximum(own[0] * (after + drift), 0.0), 0.0)
+            pressed = where(self.parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
             if features.gives:
                 gives = point.more["stiffness"] > 0.0
                 soft = where(gives, 0.5 * own[0] * (before + after), 0.0)
@@ -323,16 +321,12 @@ class MiddleOfCrowd:
         s: Scalar = 1.0
         self.rates = rates = []
         """Of each point how fast its gap grows before and after."""
-        gained: list[Scalar] = [0.0, 0.0]
         for k, (slot, (_, start, drift), after) in enumerate(zip(self.slots, self.others, afters, strict=True)):
             two = self.before.of(k)[0] - drift, after[0] - drift
             rates.append(two)
-            soft = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
+            rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
             whole = part_of_mean(start, h, *two)
-            rigid, x = not self.crowd.features.gives or soft < 1e-30, impulses[k * self.rows]
-            s = minimum(s, where(rigid, whole, 1.0))
-            gained = [a + where(rigid, x * b, 0.0) for a, b in zip(gained, two, strict=True)]
-        s = minimum(s, paid_part(*gained, self.moved_before))
+            s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
         works: list[Scalar] = [work, 0.0, 0.0]
         joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
         for (kind, gap, before, one), x in zip(joints, impulses[count * self.rows :], strict=True):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.energy import gravity_energy, kinetic_energy, weight
+from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.kinematics import velocities
 from linkwise.mechanism.tree import Tree
@@ -24,11 +24,11 @@ Flat = Sequence[Scalar]
 SLACK = 2e-9
 """m, by which surfaces may overlap without being parted: what rests would be lifted."""
 
-SHARE = 0.01
+SHARE = 0.1
 """Of kinetic energy, what a step may spend on lifting all bodies where surfaces that overlap are parted."""
 
-DEEP = 5e-4
-"""m, from which on surfaces that overlap are parted whatever energy it takes: no step leaves so much."""
+DEEP = 1e-4
+"""m, from which on surfaces that overlap are parted also where kinetic energy cannot pay for it."""
 
 _ROUNDING, _ROUNDING_SINGLE = 1e-13, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
 _FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
@@ -47,33 +47,38 @@ class Works(NamedTuple):
     contact: Scalar
 
 
-def affordable(tree: Tree, q: Flat, moved: Scalar) -> Scalar:
-    """Height by which a step may part surfaces that overlap, m, where bodies move with some kinetic energy."""
-    return SHARE * moved / maximum(weight(tree, q), _TINY)
-
-
-def paid_part(before: Scalar, after: Scalar, moved: Scalar) -> Scalar:
-    """How far a step may go with the mean velocity, 0 to 1, so that normals do no more work than can be paid.
-
-    Where something small has begun to bounce, the force that stops it until the step's end lifts it first.
+class Parting(NamedTuple):
+    """How surfaces that overlap are parted.
 
     Args:
-        before: Σ λw of all normals, with velocities before, J.
-        after: with those after.
-        moved: kinetic energy at the start, J.
+        height: m, by which kinetic energy can pay for lifting all bodies in a step.
     """
-    paid = 0.5 * moved
-    return where(before + after > 2.0 * paid, maximum(2.0 * (paid - after), 0.0) / maximum(before - after, _TINY), 1.0)
+
+    height: Scalar
+
+    @classmethod
+    def of(cls, tree: Tree, q: Flat, v: Flat) -> Parting:
+        """At the start of a step."""
+        weight = mass(tree, q) * sqrt(tree.gravity.dot(tree.gravity))
+        return cls(SHARE * kinetic_energy(tree, q, v) / maximum(weight, _TINY))
+
+    def wanted(self, gap: Scalar) -> Scalar:
+        """A gap, where it is an overlap no more than what is to be parted."""
+        shallow = maximum(minimum(gap + SLACK, 0.0), -self.height)
+        return where(gap < 0.0, where(self.is_granted(gap), gap, shallow), gap)
+
+    def is_granted(self, gap: Scalar) -> Scalar:
+        """Whether surfaces are parted for nothing."""
+        granted: Scalar = gap < -maximum(self.height, DEEP)
+        return granted
 
 
-def parted(gap: Scalar, most: Scalar) -> Scalar:
-    """A gap, where it is an overlap no more than what is to be parted."""
-    shallow = maximum(minimum(gap + SLACK, 0.0), -most)
-    return where(gap < 0.0, where(gap < -DEEP, gap, shallow), gap)
+def balanced(
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Configuration and velocity at the end of a step, with an energy that its start and works explain.
 
-
-def balanced(tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works) -> list[Scalar]:
-    """Velocity at the end of a step, with an energy that its start and works explain.
+    What would be lifted by more than it has energy for stays where it was.
 
     Args:
         tree: of links.
@@ -89,7 +94,8 @@ def balanced(tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works
     least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
     part = where(moving > rounding, sqrt(wanted / maximum(moving, _TINY)), 1.0)
-    return [part * x for x in end[1]]
+    stays = most + rounding < 0.0
+    return [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)], [part * x for x in end[1]]
 
 
 def work_in_step(

@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import Axis, accelerate, articulate, innovate, pull
 from linkwise.algorithms.configuration import carried, carry, carry_rates
-from linkwise.algorithms.energy import kinetic_energy
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
@@ -35,7 +34,7 @@ from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.passivity import DEEP, Works, affordable, balanced, paid_part, parted, work_in_step
+from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -129,11 +128,11 @@ def accounted_step(
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
-    q_new, v_new, gaps = middle.end(end, response.starts)
+    q_new, v_new, gaps = middle.end(end)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
     done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
     works = middle.works(response, end, work, done, ways[0])
-    v_new = balanced(tree, (q, v), (q_new, v_new), works)
+    q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -171,8 +170,7 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        self.moved_before = kinetic_energy(tree, q, v)
-        self.affordable = affordable(tree, q, self.moved_before)
+        self.parting = Parting.of(tree, q, v)
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.turns = self._turns(tree, q, v)
         """How velocities at each point have changed since the start."""
@@ -317,7 +315,7 @@ class MiddleOfStep:
         m, h = point.touch.material, self.h
         meets = gap + h * approach < 0.0
         if m.is_rigid:
-            return maximum(parted(gap, self.affordable) / h + 1.25 * pivots, -recovery), 0.0, meets
+            return maximum(self.parting.wanted(gap) / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
         deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
         lasting = h + m.damping * deep
@@ -364,11 +362,10 @@ class MiddleOfStep:
         ]
         return self.all_cones
 
-    def end(self, end: Velocities, starts: Sequence[int]) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """The q⁺, v⁺ and gaps that velocities lead to, and impulses, those of each cone from its start on."""
-        h, (v_new, V, impulses) = self.h, end
+    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+        """The q⁺, v⁺ and gaps that velocities lead to."""
+        h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
-        gained: list[Scalar] = [0.0, 0.0]
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
@@ -376,8 +373,6 @@ class MiddleOfStep:
             rates.append((before, after))
             if point.touch.material.is_rigid:
                 s = minimum(s, part_of_mean(gap, h, before, after))
-                gained = [a + impulses[starts[place]] * b for a, b in zip(gained, rates[-1], strict=True)]
-        s = minimum(s, paid_part(*gained, self.moved_before))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
@@ -412,7 +407,7 @@ class MiddleOfStep:
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
             if point.touch.material.is_rigid:
-                lifting = lifting + where(gap < -DEEP, maximum(x * after, 0.0), 0.0)
+                lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
             else:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
         total = work[0] + work[1] + work[2]
