@@ -251,7 +251,7 @@ class Element(metaclass=_Finished):
 
 
 class Function(Element):
-    """A plain ``control(t, q, v)`` that returns joint forces (nv); ``(t, q, v, p)``, or ``(t, q, v, p, x)``, all states.
+    """A plain ``control(t, q, v)`` that returns joint forces (nv); or of (t, q, v, p), or (t, q, v, p, x), all states.
 
     ``why_hosted``: why it runs in Python, where it cannot be traced.
     """

@@ -185,7 +185,6 @@ def frozen_event(event: Event, model: Model, n_parameters: int, n_states: int) -
         return event
     sizes = _sizes(model, n_parameters) | ({"states": n_states} if takes_states(event.function) else {})
 
-
     def text(t: Scalar, q: Vector, v: Vector, p: Vector, states: Vector = ()) -> Any:
         return law(event.function, t, q, v, with_states(p, states) if len(states) else p)
 
