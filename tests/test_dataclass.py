@@ -6,6 +6,8 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -141,3 +143,10 @@ def test_methods_are_written_when_first_asked_for() -> None:
     Fresh(1)
     assert inspect.isfunction(vars(Fresh)["__init__"])
     assert not inspect.isfunction(vars(Fresh)["__repr__"])
+
+
+def test_all_of_the_package_uses_them() -> None:
+    package = Path(late.__file__).parent
+    eager = re.compile(r"from dataclasses import .*\bdataclass\b")
+    found = [path for path in package.rglob("*.py") if eager.search(path.read_text(encoding="utf-8"))]
+    assert found == [Path(late.__file__)]  # for type checkers
