@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.scene import kept_points
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.functions.scalar_arrays import scalar_array as objects
