@@ -37,13 +37,22 @@ def _accounted(
     tree = t.fast
     forces = t.link_forces(f_ext, tree)
     rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
-    if kept is not None:
-        crowd = Crowd(t.mechanism, tree, kept)
-        return crowd_step(crowd, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows)
-    touches, constraints = touches_of(t.mechanism, tree), t.constraints(tree, active)
-    return step.accounted_step(
-        tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
+    given = (
+        q,
+        v,
+        tau,
+        dt[0],
+        impulses,
+        forces,
+        implicit,
+        scene.rules,
+        rows,
+        t.constraints(tree, active),
+        instant(time),
     )
+    if kept is not None:
+        return crowd_step(Crowd(t.mechanism, tree, kept), *given)
+    return step.accounted_step(tree, touches_of(t.mechanism, tree), *given)
 
 
 def _step(t: Trees, *given: Any) -> step.ContactStep:
