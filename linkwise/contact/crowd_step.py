@@ -75,10 +75,10 @@ def crowd_step(
         v_new, found, eased = middle.primal.solved(free, begin, rules)
         middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
-    if middle.held.closes:  # what closures that are driven do is not known here
+    if middle.parting is None or middle.held.closes:  # what closures that are driven do is not known here
         return end
     done = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
-    works = middle.works(found, end, done)
+    works = middle.works(middle.parting, found, end, done)
     q_end, v_end = balanced(crowd.tree, (q, v), (end.step.q, end.step.v), works)
     return end._replace(step=end.step._replace(q=q_end, v=v_end))
 
@@ -103,7 +103,7 @@ class MiddleOfCrowd:
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        self.parting = Parting.of(tree, q, v)
+        self.parting = Parting.of(tree, q, v) if rules.passive else None
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
@@ -236,7 +236,8 @@ class MiddleOfCrowd:
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
         pivots = maximum(minimum(approach, point.turning.dot(point.normal)), 0.0)
-        bias, give = maximum(self.parting.wanted(gap) / h + 1.25 * pivots, -self.rules.recovery), 0.0
+        wanted = gap if self.parting is None else self.parting.wanted(gap)
+        bias, give = maximum(wanted / h + 1.25 * pivots, -self.rules.recovery), 0.0
         if features.gives:
             rigid = more["stiffness"] < 1e-30
             deepens = where(more["deepens"] > 0.5, maximum(-point.gap, 0.0), where(meets, 1.0, 0.0))
@@ -290,7 +291,7 @@ class MiddleOfCrowd:
             found.append(Along(own, push, bare, ell))
         return found
 
-    def works(self, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
+    def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
         driven: Scalar = 0.0  # by surfaces that move by themselves, and by those that give way
         lifting: Scalar = 0.0  # of what overlaps deeply
@@ -304,7 +305,7 @@ class MiddleOfCrowd:
                 spin, slide = point.drift
                 for (moment, force), x in zip(ways(features, point), own, strict=True):
                     driven = driven + x * (moment.dot(spin) + force.dot(slide))
-            pressed = where(self.parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
+            pressed = where(parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
             if features.gives:
                 gives = point.more["stiffness"] > 0.0
                 soft = where(gives, 0.5 * own[0] * (before + after), 0.0)
@@ -329,11 +330,11 @@ class MiddleOfCrowd:
         own = Items(impulses[: count * self.rows], range(0, count * self.rows, self.rows), self.rows)
         (work,), afters = looped_over([self.primal.J, self.before, own], row, [0.0])
         s: Scalar = 1.0
-        self.rates = rates = []
+        self.rates: list[tuple[Scalar, Scalar]] = []
         """Of each point how fast its gap grows before and after."""
         for k, (slot, (_, start, drift), after) in enumerate(zip(self.slots, self.others, afters, strict=True)):
             two = self.before.of(k)[0] - drift, after[0] - drift
-            rates.append(two)
+            self.rates.append(two)
             rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
             whole = part_of_mean(start, h, *two)
             s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
@@ -347,7 +348,7 @@ class MiddleOfCrowd:
                 s = minimum(s, part_of_mean(gap, h, before, after))
         gaps = [
             where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
-            for slot, (_, gap, _), (a, b) in zip(self.slots, self.others, rates, strict=True)
+            for slot, (_, gap, _), (a, b) in zip(self.slots, self.others, self.rates, strict=True)
         ]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         numbers = [slot[10] for slot in self.slots]

@@ -30,7 +30,7 @@ SHARE = 0.1
 DEEP = 1e-4
 """m, from which on surfaces that overlap are parted also where kinetic energy cannot pay for it."""
 
-_ROUNDING, _ROUNDING_SINGLE = 1e-13, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
+_ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
 _FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
 _TINY = 1e-300
 

@@ -7,10 +7,11 @@ Everything is evaluated in the middle of the step, q_m = q ⊕ (h/2)v, and the v
 with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact
 whose gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more
 than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order, and so is
-pivoting: where a point stands still while its body turns, rows of the middle see it moving, by as much before the
-middle as after it, and that much is allowed for. Where surfaces *meet* within a step, the mean of v and v⁺ would carry
-them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1
-elsewhere, so that gaps stay closed and no energy comes from pushing surfaces apart.
+pivoting: where a point stands still while its body turns, rows of the middle see it moving. By how much its velocity
+has changed since the start, a = w_m - w, is known from the points at the start; the gap there is g₀ + (h/4)a, the one
+at the end is closed and stays so for w⁺ = -g₀/h - (5/4)a. Where surfaces *meet* within a step, the mean of v and v⁺
+would carry them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 -
+s)v/2), s = 1 elsewhere, so that gaps stay closed.
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
@@ -119,6 +120,8 @@ def accounted_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
+    if rules.passive:
+        middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
@@ -130,9 +133,10 @@ def accounted_step(
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(end)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
-    done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
-    works = middle.works(response, end, work, done, ways[0])
-    q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
+    if rules.passive:
+        done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
+        works = middle.works(response, end, work, done, ways[0])
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -148,6 +152,9 @@ class Velocities(NamedTuple):
 
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
+
+    parting: Parting | None = None
+    """How surfaces that overlap part, where no energy is created."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -170,7 +177,6 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        self.parting = Parting.of(tree, q, v)
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.turns = self._turns(tree, q, v)
         """How velocities at each point have changed since the start."""
@@ -315,7 +321,8 @@ class MiddleOfStep:
         m, h = point.touch.material, self.h
         meets = gap + h * approach < 0.0
         if m.is_rigid:
-            return maximum(self.parting.wanted(gap) / h + 1.25 * pivots, -recovery), 0.0, meets
+            wanted = gap if self.parting is None else self.parting.wanted(gap)
+            return maximum(wanted / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
         deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
         lasting = h + m.damping * deep
@@ -406,7 +413,7 @@ class MiddleOfStep:
                 driven = driven + drift * x
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
-            if point.touch.material.is_rigid:
+            if self.parting is not None and point.touch.material.is_rigid:
                 lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
             else:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
@@ -510,25 +517,27 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 
 
 _SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
+_MUCH = 0.1  # of an impulse: less than what several points share, more than what gravity needs after an impact
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, without those of points at which a tenth would be too much now.
+    """Impulses of the step before, without those of points at which a tenth of them would be too much now.
 
     So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
     stay together, and nothing where they part.
     """
     found = list(impulses)
-    goes_on: dict[int, Scalar] = {}
+    none = [0.0] * response.count
+    goes_on: dict[int | None, Scalar] = {}
     for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
-        rows = range(start, start + len(cone.rows))
         if cone.kind == "half_line":
-            (w,) = response.velocities(k, V, [0.0] * response.count)
-            goes_on[k] = hold(-w * response.inverses[k]) > hold(0.1 * impulses[start])
-        followed = k if cone.kind == "half_line" else cone.follows
-        for i in rows if followed is not None else ():
-            found[i] = where(goes_on[followed], found[i], 0.0)
+            needed = -response.velocities(k, V, none)[0] * response.inverses[k]
+            goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
+        place = k if cone.kind == "half_line" else cone.follows
+        if place in goes_on:
+            for i in range(start, start + len(cone.rows)):
+                found[i] = where(goes_on[place], found[i], 0.0)
     return found
 
 
