@@ -210,8 +210,8 @@ def save_video(
             f"this needs the program ffmpeg, which is not installed: install it, or write {target.stem + '.gif'!r}",
             got=str(target),
         )
-    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     bar = Progress(progress, "video")
+    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     try:
         if kind == ".gif":
             _gif(target, frames, count, fps, bar)
