@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import UnknownNameError
+from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, dot, is_constant, sin, sqrt, where
 
 Point = Flat
@@ -54,10 +55,7 @@ class Wrap:
     def __post_init__(self) -> None:
         if self.shape not in ("sphere", "cylinder"):
             raise UnknownNameError("shape for tendons to wrap around", self.shape, ("sphere", "cylinder"))
-        radius = float(self.radius)
-        if not (math.isfinite(radius) and radius > 0.0):
-            raise InputError(f"the radius at {self.frame!r} is not possible", got=radius, allowed="m, > 0")
-        object.__setattr__(self, "radius", radius)
+        set_finite(self, "radius", f"the wrap at {self.frame!r}", above=0.0)
 
     def touch(self, a: Point, b: Point, side: Point | None = None) -> Touch:
         """Where the way from a to b touches; all points (3) in the axes of the shape."""
