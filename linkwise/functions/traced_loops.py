@@ -14,6 +14,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
+from linkwise.spatial.flattening import flatten, lifted
 from linkwise.spatial.scalar import Items, either, plainly_looped_over, where
 from linkwise.trace import state_loops
 from linkwise.trace.calls import CallingTracer, Captured
@@ -202,23 +203,23 @@ class _RecordedBody:
     ) -> None:
         kinds = [_levels(x) for x in leaves]
         while True:
-            self.kinds = kinds
-            self.begin = [part for x, levels in zip(leaves, kinds, strict=True) for part in _parts(x, levels)]
+            self.begin = flatten(list(map(lifted, leaves, kinds)))[0]
+            self._rebuilt = flatten([lifted(0.0, levels) for levels in kinds])[1]
             self.inputs = tracer.loop_input("state", len(self.begin))
             following = body(self.held(self.inputs))
             found = [tuple(sorted({*k, *_levels(x)}, reverse=True)) for k, x in zip(kinds, following, strict=True)]
             if found == kinds:
                 break
             kinds = found
-        self.outputs = [part for x, levels in zip(following, kinds, strict=True) for part in _parts(x, levels)]
+        self.outputs = flatten(list(map(lifted, following, kinds)))[0]
         for number in self.outputs:
             if isinstance(number, TracedBool):
                 raise InputError("the state of a loop holds a truth value", do="lw.math.where(condition, 1.0, 0.0)")
 
     def held(self, numbers: Sequence[Any]) -> list[Any]:
         """The leaves of a state whose parts these are."""
-        rest = iter(numbers)
-        return [_whole(levels, rest) for levels in self.kinds]
+        state: list[Any] = self._rebuilt(numbers)
+        return state
 
     results = held
 
@@ -311,25 +312,8 @@ def _tracer_of(value: Any) -> CallingTracer | None:
     return None
 
 
-# Dual numbers as their parts.
 def _levels(x: Any) -> tuple[int, ...]:
     """The levels of differentiation of a number, the highest first."""
     if not isinstance(x, Dual):
         return ()
     return tuple(sorted({x.level, *_levels(x.value), *_levels(x.tangent)}, reverse=True))
-
-
-def _parts(x: Any, levels: tuple[int, ...]) -> list[Any]:
-    """The plain numbers of a dual number of these levels."""
-    if not levels:
-        return [x]
-    own = isinstance(x, Dual) and x.level == levels[0]
-    value, tangent = (x.value, x.tangent) if own else (x, 0.0)
-    return [*_parts(value, levels[1:]), *_parts(tangent, levels[1:])]
-
-
-def _whole(levels: tuple[int, ...], rest: Any) -> Any:
-    if not levels:
-        return next(rest)
-    value = _whole(levels[1:], rest)
-    return Dual(value, _whole(levels[1:], rest), levels[0])

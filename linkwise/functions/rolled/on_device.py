@@ -60,9 +60,6 @@ Flat = Sequence[Scalar]
 class PairwiseForwardDynamics(ParallelForwardDynamics):
     """Forward dynamics of one state of a long chain, by segments that are joined two at a time."""
 
-    library: Any = np
-    """Where arrays are made."""
-
     def _omegas(self, turns: Array) -> Array:
         count = len(turns)
         levels = [self._filled_up(turns, _still())]
@@ -181,13 +178,9 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree, max(1, len(tree.links) // segment_length(len(tree.links))))
+        self.library = cupy()
         self._programs: dict[tuple[str, int], DeviceProgram] = {}
         self._constants_there: dict[tuple[int, int], Array] = {}
-
-    @property
-    def library(self) -> Any:
-        """CuPy."""
-        return cupy()
 
     def _do(self, name: str, *arrays: Array) -> tuple[Array, ...]:
         function = step(name)
@@ -199,25 +192,12 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))
         return outputs
 
-    def _each(
-        self, what: str, states: Sequence[Array], ends: Sequence[Array], sizes: Sequence[int | None], threads: int
-    ) -> list[Array]:
-        cp = cupy()
-        found: list[list[Array]] = [[] for _ in sizes]
-        done = 0
-        widths = (self.chain.nq, self.chain.nv, self.chain.nv)
-        for first, length, count in self._groups:
-            program = self._program(what, length)
-            arrays = [self._there(first, length, count)]
-            arrays += [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
-            arrays += [cp.ascontiguousarray(end[done : done + count]) for end in ends]
-            outs = [cp.empty((count, length * self.chain.nv if s is None else s), _FLOAT64) for s in sizes]
-            program.launch([*arrays, *outs], _rows(len(arrays) + len(outs)), count)
-            done += count
-            for collected, out in zip(found, outs, strict=True):
-                collected.append(out)
-        together = [[o.reshape(-1) if s is None else o for o in f] for f, s in zip(found, sizes, strict=True)]
-        return [parts[0] if len(parts) == 1 else cp.concatenate(parts) for parts in together]
+    def _run(
+        self, what: str, group: tuple[int, int, int], rows: Sequence[Array], outs: Sequence[Array], threads: int
+    ) -> None:
+        _, length, count = group
+        arrays = [self._there(*group), *rows, *outs]
+        self._program(what, length).launch(arrays, _rows(len(arrays)), count)
 
     def _program(self, what: str, length: int) -> DeviceProgram:
         return once(

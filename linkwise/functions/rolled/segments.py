@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,6 +121,9 @@ class ParallelForwardDynamics:
         segments: how many; a multiple of the lanes of a vector times the threads.
     """
 
+    library: ModuleType = np
+    """Where arrays are made."""
+
     def __init__(self, tree: Tree, segments: int) -> None:
         self.chain = Chain(tree)
         self.segments = max(1, min(segments, self.chain.n))
@@ -177,21 +181,24 @@ class ParallelForwardDynamics:
     ) -> list[Array]:
         """Run one step on all segments; one row of results for each (all rows together, for results of the links)."""
         found: list[list[Array]] = [[] for _ in sizes]
-        done = 0
+        done, widths = 0, (self.chain.nq, self.chain.nv, self.chain.nv)
         for first, length, count in self._groups:
-            kernel = self._kernel(what, length, single=count == 1)
-            rows = [self._constants(first, length, count, kernel.lanes)]
-            widths = (self.chain.nq, self.chain.nv, self.chain.nv)
-            rows += [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
-            rows += [np.ascontiguousarray(end[done : done + count]) for end in ends]
-            outs = [np.empty((count, length * self.chain.nv if size is None else size)) for size in sizes]
-            kernel.evaluate(rows, outs, count, threads)
+            rows = [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
+            rows += [self.library.ascontiguousarray(end[done : done + count]) for end in ends]
+            outs = [self.library.empty((count, length * self.chain.nv if size is None else size)) for size in sizes]
+            self._run(what, (first, length, count), rows, outs, threads)
             done += count
-            for collected, out in zip(found, outs, strict=True):
-                collected.append(out)
-        return [
-            np.concatenate([o.reshape(-1) if s is None else o for o in f]) for f, s in zip(found, sizes, strict=True)
-        ]
+            for collected, out, size in zip(found, outs, sizes, strict=True):
+                collected.append(out.reshape(-1) if size is None else out)
+        return [parts[0] if len(parts) == 1 else self.library.concatenate(parts) for parts in found]
+
+    def _run(
+        self, what: str, group: tuple[int, int, int], rows: Sequence[Array], outs: Sequence[Array], threads: int
+    ) -> None:
+        """Run one step on some segments of equal length: the first link, its length, and how many there are."""
+        _, length, count = group
+        kernel = self._kernel(what, length, single=count == 1)
+        kernel.evaluate([self._constants(*group, kernel.lanes), *rows], outs, count, threads)
 
     def _constants(self, first: int, length: int, count: int, lanes: int) -> Array:
         """The links' constants with the segments of each block in lanes; once for all calls."""
