@@ -9,10 +9,12 @@ the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
+
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.checks import finite_numbers, set_finite
@@ -59,8 +61,8 @@ class JointTransmission:
 
     gears: tuple[tuple[str, tuple[float, ...]], ...]
 
-    def __init__(self, gears: Any) -> None:
-        pairs = gears.items() if hasattr(gears, "items") else gears
+    def __init__(self, gears: Mapping[str, ArrayLike] | Iterable[tuple[str, ArrayLike]]) -> None:
+        pairs = gears.items() if isinstance(gears, Mapping) else gears
         each = tuple((str(joint), finite_numbers(gear, f"the gear of joint {joint!r}")) for joint, gear in pairs)
         if not each:
             raise InputError("a transmission moves no joint", got="no gears", allowed='e.g. {"knee": 50.0}')
@@ -153,7 +155,7 @@ def ratio(one: Transmission, other: Transmission) -> float | None:
     return found if all(math.isclose(x[place], found * y[place], rel_tol=1e-12) for place in x) else None
 
 
-def _factors(way: Transmission) -> dict[Any, float]:
+def _factors(way: Transmission) -> dict[tuple[Hashable, int], float]:
     """The factor of each part of a length in it."""
     if isinstance(way, JointTransmission):
         return {(joint, k): g for joint, gear in way.gears for k, g in enumerate(gear)}
@@ -368,7 +370,7 @@ class Sensor:
         return SENSOR_KINDS[self.kind][1]
 
 
-def _check_transmission(transmission: Any, whose: str) -> None:
+def _check_transmission(transmission: object, whose: str) -> None:
     if not isinstance(transmission, (JointTransmission, FrameTransmission, PathTransmission)):
         raise InputError(
             f"{whose} has no transmission",
@@ -377,7 +379,7 @@ def _check_transmission(transmission: Any, whose: str) -> None:
         )
 
 
-def _range(values: Any, what: str) -> Range:
+def _range(values: Iterable[float], what: str) -> Range:
     try:
         low, high = (float(x) for x in values)
     except (TypeError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
 
 Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
+NodeKey = str | int | None
+"""A node of a flexible body, by name or number; None: its root."""
 IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 
 
@@ -179,7 +181,7 @@ def _shown(values: Sequence[float]) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
 
 
-def number_of_node(flexible: FlexibleBody, key: Any) -> int:
+def number_of_node(flexible: FlexibleBody, key: str | int) -> int:
     """The place of a node in ``flexible.nodes``, from its name or number."""
     node = flexible.node(key)
     return next(i for i, known in enumerate(flexible.nodes) if known is node)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, ModelError, ModelWarning, message
@@ -93,7 +94,7 @@ def set_finite(
             object.__setattr__(element, name, numbers if count > 1 else numbers[0])
 
 
-def checked_vector(value: Any, what: str) -> Three:
+def checked_vector(value: Iterable[SupportsFloat], what: str) -> Three:
     """Three finite numbers."""
     try:
         x, y, z = (float(v) for v in value)
@@ -104,7 +105,7 @@ def checked_vector(value: Any, what: str) -> Three:
     return x, y, z
 
 
-def checked_vectors(value: Any, names: Sequence[str], what: str) -> list[Three]:
+def checked_vectors(value: ArrayLike, names: Sequence[str], what: str) -> list[Three]:
     """Three finite numbers for each body."""
     vectors = for_each(value, len(names), (3,), f"{what}s")
     for k in _places(~np.isfinite(vectors)):
@@ -112,7 +113,7 @@ def checked_vectors(value: Any, names: Sequence[str], what: str) -> list[Three]:
     return list(map(tuple, vectors.tolist()))
 
 
-def checked_mass(value: Any, name: str) -> float:
+def checked_mass(value: SupportsFloat, name: str) -> float:
     """A finite mass, not negative."""
     try:
         mass = float(value)
@@ -125,7 +126,7 @@ def checked_mass(value: Any, name: str) -> float:
     return mass
 
 
-def checked_masses(value: Any, names: Sequence[str]) -> list[float]:
+def checked_masses(value: ArrayLike, names: Sequence[str]) -> list[float]:
     """Finite masses, not negative, one for each body."""
     masses = for_each(value, len(names), (), "masses")
     for k in _places(~(np.isfinite(masses) & (masses >= 0.0))):
@@ -133,7 +134,7 @@ def checked_masses(value: Any, names: Sequence[str]) -> list[float]:
     return list(masses.tolist())
 
 
-def checked_pose(value: Any, what: str) -> Pose:
+def checked_pose(value: ArrayLike, what: str) -> Pose:
     """A 4×4 rigid transform, its rotation made orthonormal to rounding."""
     pose = _numbers(value, (4, 4))
     if pose is None:
@@ -141,7 +142,7 @@ def checked_pose(value: Any, what: str) -> Pose:
     return _orthonormal(pose[None], lambda k: what)[0]
 
 
-def checked_poses(value: Any, names: Sequence[str], what: str) -> list[Pose]:
+def checked_poses(value: ArrayLike, names: Sequence[str], what: str) -> list[Pose]:
     """4×4 rigid transforms, one for each body, their rotations made orthonormal to rounding."""
     poses = for_each(value, len(names), (4, 4), f"{what}s")
     return _orthonormal(np.array(poses), lambda k: f"{what} of body {names[k]!r}")
@@ -172,12 +173,12 @@ def _orthonormal(X: Array, what: Callable[[int], str]) -> list[Pose]:
     return [(*three, IDENTITY[3]) for three in zip(rows, rows, rows, strict=True)]
 
 
-def _no_transform(what: str, value: Any) -> InputError:
+def _no_transform(what: str, value: object) -> InputError:
     allowed, do = "4x4 finite numbers", "use lw.transform(xyz=…, rpy=…)"
     return InputError(f"{what} is not a 4x4 transform", got=repr(value), allowed=allowed, do=do)
 
 
-def checked_inertia(value: Any, name: str, physical: bool = True) -> Six:
+def checked_inertia(value: ArrayLike, name: str, physical: bool = True) -> Six:
     """A 3×3 inertia about the mass centre as six numbers; a warning where no rigid body could have it."""
     inertia = _numbers(value, (3, 3))
     if inertia is None:
@@ -187,7 +188,7 @@ def checked_inertia(value: Any, name: str, physical: bool = True) -> Six:
     return _symmetric(inertia[None], (name,), physical, 5)[0]
 
 
-def checked_inertias(value: Any, names: Sequence[str], physical: bool) -> list[Six]:
+def checked_inertias(value: ArrayLike, names: Sequence[str], physical: bool) -> list[Six]:
     """3×3 inertias about the mass centres as six numbers each; warnings where no rigid body could have them."""
     return _symmetric(for_each(value, len(names), (3, 3), "inertias"), names, physical, 6)
 
@@ -237,7 +238,7 @@ def _check_moments(I: Array, names: Sequence[str], callers: int) -> None:
         )
 
 
-def per_freedom(value: Any, n: int, what: str) -> tuple[float, ...]:
+def per_freedom(value: ArrayLike, n: int, what: str) -> tuple[float, ...]:
     """One number for each freedom of a joint, from one number or n."""
     try:
         values: Sequence[float] = np.broadcast_to(np.asarray(value, float), (n,)).tolist()
@@ -259,7 +260,7 @@ def for_each_freedom(value: Any, names: Sequence[str], counts: Sequence[int], wh
     return [per_freedom(x, k, f"{what} of {name!r}") for x, k, name in zip(value, counts, names, strict=True)]
 
 
-def for_each(value: Any, n: int, core: tuple[int, ...], what: str) -> Array:
+def for_each(value: ArrayLike, n: int, core: tuple[int, ...], what: str) -> Array:
     """(n, *core) from one for all or one for each."""
     try:
         array = np.asarray(value, float)
@@ -274,7 +275,7 @@ def for_each(value: Any, n: int, core: tuple[int, ...], what: str) -> Array:
     return np.broadcast_to(array, (n, *core))
 
 
-def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
+def _numbers(value: ArrayLike, shape: tuple[int, ...]) -> Array | None:
     """A new array of this shape; None if the value is none."""
     try:
         array = np.array(value, dtype=float)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise.errors import UnknownNameError
 from linkwise.mechanism.checks import finite_numbers
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
 
 
 class Configurations(Mapping[str, NDArray[np.float64]]):
@@ -59,7 +62,7 @@ class Configurations(Mapping[str, NDArray[np.float64]]):
         return Configurations((self._values | {str(name): tuple(q)}).items())
 
 
-def configuration_of(mechanism: Any, name: str, values: Any) -> tuple[float, ...]:
+def configuration_of(mechanism: Mechanism, name: str, values: ArrayLike | Mapping[str, ArrayLike]) -> tuple[float, ...]:
     """q (nq) from numbers for the whole, or from a mapping of joints to theirs; the others at their zero position."""
     if not isinstance(values, Mapping):
         return finite_numbers(values, f"the configuration {name!r}", mechanism.nq)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
+from linkwise.mechanism.bodies_and_joints import (
+    IDENTITY,
+    Body,
+    Frame,
+    JointInstance,
+    Named,
+    NodeKey,
+    Part,
+    number_of_node,
+)
 from linkwise.mechanism.changed_copies import ChangedCopies
 from linkwise.mechanism.closures.instances import (
     ClosureFreedoms,
@@ -126,7 +133,7 @@ class Mechanism(ChangedCopies, PerFreedom):
         """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
         return Named(freedoms_of_closures(self.closures))
 
-    def frame(self, name: str, node: Any = None) -> Frame:
+    def frame(self, name: str, node: NodeKey = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.
 
         Args:
@@ -156,10 +163,3 @@ class Mechanism(ChangedCopies, PerFreedom):
     def _frames_by_name(self) -> dict[str, Frame]:
         own = {body.name: Frame(body.name, body.index, IDENTITY) for body in self.bodies}
         return own | {frame.name: frame for frame in self.frames}
-
-    @staticmethod
-    def _find(kind: str, name: str, elements: Iterable[Any]) -> Any:
-        for element in elements:
-            if element.name == name:
-                return element
-        raise UnknownNameError(kind, name, [e.name for e in elements])

@@ -284,7 +284,7 @@ def _length(length: float | None, ends: tuple[Point, Point] | None, options: Opt
 def _pose(placement: ArrayLike) -> FloatArray:
     if np.shape(placement) == (3,):
         X = np.eye(4)
-        X[:3, 3] = checked_vector(placement, "the place of a shape")
+        X[:3, 3] = checked_vector(np.asarray(placement), "the place of a shape")
         return X
     return np.array(checked_pose(placement, "the placement of a shape"))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from linkwise.errors import UnknownNameError
 from linkwise.mechanism.checks import set_finite
@@ -25,7 +25,7 @@ _NEWTON = 10  # steps; convergence is monotone and in the end quadratic
 class Touch(NamedTuple):
     """Where a way touches a shape, in the axes of the shape."""
 
-    touches: Any
+    touches: Scalar
     """Whether it does; if not, the rest means nothing."""
     arc: Scalar
     """Length along the shape, m."""
@@ -171,7 +171,7 @@ def _within(a: Point, b: Point, r: float) -> Touch:
     return Touch(touches, 0.0, point, point)
 
 
-def _chosen(condition: Any, one: Touch, other: Touch) -> Touch:
+def _chosen(condition: Scalar, one: Touch, other: Touch) -> Touch:
     """One where the condition holds, else the other."""
     if isinstance(condition, bool):
         return one if condition else other
