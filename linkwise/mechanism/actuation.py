@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.checks import finite_numbers, set_finite
 from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation

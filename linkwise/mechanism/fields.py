@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Scalar, absolute, sqrt, where
 

@@ -9,12 +9,12 @@ parent's index is -1 for the world, the last row is the root's frame in the worl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.joints.directions import turns_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
 from linkwise.mechanism.mechanism import Mechanism

@@ -7,8 +7,8 @@ along tendons.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, exp, log, sinh, sqrt, where, within

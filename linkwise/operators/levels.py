@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.operators.blocks import NOTHING, Block, Space
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.samples import four_bar, stewart_platform
-from tests.contact.scenes import G, contact, shape
+from tests.contact.scenes import G, block, contact, shape
 
 BALL = shape("sphere", (0.05,))
 FAR = lw.Ground(tuple(map(tuple, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -100.0], [0, 0, 0, 1]])))
@@ -180,3 +180,23 @@ def test_a_flexible_beam_rests_on_its_tip() -> None:
     assert depth > 5e-4
     push = 1e4 * depth * model.jacobian(q, "arm", node="tip")[5]
     assert soft.contacts.force(q, np.zeros(model.nv)) == pytest.approx(push, rel=1e-9)
+
+
+def test_linearised_motion_where_rigid_surfaces_touch_is_refused() -> None:
+    """A block that lies does not move as one that falls; above the ground, or on a soft one, its motion is known."""
+    lying, n = block().with_contacts(lw.Ground()), 6
+    q, still = lying.neutral(), np.zeros(n)
+    q[6] += lying.distances(lying.neutral()).min() * -1.0
+    for call in (
+        lambda: lying.state_space(q, still, still),
+        lambda: lying.state_space(q, still, still, dt=0.01),
+        lambda: lying.sensitivity(q, still, np.zeros((3, n)), 0.01),
+    ):
+        with pytest.raises(lw.InputError, match="rigid surfaces touch"):
+            call()
+    q[6] += 0.5
+    assert lying.state_space(q, still, still).A.shape == (12, 12)
+    lying.sensitivity(q, still, np.zeros((3, n)), 0.01)
+    soft = block().with_contacts(lw.Ground(), material=lw.Material(stiffness=1e4))
+    q[6] -= 0.5 + 1e-3
+    assert soft.state_space(q, still, still).A[11, 5] < 0.0

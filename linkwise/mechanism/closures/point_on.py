@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions
 from linkwise.mechanism.checks import finite_number

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions
 from linkwise.mechanism.checks import finite_number

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Fixed, Joint
 from linkwise.joints.directions import RelativePose, turn_z_to
