@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "FloatArray", "MaybeArray"]
+__all__ = ["Array", "FloatArray", "MaybeArray", "Precision"]
 
 Array = NDArray[Any]
 """An array of any shape and type: float64 or float32 as the caller gave it, or objects that stand for numbers."""
@@ -17,3 +17,6 @@ FloatArray = NDArray[np.float64]
 
 MaybeArray = ArrayLike | None
 """An argument that may be left out: an array of whatever library, or what NumPy makes one of."""
+
+Precision = np.dtype[Any]
+"""Double or single: the dtype of arrays that compiled code takes and gives."""

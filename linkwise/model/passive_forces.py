@@ -218,7 +218,7 @@ class PassiveForces:
         Springs along closures that are released (``active`` 0) hold none.
         """
         total: Scalar = 0.0
-        places = MovingFrames(self.model, q, None, p, active)
+        places = MovingFrames(self.model, q, (), p, active)
         for spring in self._springs if self.springs else ():
             if spring.stiffness:
                 d = self._stretch(spring, places)

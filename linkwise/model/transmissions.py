@@ -50,7 +50,7 @@ class MovingFrames:
         self,
         model: Model,
         q: Vector,
-        v: Vector | None = None,
+        v: Vector = (),
         p: Vector | None = None,
         active: Vector | None = None,
     ) -> None:
@@ -118,8 +118,8 @@ class MovingFrames:
         closing = closing_joint(self.model, name)
         if closing is not None:
             return list(self.closure_velocities[closing.v_slice])
-        joint, v = self.model.joints[name], cast("Flat", self.v)
-        return [x * joint.mimic.multiplier if joint.mimic else x for x in v[joint.v_slice]]
+        joint = self.model.joints[name]
+        return [x * joint.mimic.multiplier if joint.mimic else x for x in self.v[joint.v_slice]]
 
     def in_force(self, transmission: Transmission) -> Scalar:
         """1; 0 where a closure that a transmission goes along is released, which pulls nothing then."""

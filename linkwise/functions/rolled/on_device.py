@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from linkwise.algorithms.segments import (
     turned_of,
     turned_together,
 )
-from linkwise.array_types import Array
+from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
@@ -141,7 +141,7 @@ def _ends_of_both(pair: Flat, cut: Flat, ends: Flat) -> list[Scalar]:
     return [*inner[0], *inner[1], *outer[0], *outer[1]]
 
 
-_TEXTS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
+_TEXTS: dict[str, tuple[Callable[..., object], dict[str, int]]] = {
     "segment": (_segment, {"answer": ANSWER, "moved": MOVED}),
     "turned_together": (_turned_together, {"pair": 2 * TURNED}),
     "turn_beyond": (_turn_beyond, {"pair": 2 * TURNED, "omega": 3}),
@@ -224,7 +224,7 @@ class LongChainProgram(Launched[Program]):
 
     takes_addresses = False
 
-    def __init__(self, tree: Tree, program: Program, dtype: Any) -> None:
+    def __init__(self, tree: Tree, program: Program, dtype: Precision) -> None:
         super().__init__(program, dtype)
         self._tree = tree
         self._from_link_to_link = DeviceProgram(program, dtype)
@@ -234,7 +234,7 @@ class LongChainProgram(Launched[Program]):
         return DeviceForwardDynamics(self._tree)
 
     def launch(
-        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[Array], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """As :meth:`DeviceProgram.launch`."""
         if count > FEW:
@@ -269,7 +269,7 @@ class ColumnsProgram(Launched[Arrays]):
 
     takes_addresses = False
 
-    def __init__(self, function: ColumnsFunction, dtype: Any) -> None:
+    def __init__(self, function: ColumnsFunction, dtype: Precision) -> None:
         inputs = tuple(ArraySpec(name, shape) for name, shape in function.inputs)
         super().__init__(Arrays(function.name, inputs, tuple(function.results())), dtype)
         self.function = function
@@ -279,7 +279,7 @@ class ColumnsProgram(Launched[Arrays]):
         return False
 
     def launch(
-        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[Array], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """As :meth:`DeviceProgram.launch`."""
         specs = (*self.program.inputs, *self.program.outputs)
