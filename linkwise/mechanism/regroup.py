@@ -59,8 +59,10 @@ def regrouped_rows(
     hinges = [kind in turning for kind in kinds]
     above, units, first = parents.tolist(), np.empty(0), n
     halves: dict[int, tuple[float, float]] = {}
-    share, arrives = np.empty(5), np.empty(20)  # used again and again: making them takes longer than the products
+    # Used again and again: to make arrays takes longer than the products.
+    share: Any = np.empty(5)
     shed: Any = memoryview(share)
+    arrives = np.empty(20)
     for k in range(n - 1, -1, -1):
         row = rows[k].tolist()
         if hinges[k]:
