@@ -13,7 +13,8 @@ from linkwise.cli.delivery import PAGES
 from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.papers.demo import force_table, make_report
+from linkwise.papers.arm_figures import force_table
+from linkwise.papers.demo import make_report
 from linkwise.sim.trajectory import Trajectory
 
 
