@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.sim.trajectory_files import coordinate_names
 

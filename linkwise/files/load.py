@@ -6,12 +6,11 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build, check_massless
@@ -24,9 +23,7 @@ from linkwise.files.xml import Element, parse
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import ANGLE_SNAP
 from linkwise.memoized import no_search_for_cycles
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 _SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".xacro", ".lw.json")
 _LARGEST_SIDE_FILE = 1024 * 1024
@@ -208,7 +205,6 @@ class _Reading:
     def native(self, content: bytes, file: str, places: SearchPath) -> Model:
         """The model of a native file."""
         from linkwise.files.native import read_native
-        from linkwise.model.model import Model
 
         given = {each: getattr(self, each) for each in ("floating", "locked", "frames", "loops")}
         given["mimic"] = not self.mimic
@@ -225,8 +221,6 @@ class _Reading:
     @no_search_for_cycles()
     def model(self, root: Element, file: str, places: SearchPath) -> tuple[Model, list[ModelWarning]]:
         """The model of a parsed file and its side file."""
-        from linkwise.model.model import Model
-
         description, notes = _describe(root, file, self.angle_snap, places)
         if self.loops is not None:
             from linkwise.files.loops import with_loops

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.dataclass import dataclass, fields
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.flexible.structure import NodeKey, Region
 

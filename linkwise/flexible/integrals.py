@@ -40,7 +40,6 @@ second order (a = B = 0) this is the linear body. For a slender beam along x onl
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,6 +47,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import Field, dataclass, fields
 
 _ROUNDING = 1e-12
 """Entries below this share of what they could be are rounding, and are made zero: a program then leaves them out."""

@@ -14,7 +14,6 @@ import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from linkwise.array_types import Precision
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program

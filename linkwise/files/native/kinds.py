@@ -10,13 +10,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields
 from functools import reduce
 from types import NoneType, UnionType
 from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from linkwise.dataclass import MISSING, dataclass, field, fields
 from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.arrays import ArrayStore
 from linkwise.files.native.text import Path, line_of, shown_path

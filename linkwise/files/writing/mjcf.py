@@ -12,12 +12,12 @@ import math
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.files.bodies import unused
 from linkwise.files.mjcf.instruments import KINDS

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError
 from linkwise.flexible.nodal import Nodes
 from linkwise.flexible.structure import MatrixLike, NodeKey

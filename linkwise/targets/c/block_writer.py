@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import array_names, function_name, wrapped
 from linkwise.targets.c.ops import TABLE, literal
 from linkwise.trace.block import Block, arguments

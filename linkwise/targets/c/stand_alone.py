@@ -11,11 +11,11 @@ caller may read and change between two calls.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.targets.c.lines import constants, function_name, literals, wrapped
 from linkwise.targets.c.ops import rounded
 from linkwise.targets.c.self_test import COMPARE, closing, comparison, opening, table

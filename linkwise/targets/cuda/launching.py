@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property, once
 from linkwise.targets import DirectLaunch
 from linkwise.targets.cuda import tile_layout as layouts

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from linkwise.dataclass import dataclass, field
 from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, is_truth, operand, pure_angles
 from linkwise.targets.cuda.order import orders

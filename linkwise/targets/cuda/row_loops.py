@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array, Precision
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
