@@ -19,4 +19,4 @@ MaybeArray = ArrayLike | None
 """An argument that may be left out: an array of whatever library, or what NumPy makes one of."""
 
 Precision = np.dtype[Any]
-"""Double or single: the dtype of arrays that compiled code takes and gives."""
+"""float64 or float32, as NumPy describes it."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import Body, Named, NodeKey, Part
+from linkwise.mechanism.bodies_and_joints import Body, Named, Part
 from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
@@ -23,6 +23,7 @@ from linkwise.mechanism.materials import Material
 from linkwise.spatial.scalar import Flat, Scalar
 
 if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
     from linkwise.mechanism.mechanism import Mechanism
 
 
@@ -146,8 +147,8 @@ class ChangedCopies:
         placement_b: ArrayLike | None = None,
         *,
         joint: Joint | Closure,
-        node_a: NodeKey = None,
-        node_b: NodeKey = None,
+        node_a: NodeKey | None = None,
+        node_b: NodeKey | None = None,
         **numbers: Any,
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""

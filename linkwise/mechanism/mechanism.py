@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
@@ -11,7 +13,6 @@ from linkwise.mechanism.bodies_and_joints import (
     Frame,
     JointInstance,
     Named,
-    NodeKey,
     Part,
     number_of_node,
 )
@@ -29,6 +30,9 @@ from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
+
+if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class Mechanism(ChangedCopies, PerFreedom):
         """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
         return Named(freedoms_of_closures(self.closures))
 
-    def frame(self, name: str, node: NodeKey = None) -> Frame:
+    def frame(self, name: str, node: NodeKey | None = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.
 
         Args:

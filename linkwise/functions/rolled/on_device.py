@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -234,7 +234,7 @@ class LongChainProgram(Launched[Program]):
         return DeviceForwardDynamics(self._tree)
 
     def launch(
-        self, arrays: Sequence[Array], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """As :meth:`DeviceProgram.launch`."""
         if count > FEW:
@@ -279,7 +279,7 @@ class ColumnsProgram(Launched[Arrays]):
         return False
 
     def launch(
-        self, arrays: Sequence[Array], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """As :meth:`DeviceProgram.launch`."""
         specs = (*self.program.inputs, *self.program.outputs)

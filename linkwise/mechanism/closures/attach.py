@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.bodies_and_joints import NodeKey, Pose
+from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.checks import checked_pose, per_freedom
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
@@ -28,6 +28,7 @@ from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Motion, Vec
 
 if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
     from linkwise.mechanism.mechanism import Mechanism
 
 
@@ -44,8 +45,8 @@ def closure_between(
     body_b: str,
     placement_b: ArrayLike | None,
     joint: Joint | Closure,
-    node_a: NodeKey = None,
-    node_b: NodeKey = None,
+    node_a: NodeKey | None = None,
+    node_b: NodeKey | None = None,
     **numbers: Any,
 ) -> ClosureInstance:
     """A closure between two frames given by the names of bodies or frames, and places on them (None: theirs).
@@ -161,7 +162,7 @@ def checked_placement(name: str, side: str, placement: ArrayLike | None) -> Pose
 
 
 def _place(
-    mechanism: Mechanism, name: str, side: str, body: str, placement: ArrayLike | None, node: NodeKey
+    mechanism: Mechanism, name: str, side: str, body: str, placement: ArrayLike | None, node: NodeKey | None
 ) -> tuple[int, Pose, int]:
     """The moving body and the pose on it, or on a node of it."""
     try:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Named, NodeKey, Part, Pose, product
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Named, Part, Pose, product
 from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_pose, checked_vector
 from linkwise.mechanism.editing.renaming import renamed
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
 
 
 def attach(
@@ -23,7 +27,7 @@ def attach(
     placement: ArrayLike | None,
     joint: Joint | None,
     prefix: str,
-    node: NodeKey,
+    node: NodeKey | None,
 ) -> MechanismT:
     """A copy that carries another mechanism; see :meth:`linkwise.Model.attach`."""
     if not isinstance(other, Mechanism):
@@ -77,7 +81,7 @@ def with_payload(
     com: Sequence[float],
     inertia: ArrayLike,
     name: str,
-    node: NodeKey,
+    node: NodeKey | None,
 ) -> MechanismT:
     """A copy with a mass fixed to a body or frame; see :meth:`linkwise.Model.with_payload`."""
     place = mechanism.frame(at, node)
@@ -97,7 +101,9 @@ def with_payload(
     return replace(changed, bodies=Named(bodies))
 
 
-def with_frame(mechanism: MechanismT, name: str, at: str, placement: ArrayLike | None, node: NodeKey) -> MechanismT:
+def with_frame(
+    mechanism: MechanismT, name: str, at: str, placement: ArrayLike | None, node: NodeKey | None
+) -> MechanismT:
     """A copy with one more named place; see :meth:`linkwise.Model.with_frame`."""
     taken = ["world", *(body.name for body in mechanism.bodies), *(frame.name for frame in mechanism.frames)]
     if str(name) in taken:
