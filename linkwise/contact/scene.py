@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from linkwise.contact.geometry.points import Contacts
 from linkwise.contact.geometry.selection import meetings
 from linkwise.contact.joint_rows import joint_rows
 from linkwise.contact.touching import Touch, rows_of_material
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Body, Pose
 from linkwise.mechanism.contacts import ContactScene, Ground
@@ -128,22 +128,20 @@ def kept_points(mechanism: Mechanism) -> int | None:
         raise InputError(
             f"{mechanism.name!r} touches at too many points for steps with {hindered}",
             got=f"{points} points of {len(pairs)} pairs",
-            allowed=f"{MOST} points; any number for trees of rigid bodies",
+            allowed=f"{MOST} points; any number for rigid bodies with isotropic friction and Newton's impacts",
             do="only=[…] the bodies that touch, or exclude=[…]; "
             'rules=lw.ContactRules(solver="dual") compiles them all, in minutes',
         )
     raise InputError(
         f"the primal contact solver is not for {mechanism.name!r}",
         got=hindered,
-        allowed="trees of rigid bodies, friction that is the same in all directions, Newton's impacts",
+        allowed="rigid bodies, friction that is the same in all directions, Newton's impacts",
         do='rules=lw.ContactRules(solver="dual"), and only=[…] the bodies that touch',
     )
 
 
 def _hindered(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> str:
     """Something of a mechanism that crowds do not have, for people; empty if there is nothing."""
-    if mechanism.closures or any(joint.mimic for joint in mechanism.joints):
-        return "closures, or joints that follow others"
     if any(body.flexible is not None for body in mechanism.bodies):
         return "bodies that deform"
     for meeting in pairs:

@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.bodies import unused
 from linkwise.files.description import (
@@ -131,7 +131,7 @@ class _SideFile:
             for joint in self.description.joints
         )
 
-    def other_type(self, written: str, at: Node) -> dict[str, Any]:
+    def other_type(self, written: str, at: Node) -> dict[str, object]:
         """The fields of a joint that is of another type than its file could say; its range was that of one freedom."""
         word = written.upper()
         if word in ("SPHERICAL", "FIXED"):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.scalar_arrays import scalar_array

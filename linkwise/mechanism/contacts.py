@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
 from linkwise.mechanism.description import Geometry
@@ -83,7 +83,7 @@ class ContactRules:
 
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 4
-    polish: int = 4
+    polish: int = 8
     rounds: int = 107
     tolerance: float = 1e-9
     passes: int = 2

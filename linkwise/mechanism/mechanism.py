@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
+from linkwise.mechanism.bodies_and_joints import (
+    IDENTITY,
+    Body,
+    Frame,
+    JointInstance,
+    Named,
+    Part,
+    number_of_node,
+)
 from linkwise.mechanism.changed_copies import ChangedCopies
 from linkwise.mechanism.closures.instances import (
     ClosureFreedoms,
@@ -24,6 +31,9 @@ from linkwise.mechanism.fields import Field
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
 
+if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
+
 
 @dataclass(frozen=True)
 class Mechanism(ChangedCopies, PerFreedom):
@@ -38,7 +48,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Parts welded to the world."""
     base_visuals: tuple[Geometry, ...] = ()
     _parameter_names: tuple[str, ...] = ()
-    closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
+    closures: Named[ClosureInstance | RelationInstance] = Named()  # it does not change
     """Closures of loops and couplings of joints, in the order they were added; also found by name."""
     _closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
@@ -52,7 +62,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
     fields: tuple[Field, ...] = ()
     """Fields that act on bodies where they are: compensation of gravity, a fluid; simulation uses them, as springs."""
-    configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
+    configurations: Configurations = Configurations()  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
     _contact_scene: ContactScene | None = None
     """Scene of contacts, if anything may touch: see :meth:`with_contacts`."""
@@ -126,7 +136,7 @@ class Mechanism(ChangedCopies, PerFreedom):
         """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
         return Named(freedoms_of_closures(self.closures))
 
-    def frame(self, name: str, node: Any = None) -> Frame:
+    def frame(self, name: str, node: NodeKey | None = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.
 
         Args:
@@ -156,10 +166,3 @@ class Mechanism(ChangedCopies, PerFreedom):
     def _frames_by_name(self) -> dict[str, Frame]:
         own = {body.name: Frame(body.name, body.index, IDENTITY) for body in self.bodies}
         return own | {frame.name: frame for frame in self.frames}
-
-    @staticmethod
-    def _find(kind: str, name: str, elements: Iterable[Any]) -> Any:
-        for element in elements:
-            if element.name == name:
-                return element
-        raise UnknownNameError(kind, name, [e.name for e in elements])

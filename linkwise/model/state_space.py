@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import InputError
 from linkwise.model.closed_dynamics import ClosedDynamics
 from linkwise.model.configuration_space import TangentSpace
 from linkwise.model.held_motion import HeldMotion
 from linkwise.model.linearization import Driven
 from linkwise.model.null_space import RANK, basis_of
-from linkwise.model.passive_forces import Acting
+from linkwise.model.passive_forces import Acting, refuse_touching
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class StateSpace(NamedTuple):
     Where controls have states of their own, these follow.
     """
 
-    A: Any
-    B: Any
+    A: Array
+    B: Array
 
 
 class StateSpaces(TangentSpace, ClosedDynamics):
@@ -47,14 +47,15 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         threads: int | None = None,
-        control: Any = None,
+        control: object = None,
         rules: JointRules | None = None,
     ) -> StateSpace:
         """The model linearised about a state: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = [q; v] and the input τ.
 
         Of the motion that ``simulate`` integrates: springs, dampers and dry friction of the model act beside τ
         (:meth:`passive_force`), and so does ``control``. Friction is smooth, -f tanh(v / friction_speed): near rest it
-        is a damper of f / friction_speed. Joint limits do not act. :meth:`linearize_forward` is of τ alone.
+        is a damper of f / friction_speed. Joint limits do not act; states where rigid surfaces touch are refused.
+        :meth:`linearize_forward` is of τ alone.
 
         Changes of q are in the tangent space (as in :meth:`integrate`). Without ``dt``, of continuous time. With
         ``dt``, of the motion over that time with constant τ (a zero-order hold): the derivative of where the exact
@@ -88,6 +89,7 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         if self.closures:
             self.constraints.check(self._one(q), v, t=t, p=p)
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
+        refuse_touching(self._whole, "state_space", q, p)
         if dt is not None:
             motion = HeldMotion("state_space over a time step", self._whole, p, threads, acting, t)
             A, B = motion.transition(q, v, tau, checked_dt(dt))
@@ -145,7 +147,9 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         A[..., n:, :n], A[..., n:, n:] = lin.dq, lin.dv
         return A, np.concatenate([np.zeros_like(lin.dtau), lin.dtau], axis=-2)
 
-    def _in_independent(self, A: Array, B: Array, q: Array, v: Array, t: Any, p: Any) -> tuple[Array, Array]:
+    def _in_independent(
+        self, A: Array, B: Array, q: Array, v: Array, t: MaybeArray, p: MaybeArray
+    ) -> tuple[Array, Array]:
         """The same in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
         n = self.nv
         J_c = self.constraints.jacobian(q, t=t, v=v, p=p)
@@ -192,11 +196,11 @@ class Sensitivity(NamedTuple):
     ``dp`` = ∂x(t)/∂p (steps + 1, ..., 2 nv, np).
     """
 
-    t: Any
-    q: Any
-    v: Any
-    dx0: Any
-    dp: Any
+    t: Array
+    q: Array
+    v: Array
+    dx0: Array
+    dp: Array
 
 
 class Sensitivities(StateSpaces):
@@ -211,7 +215,7 @@ class Sensitivities(StateSpaces):
         *,
         p: ArrayLike | None = None,
         threads: int | None = None,
-        control: Any = None,
+        control: object = None,
         rules: JointRules | None = None,
     ) -> Sensitivity:
         """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (Jain 1993 §1).
@@ -263,6 +267,7 @@ class Sensitivities(StateSpaces):
             qs.append(q)
             vs.append(v)
             changes.append(whole)
+        refuse_touching(self._whole, "sensitivity", np.stack(qs), p)
         stacked = np.stack(changes)
         t = dt * np.arange(len(qs))
         return Sensitivity(t, np.stack(qs), np.stack(vs), stacked[..., : 2 * n], stacked[..., 2 * n :])

@@ -14,10 +14,10 @@ or, where A_PΛ_PA_P* can be inverted and the secondary is small, its alternativ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators.atoms import ClosureAdmittance, PickOff, WrittenOut
@@ -62,8 +62,7 @@ class Part:
     @cached_property
     def J(self) -> Operator:
         """J_P = B_P*φ*H*, 6c_p × N; zero in the other part's columns."""
-        jacobian: Operator = self.B.T @ self.ops.phi.T @ self.ops.H.T
-        return jacobian
+        return self.B.T @ self.ops.phi.T @ self.ops.H.T
 
     @cached_property
     def A(self) -> Operator:

@@ -8,11 +8,11 @@ of the mechanism, with nothing left out, and the elements here are the motors. O
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Revolute

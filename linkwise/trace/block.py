@@ -11,12 +11,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
+from linkwise.dataclass import dataclass, field
 from linkwise.memoized import cached_property
 
 Node = tuple[Any, ...]
@@ -24,6 +23,11 @@ Node = tuple[Any, ...]
 _NO_REFERENCES = (
     2  # the version of Python's own format that writes equal values alike, whether or not they are one object
 )
+
+
+def arguments(node: Node) -> tuple[int, ...]:
+    """Numbers of the values a node reads."""
+    return () if node[0] in ("const", "input") else node[1:]
 
 
 @dataclass(frozen=True)
@@ -53,9 +57,20 @@ class Block:
         """Nodes that one evaluation passes through."""
         return len(self.nodes)
 
+    @property
+    def live(self) -> list[int]:
+        """Numbers of the nodes that a result depends on, in order."""
+        wanted = {value for row in self.results for value in row}
+        for number in range(len(self.nodes) - 1, -1, -1):
+            if number in wanted:
+                wanted.update(arguments(self.nodes[number]))
+        return sorted(wanted)
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides what the block computes."""
+        import hashlib  # takes milliseconds, and is not needed before something is compiled
+
         arrays = [(array.name, array.shape) for array in (*self.inputs, *self.outputs)]
         everything = (self.name, self.nodes, len(self.inputs), arrays, self.results)
         return hashlib.sha256(marshal.dumps(everything, _NO_REFERENCES)).hexdigest()

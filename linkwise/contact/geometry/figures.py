@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.description import Geometry
 from linkwise.spatial.scalar import Scalar
 
@@ -39,11 +39,6 @@ def figure(like: Geometry, numbers: list[Scalar]) -> Any:
     rest = numbers[count + 7 :]
     corners = tuple(tuple(rest[3 * k : 3 * k + 3]) for k in range(len(rest) // 3))
     return Figure(like.kind, tuple(numbers[:count]), radius, tuple(box[:3]), tuple(box[3:]), corners, like.name)
-
-
-def width_of(like: Geometry, vertices: int) -> int:
-    """How many numbers a shape has."""
-    return len(like.size) + 7 + 3 * vertices
 
 
 def numbers_of(shape: Geometry, radius: float, vertices: int) -> list[float]:

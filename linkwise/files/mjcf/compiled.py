@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.files.mjcf.document import PICTURE, Document, Spot
 from linkwise.mechanism.description import FIRST_PAIR_BIT
@@ -82,7 +82,7 @@ class Compiled:
             own += "_"
         return own
 
-    def word(self, kind: str, number: Any) -> str:
+    def word(self, kind: str, number: SupportsInt) -> str:
         """The word for a member of one of MuJoCo's enumerations: ``word("mjtJoint", 3)`` is "hinge"."""
         member: str = getattr(self.mj, kind)(int(number)).name
         return member.partition("_")[2].lower()
