@@ -90,7 +90,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise InputError("this is not a model", got=repr(model)[:80], allowed="lw.load(…), builder.build()")
         self.num_envs = _whole("num_envs", num_envs)
         self.mode = _mode(autoreset_mode)
-        check_positive("dt", dt)
+        check_positive(dt=dt)
         self.dt = float(dt)
         self.metadata = {
             "render_modes": [_PICTURES],

@@ -10,7 +10,8 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.mechanism.checks import checked_pose
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.elements import Element, Vector, checked_numbers
+from linkwise.spatial.scalar import Scalar
 
 
 class Bushing(Element):

@@ -20,9 +20,10 @@ from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures import CapturedClosure, ClosureInstance, RelationInstance
 from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
-from linkwise.sim.elements import Element, Scalar, Vector
+from linkwise.sim.elements import Element, Vector
 from linkwise.sim.events import Event
 from linkwise.sim.motion import Motion
+from linkwise.spatial.scalar import Scalar
 
 OPEN = 1e-6  # residuals, m or pure numbers, above which a closure is open: not by rounding, nor by a file's few digits
 _CLOSED = 1e-14

@@ -21,9 +21,9 @@ from linkwise.model.transmissions import (
     speed,
     wrenches,
 )
-from linkwise.sim.elements import Element, Scalar, Vector, at, checked_target, law, own_parameters, tables_in
+from linkwise.sim.elements import Element, Vector, Wrenches, at, checked_target, law, own_parameters, tables_in
 from linkwise.sim.tables import Table
-from linkwise.spatial.scalar import beyond, where, within
+from linkwise.spatial.scalar import Scalar, beyond, where, within
 
 __all__ = ["Drives"]
 
@@ -172,7 +172,7 @@ class Drives(Element):
                 closure_forces(self.model, actuator.transmission, f, found)
         return found or None
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches | None:
         """Wrenches on bodies by actuators at frames."""
         places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
         felt = [wrenches(places, actuator.transmission) for actuator in self.actuators]

@@ -19,7 +19,7 @@ from linkwise.sim.elements import identity, law
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Motion
 from linkwise.sim.work import Traceable
-from linkwise.spatial.scalar import Flat
+from linkwise.spatial.scalar import Flat, NamedNumbers
 from linkwise.trace.calls import traced as program
 
 _CANDIDATES = 16  # places inside a step that are tried side by side
@@ -64,7 +64,7 @@ class Event:
 
     def __post_init__(self) -> None:
         check_choice("where", self.where, ("closed", "here"))
-        check_not_negative("latch", self.latch)
+        check_not_negative(latch=self.latch)
         if self.where != "here" and self.latch:
             raise InputError(
                 f"the event {self.name!r} has nothing to draw in", got=f"latch={self.latch}", do='say where="here"'
@@ -148,7 +148,7 @@ def limit_events(motion: Motion) -> tuple[Event, ...]:
 def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
     """All event functions at once: (t, y, p) to their values g, and the directions that count."""
 
-    def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
+    def text(t: Flat, y: Flat, p: Flat) -> NamedNumbers:
         q, v, x = motion.parts(y)
         given = t[0], objects(q), objects(v), motion.given(p, x)
         values = [np.asarray(law(event.function, *given), dtype=object).reshape(-1)[0] for event in events]

@@ -15,9 +15,10 @@ from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction, freeze, frozen_alike, is_of_the_user, name_of
 from linkwise.memoized import Memory
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Function, Scalar, Vector, identity, states_in, takes_states, with_states
+from linkwise.sim.elements import Element, Function, Vector, identity, states_in, takes_states, with_states
 from linkwise.sim.events import Event
 from linkwise.sim.tables import Table
+from linkwise.spatial.scalar import Scalar
 
 _KEPT = 64  # functions of each model that are known to have no effects
 

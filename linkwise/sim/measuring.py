@@ -58,10 +58,10 @@ class Measured:
     batch: int | tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_count("size", self.size)
-        check_not_negative("delay", self.delay)
+        check_count(size=self.size)
+        check_not_negative(delay=self.delay)
         if self.rate is not None:
-            check_positive("rate", self.rate)
+            check_positive(rate=self.rate)
         for name in ("noise", "bias", "walk", "step"):
             given = np.asarray(getattr(self, name), float)
             if given.shape not in ((), (self.size,)) or not (np.isfinite(given).all() and (given >= 0.0).all()):

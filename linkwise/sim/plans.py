@@ -25,7 +25,7 @@ from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
 from linkwise.sim.work import Step, Work, settled
-from linkwise.spatial.scalar import Flat, is_zero
+from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.calls import traced as program
@@ -230,7 +230,7 @@ class Plan:
         """(t, y, p, slack) to the state after the samples that are due, those by Python functions left out."""
         m = self.motion
 
-        def text(t: Flat, y: Flat, p: Flat, slack: Flat) -> dict[str, Any]:
+        def text(t: Flat, y: Flat, p: Flat, slack: Flat) -> NamedNumbers:
             return {"y_after": m.sampled(t[0], y, p, slack[0], in_python=False)}
 
         traced = program("sample", text, {"t": 1, "y": m.ny, "p": m.np, "slack": 1})
@@ -292,7 +292,7 @@ class Plan:
 
         m = self.motion
 
-        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> NamedNumbers:
             at, x = m.in_force(m.at(t[0], y, p)), m.parts(y)[2]
             felt = m.felt_in_steps(stepping(m.model, m.rules), at) if m.contacts is not None else {}
             vdot, tau = m.acceleration(at, hosted if self.hosted else None, felt)
@@ -321,7 +321,7 @@ class Plan:
         m = self.motion
         names: list[str] = []
 
-        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> NamedNumbers:
             found = m.clipped(m.at(t[0], y, p), hosted if self.hosted else None)
             names.extend(found)
             return {"clipped": list(found.values())}

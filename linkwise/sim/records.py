@@ -16,7 +16,7 @@ from linkwise.errors import InputError
 from linkwise.sim.motion import Motion
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.work import Clock, Span, Work, flag
-from linkwise.spatial.scalar import Flat, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, where
 from linkwise.trace.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
 
 if TYPE_CHECKING:
@@ -278,13 +278,13 @@ class AtTimes(Records):
         """The states at all output times inside the step just accepted."""
         later = loop.stops is not None and not loop.clips
 
-        def due_text(accept: Flat, next_time: Flat, t_new: Flat, span: Flat) -> dict[str, Any]:
+        def due_text(accept: Flat, next_time: Flat, t_new: Flat, span: Flat) -> NamedNumbers:
             inside = next_time[0] <= t_new[0]
             if later:
                 inside = (next_time[0] < t_new[0]) | (inside & (t_new[0] >= span[Span.END]))
             return {"pending": flag((accept[0] > 0.0) & inside)}
 
-        def theta(next_time: Flat, t: Flat, h: Flat, pending: Flat) -> dict[str, Any]:
+        def theta(next_time: Flat, t: Flat, h: Flat, pending: Flat) -> NamedNumbers:
             return {"theta": where(pending[0] > 0.0, (next_time[0] - t[0]) / h[0], 0.0)}
 
         due = loop.call("due", due_text, "accept", "next_time", "t_new", "span")

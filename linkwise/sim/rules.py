@@ -40,9 +40,8 @@ class JointRules:
 
     def __post_init__(self) -> None:
         check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
-        check_positive("friction_speed", self.friction_speed)
-        check_positive("limit_time", self.limit_time)
-        check_not_negative("limit_loss", self.limit_loss)
+        check_positive(friction_speed=self.friction_speed, limit_time=self.limit_time)
+        check_not_negative(limit_loss=self.limit_loss)
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Baumgarte:
     rate: float = 20.0
 
     def __post_init__(self) -> None:
-        check_positive("the rate of Baumgarte's feedback", self.rate)
+        check_positive(rate=self.rate)
 
 
 def as_closing(stabilization: Any) -> Closing:

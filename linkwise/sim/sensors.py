@@ -52,8 +52,8 @@ class Encoder:
             raise InputError("joints are given as a list of names", got=repr(self.joints), allowed=f"[{self.joints!r}]")
         object.__setattr__(self, "joints", None if self.joints is None else tuple(self.joints))
         if self.counts:
-            check_count("counts", self.counts)
-        _check_deviations(self, "noise", "bias")
+            check_count(counts=self.counts)
+        check_not_negative(noise=self.noise, bias=self.bias)
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Positions (..., T, n), rad or m."""
@@ -94,7 +94,8 @@ class IMU:
     node: str | int | None = None
 
     def __post_init__(self) -> None:
-        _check_deviations(self, "gyro_noise", "accel_noise", "gyro_bias", "accel_bias")
+        check_not_negative(gyro_noise=self.gyro_noise, accel_noise=self.accel_noise)
+        check_not_negative(gyro_bias=self.gyro_bias, accel_bias=self.accel_bias)
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[ω, specific force] (..., T, 6) in the instrument's axes: at rest the accelerometer shows -g."""
@@ -119,7 +120,7 @@ class _WrenchSensor:
     moment_noise: float | None
 
     def __post_init__(self) -> None:
-        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
+        check_not_negative(noise=self.noise, moment_noise=0.0 if self.moment_noise is None else self.moment_noise)
 
     def _noisy(self, clean: Array, rng: Seed) -> Array:
         """Readings of clean ones (..., 6)."""
@@ -171,7 +172,7 @@ class Touch:
         if isinstance(self.bodies, str):
             raise InputError("bodies are given as a list of names", got=repr(self.bodies), allowed=f"[{self.bodies!r}]")
         object.__setattr__(self, "bodies", None if self.bodies is None else tuple(self.bodies))
-        _check_deviations(self, "noise")
+        check_not_negative(noise=self.noise)
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Normal forces (..., T, n), N; 0 where nothing touches."""
@@ -208,12 +209,6 @@ def outside_forces(trajectory: Trajectory) -> Array | None:
     if "contact_impulses" not in trajectory._values:
         return outside
     return trajectory.contacts.wrenches if outside is None else outside + trajectory.contacts.wrenches
-
-
-def _check_deviations(sensor: Any, *names: str) -> None:
-    """Standard deviations are numbers of at least zero."""
-    for name in names:
-        check_not_negative(name, getattr(sensor, name))
 
 
 def _with_one_coordinate(joint: Any) -> Any:

@@ -195,12 +195,12 @@ def simulate(
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
     setup = Setup.of(model, method, options)
     adaptive = setup.is_adaptive
-    check_positive("duration", duration)
-    check_finite("t0", t0)
+    check_positive(duration=duration)
+    check_finite(t0=t0)
     check_span(setup.tables, t0, duration)
-    check_count("save_every", save_every)
+    check_count(save_every=save_every)
     if dt is not None:
-        check_positive("dt", dt)
+        check_positive(dt=dt)
     tolerances, workers = checked_tolerances(options), checked_threads(options.get("threads"))
     home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():

@@ -89,8 +89,8 @@ class Simulation:
         method = usual_method(model, options.get("events"), "rk4") if method is None else method
         self._setup = Setup.of(model, method, options)
         t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
-        check_finite("t0", t0)
-        check_positive("dt", dt)
+        check_finite(t0=t0)
+        check_positive(dt=dt)
         self._tolerances, self._threads = checked_tolerances(options), checked_threads(options.get("threads"))
         self._spans = any(table.outside == "refuse" for table in self._setup.tables)
         self.model, self._dt, self._as_is = self._setup.model, float(dt), bool(as_is)
@@ -194,7 +194,7 @@ class Simulation:
 
     @dt.setter
     def dt(self, value: float) -> None:
-        check_positive("dt", value)
+        check_positive(dt=value)
         self._leave()
         self._dt = float(value)
 
@@ -339,7 +339,7 @@ class Simulation:
                 if not self._states.shape and not np.isfinite(self._y).all():
                     self._stop("failed", self._t)
                 return self
-        check_positive("duration", duration)
+        check_positive(duration=duration)
         duration = float(duration)
         check_span(self._setup.tables, self._t, duration)
         if self._over:

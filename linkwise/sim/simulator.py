@@ -18,7 +18,7 @@ from linkwise.sim.loop import loop, rows_from, waits_for_python
 from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan
 from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Copy, Program, Statement
@@ -55,7 +55,7 @@ _DIGITS = 31  # of a number of steps, binary
 _NEVER = 1e15  # steps until a record is made
 _SMALLEST = 1e-15  # s, a step of a piece of a second or more
 
-Text = Callable[[dict[str, Flat]], dict[str, Any]]
+Text = Callable[[dict[str, Flat]], NamedNumbers]
 
 
 def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Any], bits: int) -> Simulator:
@@ -168,7 +168,7 @@ class _Piece:
         statements += self._call("unite", self._united, {**self.state, **self.given, **self.memory})
         if m.samplers:
 
-            def settle(t: Flat, y: Flat, p: Flat, span: Flat) -> dict[str, Any]:
+            def settle(t: Flat, y: Flat, p: Flat, span: Flat) -> NamedNumbers:
                 return {"y_sampled": m.sampled(t[0], y, p, span[Span.SLACK], in_python=False)}
 
             sizes = {"t": 1, "y": m.ny, "p": m.np, "span": Span.SIZE}
@@ -196,7 +196,7 @@ class _Piece:
             self.work.call(traced, {each: f"in:{each}" for each in sizes} | {"memory_own": "memory", "p_own": "p"})
         )
 
-    def _united(self, given: dict[str, Flat]) -> dict[str, Any]:
+    def _united(self, given: dict[str, Flat]) -> NamedNumbers:
         """The state in one row, the parameters with room for the rows of tables, what is still known of the past."""
         m = self.motion
         found: dict[str, Any] = {"y": [x for each in self.state for x in given[each]]}
@@ -209,7 +209,7 @@ class _Piece:
             found["memory_own"] = [first, *others]
         return found
 
-    def _taken_apart(self, rows: dict[str, Flat]) -> dict[str, Any]:
+    def _taken_apart(self, rows: dict[str, Flat]) -> NamedNumbers:
         y, clock = list(rows["y"]), rows["clock"]
         found: dict[str, Any] = {"t": rows["span"][Span.END]}
         status: Scalar = _FINE
@@ -224,7 +224,7 @@ class _Piece:
             found["memory_kept"] = list(rows["memory"])
         return found | {"status": status}
 
-    def departure(self, given: dict[str, Flat]) -> dict[str, Any]:
+    def departure(self, given: dict[str, Flat]) -> NamedNumbers:
         """The loop's own rows."""
         numbers = {each: row[0] for each, row in given.items()}
         t, duration = numbers["t"], numbers["duration"]

@@ -125,8 +125,7 @@ class Table:
             seed: of :func:`numpy.random.default_rng`.
             batch: leading axes: own noise for each member of a batch.
         """
-        check_positive("duration", duration)
-        check_positive("rate", rate)
+        check_positive(duration=duration, rate=rate)
         size = np.atleast_1d(np.asarray(deviation, float))
         shape = (batch,) if isinstance(batch, int) else tuple(batch)
         count = int(np.ceil(duration * rate)) + 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from linkwise.memoized import cached_property
 from linkwise.sim.motion import Motion
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.trace.block import Block
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of
@@ -180,7 +180,7 @@ def settled(work: Work, step: Step) -> Step:
         return step
 
     def settling(name: str, y: str, *fraction: str) -> tuple[Statement, ...]:
-        def text(y: Flat, t: Flat, h: Flat, p: Flat, *theta: Flat) -> dict[str, Any]:
+        def text(y: Flat, t: Flat, h: Flat, p: Flat, *theta: Flat) -> NamedNumbers:
             q, v, x = m.parts(y)
             q_after, v_after = after_step(q, v, t[0] + (h[0] * theta[0][0] if theta else h[0]), p)
             return {"y_settled": [*q_after, *v_after, *x]}
@@ -205,7 +205,7 @@ def watching(work: Work, events: Traceable) -> list[Statement]:
     size = events.outputs[0].size
     work.buffer("g", size, load=True, store=True)
 
-    def text(g: Flat, g_now: Flat) -> dict[str, Any]:
+    def text(g: Flat, g_now: Flat) -> NamedNumbers:
         return {"g_seen": [where((a < 0.0) | (a > 0.0), a, b) for a, b in zip(g, g_now, strict=True)]}
 
     seen = program("seen", text, {"g": size, "g_now": size})
@@ -222,7 +222,7 @@ def crossing(events: Traceable) -> Traceable:
     if direction != size:
         raise ValueError("an event program has values g and directions")
 
-    def text(g: Flat, g_new: Flat, directions: Flat) -> dict[str, Any]:
+    def text(g: Flat, g_new: Flat, directions: Flat) -> NamedNumbers:
         hit: Any = False
         for a, b, d in zip(g, g_new, directions, strict=True):
             up = (a <= 0.0) & (b >= 0.0) & (a < b) & (d >= 0.0)

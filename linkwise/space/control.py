@@ -17,11 +17,11 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, own_parameters, vector
+from linkwise.sim.elements import Element, Vector, Wrenches, checked_numbers, law, own_parameters, vector
 from linkwise.space.propulsion import Thruster
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.quaternions import between, conjugate, from_matrix, moved, multiply, normalized
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import Scalar, where
 from linkwise.spatial.vectors import Vec
 
 Law = Callable[[Scalar, Vector, Vector, Vector], Sequence[Scalar]]
@@ -77,8 +77,7 @@ class QuaternionFeedback:
         inertia: ArrayLike | None = None,
     ) -> None:
         model.frame(body)  # says what is wrong with a name
-        for what, gain in (("kp", kp), ("kd", kd)):
-            check_not_negative(what, gain)
+        check_not_negative(kp=kp, kd=kd)
         self.model, self.body, self.kp, self.kd = model, body, float(kp), float(kd)
         self.target = target if callable(target) else tuple(checked_numbers(target, 4, "the target").tolist())
         self.rate = rate if callable(rate) else tuple(checked_numbers(rate, 3, "the rate").tolist())
@@ -140,7 +139,7 @@ class BodyMoment(Element):
             raise InputError("the law cannot be called", got=repr(law), allowed="law(t, q, v, p) -> (3)")
         self.model, self.body, self.law = model, body, law
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """The moment, and no force."""
         return {self.body: [*vector(law(self.law, t, q, v, p), 3, "the moment"), 0.0, 0.0, 0.0]}
 
@@ -331,7 +330,7 @@ class RateFilter:
     """
 
     def __init__(self, period: float, smooth: float = 0.6) -> None:
-        check_positive("period", period)
+        check_positive(period=period)
         if not 0.0 <= smooth < 1.0:
             raise InputError("the memory of a filter lies between 0 and 1", got=repr(smooth), allowed="0 <= smooth < 1")
         self.period, self.smooth = float(period), float(smooth)

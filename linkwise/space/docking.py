@@ -10,10 +10,10 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Fixed
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Scalar, Vector, own_parameters
+from linkwise.sim.elements import Vector, own_parameters
 from linkwise.sim.events import Event
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import acos, clip, sqrt, tan, where
+from linkwise.spatial.scalar import Scalar, acos, clip, sqrt, tan, where
 from linkwise.spatial.vectors import Vec
 
 
@@ -67,12 +67,10 @@ class Dock:
         self.port, self.probe, self.closure = f"{name} port", f"{name} probe", name
         for frame in (self.port, self.probe):
             model.frame(frame)  # says what is wrong with a name
-        for what, value in (("reach", reach), ("tilt", tilt), ("speed", speed)):
-            check_positive(what, value)
-        check_not_negative("latch", latch)
-        check_positive("radius", radius)
+        check_positive(reach=reach, tilt=tilt, speed=speed, radius=radius)
+        check_not_negative(latch=latch)
         if corridor is not None:
-            check_positive("corridor", corridor)
+            check_positive(corridor=corridor)
         self.reach, self.tilt, self.speed, self.latch = float(reach), float(tilt), float(speed), float(latch)
         self.corridor, self.radius = corridor, float(radius)
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.elements import Scalar, Vector
+from linkwise.sim.elements import Vector
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
 from linkwise.space.placed import Placed
 from linkwise.space.planets import EARTH, MOON, SUN, Planet
 from linkwise.space.relative import difference_of_pull, inverse_cube, tensor_of_pull
 from linkwise.space.sky import AnySky
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import sqrt, where
+from linkwise.spatial.scalar import Scalar, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 _DEPTH = 0.01  # of a planet's radius: no valley is so deep

@@ -11,13 +11,14 @@ from linkwise.algorithms.kinematics import Reference
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector, own_parameters
+from linkwise.sim.elements import Element, Vector, own_parameters
 from linkwise.sim.tables import Table
 from linkwise.space.kepler import state_at
 from linkwise.space.orbit import Orbit
 from linkwise.space.planets import EARTH, Planet
 from linkwise.space.sky import AnySky, StillSky
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 
 

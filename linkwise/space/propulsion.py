@@ -13,7 +13,7 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers, own_parameters
+from linkwise.sim.elements import Element, Vector, Wrenches, as_elements, checked_numbers, own_parameters
 from linkwise.sim.events import Event
 from linkwise.sim.varying import flow_wrench
 from linkwise.space.planets import STANDARD_GRAVITY
@@ -22,7 +22,7 @@ from linkwise.space.tanks import Tank
 from linkwise.space.wheels import Command, asked, unit
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import clip, sqrt, where
+from linkwise.spatial.scalar import Scalar, clip, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 _HELD = 3  # numbers of a thruster that fires in pulses: start of its next period, whether it burns, until when
@@ -65,12 +65,12 @@ class Thruster:
             raise InputError("this is not how narrow a plume is", got=repr(self.plume), allowed="1, 2, 3, …, or None")
         object.__setattr__(self, "direction", tuple(unit(self.direction, "the direction").tolist()))
         object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
-        check_positive("thrust", self.thrust)
+        check_positive(thrust=self.thrust)
         if self.impulse is not None:
-            check_positive("impulse", self.impulse)
-        check_not_negative("minimum", self.minimum)
+            check_positive(impulse=self.impulse)
+        check_not_negative(minimum=self.minimum)
         if self.period is not None:
-            check_positive("period", self.period)
+            check_positive(period=self.period)
             if self.minimum > self.period:
                 raise InputError(
                     "the shortest pulse is longer than the period", got=f"{self.minimum} s", allowed=f"{self.period} s"
@@ -240,9 +240,9 @@ class Propulsion(Element):
         name = self.tank.body
         return {f"{name}.mass": x[0], f"{name}.com": list(centre), f"{name}.inertia": inertia}
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """Thrust at the nozzles, and what the flow does to the tank's body."""
-        total: dict[Any, list[Scalar]] = {}
+        total: Wrenches = {}
         parts = self.burning(t, q, v, x, p)
         for each, part in zip(self.thrusters, parts, strict=True):
             d = Vec.of(each.direction)

@@ -17,7 +17,7 @@ from linkwise.errors import InputError
 from linkwise.functions.function import compile as compiled
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative
-from linkwise.sim.elements import Scalar, Vector, checked_numbers
+from linkwise.sim.elements import Vector, checked_numbers
 from linkwise.sim.measuring import Measured
 from linkwise.sim.sensors import Seed, noisy
 from linkwise.sim.trajectory import Trajectory
@@ -27,7 +27,7 @@ from linkwise.space.placed import Placed
 from linkwise.space.shadow import sunlit
 from linkwise.space.sky import AnySky
 from linkwise.spatial.quaternions import from_matrix, multiply, normalized
-from linkwise.spatial.scalar import atan2, sqrt, where
+from linkwise.spatial.scalar import Scalar, atan2, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 
@@ -154,8 +154,7 @@ class Gyro(CraftSensor):
 
     def __init__(self, model: Model, body: str, *, noise: float = 0.0, bias: float = 0.0, walk: float = 0.0) -> None:
         super().__init__(model, body)
-        for what, value in (("noise", noise), ("bias", bias), ("walk", walk)):
-            check_not_negative(what, value)
+        check_not_negative(noise=noise, bias=bias, walk=walk)
         self.noise, self.bias, self.walk = float(noise), float(bias), float(walk)
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -196,7 +195,7 @@ class SunSensor(CraftSensor):
         sky: AnySky | None = None,
     ) -> None:
         super().__init__(model, body, orbit=orbit, sky=sky)
-        check_not_negative("noise", noise)
+        check_not_negative(noise=noise)
         self.noise = float(noise)
         self.boresight = None
         if boresight is not None:
@@ -249,8 +248,7 @@ class Magnetometer(CraftSensor):
         sky: AnySky | None = None,
     ) -> None:
         super().__init__(model, body, orbit=orbit, sky=sky)
-        check_not_negative("noise", noise)
-        check_not_negative("bias", bias)
+        check_not_negative(noise=noise, bias=bias)
         self.noise, self.bias = float(noise), float(bias)
         self.field = MagneticField.dipole() if field is None else field
 
@@ -283,8 +281,7 @@ class GNSS(CraftSensor):
         self, model: Model, body: str, *, noise: float = 0.0, speed_noise: float = 0.0, orbit: Orbit | None = None
     ) -> None:
         super().__init__(model, body, orbit=orbit)
-        check_not_negative("noise", noise)
-        check_not_negative("speed_noise", speed_noise)
+        check_not_negative(noise=noise, speed_noise=speed_noise)
         self.noise, self.speed_noise = float(noise), float(speed_noise)
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -317,8 +314,7 @@ class RangeAndBearing(CraftSensor):
     def __init__(self, model: Model, body: str, target: str, *, noise: float = 0.0, angle_noise: float = 0.0) -> None:
         super().__init__(model, body)
         model.frame(target)
-        check_not_negative("noise", noise)
-        check_not_negative("angle_noise", angle_noise)
+        check_not_negative(noise=noise, angle_noise=angle_noise)
         self.target, self.noise, self.angle_noise = target, float(noise), float(angle_noise)
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:

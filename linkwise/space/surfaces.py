@@ -11,12 +11,12 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Scalar, Vector, checked_numbers
+from linkwise.sim.elements import Vector, Wrenches, checked_numbers
 from linkwise.space.placed import Placed
 from linkwise.space.planets import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.shadow import sunlit
 from linkwise.space.sky import AnySky
-from linkwise.spatial.scalar import sqrt, where
+from linkwise.spatial.scalar import Scalar, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 SOLAR_FLUX = 1361.0
@@ -49,9 +49,8 @@ class Facet:
     node: str | int | None = None
 
     def __post_init__(self) -> None:
-        check_positive("area", self.area)
-        for what in ("specular", "diffuse", "drag"):
-            check_not_negative(what, getattr(self, what))
+        check_positive(area=self.area)
+        check_not_negative(specular=self.specular, diffuse=self.diffuse, drag=self.drag)
         if self.specular + self.diffuse > 1.0:
             raise InputError(
                 "a facet sends back more light than it gets",
@@ -177,12 +176,12 @@ class Drag(OnFacets):
         """How high the craft is, and what air there is."""
         return f"the craft is {self.altitude(self.origin(t, x)[0], q, p) / 1e3:.4g} km high, in {self.air!r}"
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """At the bodies' origins."""
         origin, speed = self.origin(t, x)
         half = self.air.density(self.altitude(origin, q, p)) * 0.5
         spin = Vec(0.0, 0.0, self.planet.turning if self.turning else 0.0)
-        found: dict[Any, Vector] = {}
+        found: Wrenches = {}
         for key, facets in self.by_place:
             name, node = key if isinstance(key, tuple) else (key, None)
             R, place = self.pose(q, p, name, node)
@@ -227,7 +226,7 @@ class Sunlight(OnFacets):
         planet: Planet | None = None,
     ) -> None:
         super().__init__(model, about=about, sky=sky, planet=planet)
-        check_positive("flux", flux)
+        check_positive(flux=flux)
         self.flux, self.shadow, self.by_place = float(flux), bool(shadow), self._take(facets)
 
     def light(self, t: Scalar, q: Vector, x: Vector, p: Vector) -> tuple[Scalar, Vec]:
@@ -244,10 +243,10 @@ class Sunlight(OnFacets):
         pressure = (inverse * inverse) * (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) * seen
         return pressure, away * inverse
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """At the bodies' origins."""
         pressure, to_sun = self.light(t, q, x, p)
-        found: dict[Any, Vector] = {}
+        found: Wrenches = {}
         for key, facets in self.by_place:
             name, node = key if isinstance(key, tuple) else (key, None)
             s = self.pose(q, p, name, node)[0].transpose_times(to_sun)
