@@ -18,13 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.algorithms.kinematics import Reference
 from linkwise.array_types import Array
 from linkwise.errors import FrozenElementError, InputError
 from linkwise.functions.scalar_arrays import ScalarArray
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.tables import Table
+from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
+from linkwise.spatial.vectors import Vec
 
 
 class WithStates(ScalarArray):
@@ -65,8 +68,11 @@ def takes_states(function: Callable[..., object]) -> bool:
 
 Vector = Any  # an array of scalars of any kind, or a sequence of them
 
+FrameKey = str | tuple[str, str | int]
+"""Name of a body or frame; or those of a flexible body and of a node of it."""
+
 Wrenches = dict[Any, Vector]
-"""[moment, force] (6), N m and N, by places: the name of a body or frame, or (body, node)."""
+"""[moment, force] (6), N m and N, by the frames that they act at: see :data:`FrameKey`."""
 
 Field = Flat | Callable[[Vector], Flat]
 """Acceleration (3), m/s² in world axes; it and its gradient (3, 3); or a function of a point (3) that gives it."""
@@ -385,6 +391,15 @@ def checked_numbers(values: ArrayLike, size: int, what: str, one_for_all: bool =
     return np.array(np.broadcast_to(array, (size,)))
 
 
+def checked_direction(value: ArrayLike, what: str) -> Array:
+    """A vector (3) of length one."""
+    given = checked_numbers(value, 3, what)
+    length = float(np.linalg.norm(given))
+    if not length > 0.0:
+        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
+    return given / length
+
+
 Target = Any  # a vector, a function (t, p) -> vector, or a table
 
 
@@ -429,6 +444,27 @@ def model_force(model: Model, function: str, p: Vector, *arguments: Vector) -> l
     """A function of the model, with its own part of p."""
     given = (objects(list(a)) for a in arguments)
     return list(getattr(model, function)(*given, p=own_parameters(model, p)))
+
+
+def frame_pose(model: Model, q: Vector, p: Vector, body: str, node: str | int | None = None) -> tuple[Mat3, Vec]:
+    """Rotation and place of a body, frame or node in the world."""
+    X = model.pose(objects(list(q)), body, node=node, p=own_parameters(model, p))
+    return Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
+
+
+def frame_velocity(
+    model: Model,
+    q: Vector,
+    v: Vector,
+    p: Vector,
+    body: str,
+    node: str | int | None = None,
+    reference: Reference = "mixed",
+) -> tuple[Vec, Vec]:
+    """Angular velocity of a body, frame or node, and velocity of its origin; in the world's axes by default."""
+    own, states = own_parameters(model, p), (objects(list(q)), objects(list(v)))
+    six = model.velocity(*states, body, node=node, reference=reference, p=own).tolist()
+    return Vec.of(six[:3]), Vec.of(six[3:])
 
 
 def own_parameters(model: Model, p: Vector) -> Array | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
@@ -20,7 +21,7 @@ from linkwise.sim.trajectory import Trajectory
 Seed = np.random.Generator | int | None
 
 
-def noisy(clean: Array, noise: Any, bias: Any, rng: np.random.Generator) -> Array:
+def noisy(clean: Array, noise: ArrayLike, bias: ArrayLike, rng: np.random.Generator) -> Array:
     """With white noise on each sample and a bias for each state; standard deviations may differ between columns."""
     if np.any(bias):
         shape = (*clean.shape[:-2], 1, clean.shape[-1])

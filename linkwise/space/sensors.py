@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import compile as compiled
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative
-from linkwise.sim.elements import Vector, checked_numbers
+from linkwise.sim.elements import Vector, checked_direction, checked_numbers
 from linkwise.sim.measuring import Measured
 from linkwise.sim.sensors import Seed, noisy
 from linkwise.sim.trajectory import Trajectory
@@ -58,10 +59,10 @@ class CraftSensor:
 
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
         """Readings (..., T, n) with noise, at times (T)."""
-        return clean
+        return noisy(clean, self.deviations.get("noise", 0.0), self.deviations.get("bias", 0.0), rng)
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """Standard deviations of ``noise``, ``bias`` and ``walk`` of its readings."""
         return {name: vars(self)[name] for name in ("noise", "bias", "walk") if name in vars(self)}
 
@@ -91,7 +92,7 @@ class CraftSensor:
             self._check_outside(trajectory)
         tables = self.place.tables
         count = sum(table.size for table in tables)
-        inputs: dict[str, Any] = {"t": "scalar", "q": "q", "v": "v", "x": max(count, 1)}
+        inputs: dict[str, str | int | tuple[int, ...]] = {"t": "scalar", "q": "q", "v": "v", "x": max(count, 1)}
         f = compiled(lambda m, t, q, v, x: self.measure(t, q, v, (), x), self.model, inputs, name=type(self).__name__)
         t, q, v = np.asarray(trajectory.t, float), np.asarray(trajectory.q, float), np.asarray(trajectory.v, float)
         x = np.concatenate([*(table(t) for table in tables), np.zeros((len(t), 0 if count else 1))], axis=-1)
@@ -120,7 +121,7 @@ class StarTracker(CraftSensor):
 
     size = 4
 
-    def __init__(self, model: Model, body: str, *, noise: Any = 0.0) -> None:
+    def __init__(self, model: Model, body: str, *, noise: ArrayLike = 0.0) -> None:
         super().__init__(model, body)
         self.noise = checked_numbers(noise, 3, "noise", one_for_all=True)
 
@@ -129,7 +130,7 @@ class StarTracker(CraftSensor):
         return list(normalized(from_matrix(self.place.pose(q, p, self.body)[0])))
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """In the loop a quaternion has the same noise in all its numbers, half of that of the angles."""
         return {"noise": 0.5 * float(np.sqrt((self.noise**2).mean()))}
 
@@ -166,7 +167,7 @@ class Gyro(CraftSensor):
         if self.walk:
             steps = rng.normal(size=(*clean.shape[:-2], len(t) - 1, 3)) * self.walk * np.sqrt(np.diff(t))[:, None]
             clean = clean + np.concatenate([np.zeros_like(clean[..., :1, :]), np.cumsum(steps, axis=-2)], axis=-2)
-        return noisy(clean, self.noise, self.bias, rng)
+        return super()._noise(clean, t, rng)
 
 
 class SunSensor(CraftSensor):
@@ -199,10 +200,7 @@ class SunSensor(CraftSensor):
         self.noise = float(noise)
         self.boresight = None
         if boresight is not None:
-            axis = checked_numbers(boresight, 3, "the boresight")
-            if not np.linalg.norm(axis) > 0.0:
-                raise InputError("the boresight has no direction", got=repr(boresight))
-            self.boresight = Vec.of((axis / np.linalg.norm(axis)).tolist())
+            self.boresight = Vec.of(checked_direction(boresight, "the boresight").tolist())
         self.least = float(np.cos(half_angle))
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -219,7 +217,7 @@ class SunSensor(CraftSensor):
 
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
         seen = np.abs(clean).sum(axis=-1, keepdims=True) > 0.0
-        return np.where(seen, noisy(clean, self.noise, 0.0, rng), 0.0)
+        return np.where(seen, super()._noise(clean, t, rng), 0.0)
 
 
 class Magnetometer(CraftSensor):
@@ -259,9 +257,6 @@ class Magnetometer(CraftSensor):
         B = self.field.at(fixed @ (self.place.origin(t, x)[0] + at))
         return list(R.transpose_times(fixed.transpose_times(B)))
 
-    def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, self.noise, self.bias, rng)
-
 
 class GNSS(CraftSensor):
     """Position and velocity (6) in inertial axes about the planet's centre, m and m/s.
@@ -290,12 +285,9 @@ class GNSS(CraftSensor):
         return [*(r + self.place.pose(q, p, self.body)[1]), *(speed + self.place.velocity(q, v, p, self.body)[1])]
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """Of places and of velocities."""
         return {"noise": [self.noise] * 3 + [self.speed_noise] * 3}
-
-    def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, self.deviations["noise"], 0.0, rng)
 
 
 class RangeAndBearing(CraftSensor):
@@ -325,9 +317,6 @@ class RangeAndBearing(CraftSensor):
         return [sqrt(d.dot(d)), atan2(d.y, d.x), atan2(d.z, flat)]
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """Of the distance and of the angles."""
         return {"noise": [self.noise, self.angle_noise, self.angle_noise]}
-
-    def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, self.deviations["noise"], 0.0, rng)

@@ -11,7 +11,7 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Vector, Wrenches, checked_numbers
+from linkwise.sim.elements import FrameKey, Vector, Wrenches, checked_direction, checked_numbers
 from linkwise.space.placed import Placed
 from linkwise.space.planets import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.shadow import sunlit
@@ -59,14 +59,11 @@ class Facet:
             )
         object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
         if self.normal is not None:
-            n = checked_numbers(self.normal, 3, "the normal")
-            length = float(np.linalg.norm(n))
-            if not length > 0.0:
-                raise InputError("the normal of a facet has no direction", got=repr(self.normal))
-            object.__setattr__(self, "normal", tuple((n / length).tolist()))
+            normal = checked_direction(self.normal, "the normal of a facet")
+            object.__setattr__(self, "normal", tuple(normal.tolist()))
 
     @property
-    def key(self) -> Any:
+    def key(self) -> FrameKey:
         """Its place, as wrenches name it."""
         return self.body if self.node is None else (self.body, self.node)
 
@@ -106,7 +103,7 @@ class Air(Protocol):
 class OnFacets(Placed):
     """Pressure on facets: the base of drag and sunlight."""
 
-    by_place: tuple[tuple[Any, tuple[Facet, ...]], ...]
+    by_place: tuple[tuple[FrameKey, tuple[Facet, ...]], ...]
     """Facets by the body, or body and node, that they are on."""
 
     @property
@@ -114,11 +111,11 @@ class OnFacets(Placed):
         """All facets."""
         return tuple(facet for _, own in self.by_place for facet in own)
 
-    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[tuple[Any, tuple[Facet, ...]], ...]:
+    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[tuple[FrameKey, tuple[Facet, ...]], ...]:
         given = (facets,) if isinstance(facets, Facet) else tuple(facets)
         if not given or not all(isinstance(facet, Facet) for facet in given):
             raise InputError("nothing to push on", got=repr(facets)[:80], allowed="lw.space.Facet(...), one or several")
-        found: dict[Any, tuple[Facet, ...]] = {}
+        found: dict[FrameKey, tuple[Facet, ...]] = {}
         for facet in given:
             self.model.frame(facet.body, facet.node)  # says what is wrong with a name
             found[facet.key] = (*found.get(facet.key, ()), facet)

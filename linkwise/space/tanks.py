@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,7 @@ from linkwise.joints import Prismatic, Universal
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import ModelBuilder
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import checked_numbers
+from linkwise.sim.elements import checked_direction, checked_numbers
 from linkwise.space.alike import Alike
 from linkwise.spatial.scalar import Scalar, where
 from linkwise.spatial.vectors import Vec
@@ -133,7 +132,7 @@ class Tank(Alike):
                     values[i] = value if k == 0 else where(here, value, values[i])
         return Vec.of(centre), [mass * each for each in inertia]
 
-    def add(self, builder: ModelBuilder, parent: str, placement: Any = None) -> None:
+    def add(self, builder: ModelBuilder, parent: str, placement: ArrayLike | None = None) -> None:
         """Add the propellant, as it is at the start, to a model that is being built.
 
         Args:
@@ -178,8 +177,7 @@ def add_pendulum(
     """
     check_positive(mass=mass, length=length)
     check_not_negative(damping=damping)
-    d = checked_numbers(down, 3, "down")
-    d = d / np.linalg.norm(d)
+    d = checked_direction(down, "down")
     first = np.cross(d, np.eye(3)[int(np.argmin(np.abs(d)))])
     first = first / np.linalg.norm(first)
     second = np.cross(d, first)

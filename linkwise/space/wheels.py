@@ -7,34 +7,33 @@ of the mechanism, with nothing left out, and the elements here are the motors. O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
-from linkwise.sim.elements import Element, Vector, Wrenches, checked_numbers, law, own_parameters, vector
+from linkwise.sim.elements import (
+    Element,
+    Vector,
+    Wrenches,
+    checked_direction,
+    checked_numbers,
+    frame_velocity,
+    law,
+    vector,
+)
 from linkwise.spatial.scalar import Scalar, clip, exp, tanh, where, within
 from linkwise.spatial.vectors import Vec
 
 Command = Any  # a number, numbers, or a function (t, q, v, p) of them
 
 _NEAR_TOP = 0.01  # of the top speed: over this range the motor fades
-
-
-def unit(value: Any, what: str) -> Any:
-    """Vector (3) of length one."""
-    given = checked_numbers(value, 3, what)
-    length = float(np.linalg.norm(given))
-    if not length > 0.0:
-        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
-    return given / length
 
 
 def asked(command: Command, t: Scalar, q: Vector, v: Vector, p: Vector, size: int, what: str) -> list[Scalar]:
@@ -74,7 +73,7 @@ def add_wheel(
         static_imbalance: mass times the distance of the mass centre from the axis, kg m.
         dynamic_imbalance: product of inertia between the axis and a direction across it, kg m².
     """
-    n = unit(axis, "the axis")
+    n = checked_direction(axis, "the axis")
     check_positive(inertia=inertia, mass=mass)
     check_not_negative(static_imbalance=static_imbalance, dynamic_imbalance=dynamic_imbalance)
     sideways = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
@@ -227,7 +226,7 @@ class BalancedWheel(Element):
             )
         check_finite(start=start)
         self.model, self.body, self.inertia = model, model.bodies[body].name, inertia
-        self.axis = tuple(unit(axis, "the axis").tolist())
+        self.axis = tuple(checked_direction(axis, "the axis").tolist())
         self.torque, self.start = checked_command(torque, 1, "the torque"), float(start)
 
     def initial(self) -> Sequence[float]:
@@ -236,9 +235,7 @@ class BalancedWheel(Element):
 
     def _turning(self, q: Vector, v: Vector, p: Vector) -> Vec:
         """Angular velocity of the body in its axes."""
-        own = own_parameters(self.model, p)
-        six = self.model.velocity(objects(list(q)), objects(list(v)), self.body, reference="local", p=own)
-        return Vec.of(six[:3].tolist())
+        return frame_velocity(self.model, q, v, p, self.body, reference="local")[0]
 
     def _torques(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[Scalar, Scalar, Scalar]:
         """Torque that is wanted of the motor, what it gives, and what friction does."""
@@ -312,7 +309,7 @@ def add_gyro(
         gimbal_inertia: of the gimbal, about any axis, kg m².
         place: of the centre in the parent's frame, m.
     """
-    g, s = unit(gimbal, "the gimbal's axis"), unit(spin, "the spin axis")
+    g, s = checked_direction(gimbal, "the gimbal's axis"), checked_direction(spin, "the spin axis")
     if abs(float(g @ s)) > 1e-9:
         raise InputError("spin and gimbal axes are not at right angles", got=f"cosine {float(g @ s):.3g}")
     check_positive(gimbal_inertia=gimbal_inertia)
@@ -341,13 +338,13 @@ class ControlMomentGyro(Element):
         self,
         model: Model,
         name: str,
-        rate: float | Callable[..., Any],
+        rate: Command,
         *,
         gain: float = 100.0,
         limit: float = np.inf,
         spin: float | None = None,
         spin_gain: float = 10.0,
-        spin_torque: float | Callable[..., Any] | None = None,
+        spin_torque: Command | None = None,
     ) -> None:
         self.model, self.name = model, name
         (self.gimbal, self.rotor), _ = places_of(model, (f"{name} gimbal", name))
