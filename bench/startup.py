@@ -285,7 +285,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     chosen += [row for row in ROWS[-1:] if row.name in arguments.rows]
     for row in chosen:  # each at once: some take minutes
         (found,) = first_calls([row], arguments.rounds)
-        numbers = f"{found['wall']:7.2f} s, worked {found['cpu']:7.2f} s, {found['MB']:6.0f} MB"
+        numbers = f"{found['wall']:7.3f} s, worked {found['cpu']:7.3f} s, {found['MB']:6.0f} MB"
         print(f"{row.name:42} {numbers}; asked {row.asked:g} s", flush=True)
     if arguments.rows == [""]:
         times = cold_and_warm("panda")

@@ -22,7 +22,6 @@ This is the lowest layer: it imports nothing of linkwise.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
@@ -269,6 +268,8 @@ def require_extra(module: str, extra: str) -> ModuleType:
 
 def _nearest(name: str, known: list[str]) -> list[str]:
     """The known names that a slip of the pen could have meant: whatever the case, then by likeness."""
+    import difflib  # takes longer to import than all of this file
+
     by_fold: dict[str, str] = {}
     for each in known:
         by_fold.setdefault(each.casefold(), each)

@@ -99,11 +99,11 @@ def others_make() -> bool:
 
 
 @contextmanager
-def no_search_for_cycles() -> Iterator[None]:
+def no_search_for_cycles(kept: bool = False) -> Iterator[None]:
     """No garbage collection inside, if there was any.
 
-    Where a great many objects were made, they join those that have long been there, else the next search would begin
-    with all of them.
+    Where a great many objects were made, or some that are ``kept`` for good, they join those that have long been there,
+    else the next search would begin with all of them.
     """
     searched = gc.isenabled()
     gc.disable()
@@ -111,7 +111,8 @@ def no_search_for_cycles() -> Iterator[None]:
         yield
     finally:
         if searched:
-            if gc.get_count()[0] > _MANY_OBJECTS and gc.get_freeze_count() == 0:  # else others rely on what is frozen
+            many = kept or gc.get_count()[0] > _MANY_OBJECTS
+            if many and gc.get_freeze_count() == 0:  # else others rely on what is frozen
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

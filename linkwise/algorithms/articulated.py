@@ -10,12 +10,12 @@ of a block D. The axes' (d, g) together are the L D L* factors of that block, so
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import add
 from typing import Any, TypeVar
 
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis

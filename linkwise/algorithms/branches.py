@@ -22,7 +22,6 @@ the closure forbids, by freedoms of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TypeVar
 
@@ -36,6 +35,7 @@ from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, configured, each, everywhere, generalized, only_at, outward
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import SomeLinks
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia

@@ -6,7 +6,6 @@ This is what gets traced, run eagerly on symbols, or rolled: one place, whatever
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +33,7 @@ from linkwise.algorithms.embedded import Pivots, reference_pivots
 from linkwise.algorithms.equations import Between, Constraint
 from linkwise.algorithms.kinematics import Place, Reference
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, freedoms_of_closures

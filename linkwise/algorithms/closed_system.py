@@ -12,7 +12,6 @@ released constraint has rows of zeros, and rows of zeros have multipliers of zer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.configuration import integrate
@@ -21,6 +20,7 @@ from linkwise.algorithms.equations import Between, Constraint, Equations, equati
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import placed
 from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
+from linkwise.dataclass import dataclass, replace
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.tree import Tree

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
 from linkwise.algorithms.equations import Equations
@@ -21,6 +20,7 @@ from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.multipliers import FLOOR, Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.sweeper import Sweeps
 from linkwise.mechanism.tree import Link, Tree

@@ -12,12 +12,12 @@ function of this relative motion. Followed along it by dual numbers, such a func
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from linkwise.algorithms.joint_variation import tangent_direction
 from linkwise.algorithms.kinematics import Place, Placed, at_rest, next_motion, placed, velocities
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at, outward
+from linkwise.dataclass import dataclass, field
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.instances import RelationInstance

@@ -9,11 +9,10 @@ DIFFERS FROM PAPER: for trees and joints of every type; see :mod:`linkwise.algor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.joint_variation import AxisVariation, RelativeVariation, relative_variation
 from linkwise.algorithms.kinematics import Placed, combination
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3

@@ -22,9 +22,9 @@ the point of the parent there, so that V(p) = [ω(p); 0]; otherwise V(k) may sta
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from linkwise.algorithms.kinematics import combination
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.moving import RigidMotion

@@ -17,10 +17,10 @@ force (m a + E h) and the moment alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from linkwise.algorithms.sweeps import Field, configured, each, outward, per_body
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion

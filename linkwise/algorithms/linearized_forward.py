@@ -24,7 +24,6 @@ free on paper, here each would be one instruction an entry.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.fixed_point import (
@@ -41,6 +40,7 @@ from linkwise.algorithms.joint_variation import AxisVariation
 from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_inverse, multiplications, side_by_side
 from linkwise.algorithms.solver import Solver, many_sided_solver
 from linkwise.algorithms.sweeps import Field, outward
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia

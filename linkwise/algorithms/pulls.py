@@ -6,11 +6,11 @@ The columns of J_c*: what the multipliers of constraints, or forces on an end ef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force

@@ -34,7 +34,6 @@ found in the same way. A segment of no links is neutral: it fills up a level of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.freedoms import transposed
@@ -42,6 +41,7 @@ from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3

@@ -5,9 +5,9 @@ Eliminating the last row first keeps the branch-induced zeros of a tree's mass m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from linkwise.dataclass import dataclass
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, quotient
 
 

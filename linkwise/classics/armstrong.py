@@ -15,11 +15,10 @@ forces ω~Jω, mω~ω~p and Ω_F ω~ω~l. Trees of spherical joints, without rot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import joint_types, no_armature
+from linkwise.dataclass import dataclass
 from linkwise.joints import Spherical
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import Mat3, Sym3

@@ -14,14 +14,13 @@ cylindrical joints, as in the original; trees too. A rotor adds to the joint's D
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics
 from linkwise.classics.terms import Terms, base_acceleration, velocity_terms
+from linkwise.dataclass import dataclass
 from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia

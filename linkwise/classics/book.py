@@ -23,11 +23,11 @@ Shortening of second order, with the stiffening that follows from it, has no pla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from linkwise.algorithms.sweeps import Field
 from linkwise.classics.dense import identity, matrix_plus, product, transposed, zeros
 from linkwise.classics.requirements import no_mimics, serial, small_deflections
+from linkwise.dataclass import dataclass, replace
 from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.flexible_link import FlexibleLink

@@ -7,11 +7,11 @@ accelerations and a₀ those for v̇ = 0 (Featherstone 2000 eq. 15-17, Rodriguez
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.classics.terms import SpatialTerms, base_acceleration
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Scalar

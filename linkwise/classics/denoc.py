@@ -11,8 +11,6 @@ row, as the paper suggests, with no body between them. Explicit C for joints wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import identity, minus, zeros
@@ -20,6 +18,7 @@ from linkwise.classics.mass_centres import Body, at_mass_centres, in_root_axes
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3

@@ -25,7 +25,6 @@ DIFFERS FROM PAPER: link coordinates, not absolute ones, which lose digits with 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.multipliers import Multipliers
@@ -48,6 +47,7 @@ from linkwise.classics.dense import (
 )
 from linkwise.classics.requirements import no_mimics, own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force

@@ -8,14 +8,13 @@ DIFFERS FROM PAPER: eq. 12 prints τ_i in the sum over the children j; it is τ_
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, spatial_terms
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3

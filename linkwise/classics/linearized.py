@@ -9,7 +9,6 @@ DIFFERS FROM PAPER: gravity enters as an acceleration of the base; the links are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.kinematics import Placed
@@ -17,6 +16,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.classics.dense import minus, zeros
 from linkwise.classics.registry import PrintedCount
 from linkwise.classics.requirements import joint_types, no_armature, no_mimics, serial
+from linkwise.dataclass import dataclass
 from linkwise.joints import Revolute
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia

@@ -12,11 +12,10 @@ Trees of hinges and sliders, bodies with mass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import joint_types, own_mass
+from linkwise.dataclass import dataclass
 from linkwise.joints import Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Scalar

@@ -6,11 +6,10 @@ of the root (for the explicit matrices, in which B = [[1, 0], [c~, 1]]).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.classics.requirements import own_mass
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3

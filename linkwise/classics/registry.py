@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +31,7 @@ from linkwise.classics import (
     sparse_kkt,
     vereshchagin,
 )
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.mechanism import Mechanism

@@ -15,7 +15,6 @@ b and Pa (lemma 6.5) carry the velocities: what λ leaves out of α is the joint
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkwise.algorithms.sweeps import Field, inward, outward
@@ -23,6 +22,7 @@ from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Flat, Scalar

@@ -9,11 +9,10 @@ one freedom.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import remainder_forces
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis

@@ -11,8 +11,6 @@ Trees, all joints (with q given as numbers where the joint's axes change with it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.bae_haug import actuator_forces
@@ -20,6 +18,7 @@ from linkwise.classics.dense import as_inertia, as_rows, inverse, product, times
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates, force_basis
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot

@@ -7,10 +7,9 @@ A method uses the one or the other, never both. In either a base at rest in a fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linkwise.algorithms.kinematics import at_rest, combination, next_motion
 from linkwise.algorithms.sweeps import Field, each, outward
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat

@@ -20,7 +20,6 @@ acceleration.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkwise.algorithms.kinematics import combination
@@ -30,6 +29,7 @@ from linkwise.classics.articulated_body import articulated_inertias
 from linkwise.classics.dense import minus, zeros
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Terms, gravity_in_links, velocity_terms
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -8,13 +8,13 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.sim.trajectory_files import coordinate_names
 

@@ -17,10 +17,10 @@ formed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.contact.smoothed import SmoothedLaws, followed
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, sqrt, where
 

@@ -10,7 +10,6 @@ no room is counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
 from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.contact.scene import meetings_of, rounding_of
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.tree import Tree

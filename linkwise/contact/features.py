@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from linkwise.dataclass import dataclass
 
 if TYPE_CHECKING:
     from linkwise.contact.scene import Meeting

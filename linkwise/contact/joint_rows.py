@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import only_at
 from linkwise.contact.cones import Cone, Row
+from linkwise.dataclass import dataclass
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.contacts import ContactRules

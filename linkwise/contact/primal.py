@@ -12,12 +12,12 @@ a system no larger than the freedoms, however many points there are. All sums ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_loops
 from linkwise.contact.smoothed import PROXIMAL, SmoothedSlope, followed
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Items,

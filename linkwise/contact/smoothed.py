@@ -10,10 +10,10 @@ Armand, Nguyen and Shpakovych 2023), which may begin anywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
+from linkwise.dataclass import dataclass
 from linkwise.spatial.scalar import Scalar, is_zero, maximum, minimum, repeated_while, sqrt, where
 
 if TYPE_CHECKING:

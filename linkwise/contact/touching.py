@@ -9,7 +9,6 @@ components of the link's twist in the world's axes, which its rows then share: o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.kinematics import Place, Placed
@@ -17,6 +16,7 @@ from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at
 from linkwise.contact.cones import Row
 from linkwise.contact.geometry.points import Contacts, tangents
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar

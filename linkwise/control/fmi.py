@@ -14,7 +14,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from os import PathLike
 from pathlib import Path
@@ -27,6 +26,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.control.rates import Outputs, input_names, state_names, state_rates
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
 from linkwise.model.state_space import checked_dt

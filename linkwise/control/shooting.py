@@ -10,7 +10,6 @@ as FDDP. Limits enter by an augmented Lagrangian.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.control.riccati import Riccati, padded
 from linkwise.control.stages import Group, Steps
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.many_steps import RolloutFunction

@@ -11,13 +11,13 @@ max(0, λ + ρg)/√ρ, of h = 0 that of (λ + ρh)/√ρ. Residuals they are, t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.control.riccati import padded
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.many_steps import RolloutFunction, rollout

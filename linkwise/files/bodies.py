@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.files.description import JointWritten, LinkWritten
 from linkwise.files.followers import Coordinate, locked_values, resolve

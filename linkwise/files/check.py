@@ -11,11 +11,11 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.load import load
 from linkwise.files.resources import mesh_file, read_bytes

@@ -8,12 +8,12 @@ at random states.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.files.compare_closures import compare_closures
 from linkwise.files.compare_equipment import compare_equipment
 from linkwise.files.correspondence import Correspondence, shown

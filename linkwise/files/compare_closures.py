@@ -8,13 +8,13 @@ were added. The poses are found by Newton's method from random ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance

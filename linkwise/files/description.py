@@ -6,12 +6,12 @@ at it, `linkwise.files.build` turns it into a model.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.joints import joint_types
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
 from linkwise.files.description import JointWritten
 from linkwise.mechanism.description import Mimic

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -24,9 +24,7 @@ from linkwise.joints import Joint, joint_types
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import ANGLE_SNAP
 from linkwise.memoized import no_search_for_cycles
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 _SUFFIXES = (".urdf", ".sdf", ".world", ".xml", ".xacro", ".lw.json")
 _LARGEST_SIDE_FILE = 1024 * 1024
@@ -229,8 +227,6 @@ def _read(
     allow_unphysical: bool,
 ) -> tuple[Model, list[ModelWarning]]:
     """The model of a parsed file and its side file; the arguments are those of `load`."""
-    from linkwise.model.model import Model
-
     description, notes = _describe(root, file, angle_snap, places)
     if loops is not None:
         from linkwise.files.loops import with_loops

@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.bodies import unused
 from linkwise.files.description import (

@@ -19,12 +19,10 @@ fetched.
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, MissingExtraError, ModelFileError, require_extra
 from linkwise.mechanism.description import Geometry, Source
 
@@ -298,6 +297,8 @@ def read_bytes(path: str | os.PathLike[str], *, suffixes: tuple[str, ...], large
 
 
 def _near(path: Path, suffixes: tuple[str, ...]) -> str:
+    import difflib
+
     folder = path.parent
     if not folder.is_dir():
         return f"check the path: there is no folder {str(folder)!r} (seen from {str(Path.cwd())!r})"

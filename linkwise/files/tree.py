@@ -8,9 +8,9 @@ connects it, parent and child changed over if need be; every other joint closes 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.description import Description, JointWritten, LinkWritten
 

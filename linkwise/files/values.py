@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import ANGLE_SNAP, pose, rotation_rpy

@@ -19,9 +19,9 @@ import keyword
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.resources import SearchPath, exists, read_bytes
 from linkwise.files.xacro_functions import Namespace

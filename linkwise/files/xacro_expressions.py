@@ -15,9 +15,9 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
 from linkwise.files.xacro_functions import (
     GRAMMAR,

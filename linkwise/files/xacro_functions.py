@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import NoReturn, TypeAlias, cast
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
 
 Value: TypeAlias = "bool | int | float | str | list[Value] | tuple[Value, ...] | dict[Value, Value] | None"

@@ -9,9 +9,9 @@ nor these bounds.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError
 
 DEEPEST = 200

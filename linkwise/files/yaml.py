@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
 from linkwise.files.native.text import decoded
 

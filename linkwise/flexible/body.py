@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.body_sources import BodySources
 from linkwise.flexible.integrals import Frozen, ModalIntegrals

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, fields
 from linkwise.errors import InputError, UnknownNameError
 
 __all__ = ["BOUNDARIES", "BasisChoice", "Choice", "ModeChoice", "choice_from", "mode_count"]

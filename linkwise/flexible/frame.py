@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -26,6 +25,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.section import Section, positive

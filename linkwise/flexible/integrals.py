@@ -40,13 +40,13 @@ second order (a = B = 0) this is the linear body. For a slender beam along x onl
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import Field, dataclass, fields
 
 __all__ = [
     "FloatArray",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
 from linkwise.flexible.choice import Choice
 from linkwise.flexible.root_support import KeptNode, Support, kept_nodes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError
 
 __all__ = ["Section", "pair"]

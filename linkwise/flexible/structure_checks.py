@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError, ModelFileError, ModelWarning
 from linkwise.flexible.nodal import nodal_structure
 from linkwise.flexible.solving import SymmetricFactor, lowest_modes

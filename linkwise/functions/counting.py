@@ -14,7 +14,6 @@ counted apart.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -26,6 +25,7 @@ from linkwise.algorithms.linearized_forward import linearized_forward
 from linkwise.algorithms.linearized_inverse import linearized_inverse
 from linkwise.classics.linearized import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS, Kind, PrintedCount
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.joints import Joint, Revolute, Spherical
 from linkwise.mechanism.builder import Builder

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkwise import targets
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import checked_once, run_again
@@ -23,7 +23,6 @@ from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
-from linkwise.targets.llvm.tiers import optimised_only
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
@@ -192,6 +191,8 @@ class CompiledFunction:
         return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
 
     def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
+        from linkwise.targets.llvm.tiers import optimised_only
+
         with optimised_only(self.waits):
             kernel = device.kernel(self.program_for(device.target), dtype)
         if device is PROCESSOR and isinstance(self.program, Block):
@@ -213,6 +214,7 @@ class CompiledFunction:
         What is not for it, it passes on to ``slow``, and it pickles as the attribute ``name`` of what that is bound to.
         """
         from linkwise.targets.llvm.kernel import builtin_function
+        from linkwise.targets.llvm.tiers import optimised_only
 
         program, result, _ = self._traced
         if isinstance(program, Program):

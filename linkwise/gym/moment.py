@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.math import cos, log, sin, sqrt, where
 from linkwise.model.model import Model
 from linkwise.spatial.scalar import Flat, Scalar

@@ -16,9 +16,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints.directions import RelativePose, differences, nearest_coordinates, turn_z_to
 from linkwise.spatial.dual import derivative
@@ -267,7 +267,7 @@ class Joint(ABC):
     @classmethod
     def constant_names(cls) -> tuple[str, ...]:
         """The names of the :meth:`constants`."""
-        return tuple(inspect.signature(cls).parameters)
+        return () if cls.__init__ is object.__init__ else tuple(inspect.signature(cls).parameters)
 
     @classmethod
     def from_constants(cls, **constants: Any) -> Self:

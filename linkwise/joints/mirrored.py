@@ -7,9 +7,9 @@ directions of slides) becomes S x there, what turns (angular velocities, moments
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints.base import Handle, Joint
 from linkwise.joints.directions import RelativePose, turn_z_to

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms import energy, jacobian, kinematics
 from linkwise.algorithms.catalogue import Trees
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial import quaternions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from linkwise.algorithms import configuration
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.closed_system import closure_error, constraint_jacobian, places_only
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.kinematics.goals import Goal, GoalRows
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property

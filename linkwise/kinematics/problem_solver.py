@@ -8,12 +8,12 @@ and targets that got stuck go on from their next starts, several at once where t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, REACHED, RUNNING, reaching
 from linkwise.kinematics.posture import FIRST_SHARE, settling
 from linkwise.kinematics.problem import KinematicsProblem

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
 from linkwise.mechanism.muscles import HillMuscle, Muscle

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic

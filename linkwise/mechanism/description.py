@@ -6,10 +6,10 @@ Plain frozen data. The algorithms of motion never look at shapes; contact and dr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Literal
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.mechanism.materials import Material
 

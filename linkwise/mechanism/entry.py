@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import Part, Pose

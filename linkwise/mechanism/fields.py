@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.spatial.scalar import Scalar, absolute, sqrt, where
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.flexible.body import FlexibleBody
 from linkwise.joints.modes import Modes
 from linkwise.mechanism.bodies_and_joints import Body, Frame

@@ -8,13 +8,13 @@ parent's index is -1 for the world, the last row is the root's frame in the worl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.joints.directions import turns_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY
 from linkwise.mechanism.mechanism import Mechanism

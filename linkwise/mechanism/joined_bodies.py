@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError, UnknownNameError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product, rows

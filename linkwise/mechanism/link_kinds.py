@@ -7,12 +7,12 @@ links (:mod:`linkwise.functions.rolled`) and the arrays of operators (:mod:`link
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.joints import Joint
 from linkwise.mechanism.many_links import ManyLinks
 from linkwise.mechanism.tree import Link

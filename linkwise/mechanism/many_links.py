@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.frames import Placements, snapped, times
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.tree import Link

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 
 

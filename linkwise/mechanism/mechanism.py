@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
@@ -38,7 +38,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Parts welded to the world."""
     base_visuals: tuple[Geometry, ...] = ()
     _parameter_names: tuple[str, ...] = ()
-    closures: Named[ClosureInstance | RelationInstance] = Named()  # noqa: RUF009  # it does not change
+    closures: Named[ClosureInstance | RelationInstance] = Named()  # it does not change
     """Closures of loops and couplings of joints, in the order they were added; also found by name."""
     _closure_solver: str = "auto"
     """How accelerations under closures are found, by name."""
@@ -52,7 +52,7 @@ class Mechanism(ChangedCopies, PerFreedom):
     """Springs and dampers across several joints, or at frames; used by simulation, as those of the joints."""
     fields: tuple[Field, ...] = ()
     """Fields that act on bodies where they are: compensation of gravity, a fluid; simulation uses them, as springs."""
-    configurations: Configurations = Configurations()  # noqa: RUF009  # it does not change
+    configurations: Configurations = Configurations()  # it does not change
     """Configurations with a name: a read-only mapping of names to q (nq)."""
     _contact_scene: ContactScene | None = None
     """Scene of contacts, if anything may touch: see :meth:`with_contacts`."""

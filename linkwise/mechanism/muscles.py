@@ -7,9 +7,9 @@ along tendons.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from linkwise.dataclass import dataclass, fields, replace
 from linkwise.errors import InputError
 from linkwise.spatial.scalar import Flat, Scalar, exp, log, sinh, sqrt, where, within
 

@@ -30,12 +30,12 @@ A parameter is named ``body.what``, ``closure.what``, or ``gravity``:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.bodies_and_joints import Body, Part, Pose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance

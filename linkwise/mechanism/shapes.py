@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import rows

@@ -7,9 +7,9 @@ leads back to the frame the user knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.joints import Joint
 from linkwise.mechanism.sweeper import Field, LinkByLink

@@ -8,9 +8,9 @@ alone as if it were held where it touches.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, dot, is_constant, sin, sqrt, where
 

@@ -6,13 +6,13 @@ On numbers, with rank tests (singular values), so that over-constrained and sing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.linearization import Linearization
 from linkwise.model.null_space import RANK, basis_of, independent_rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, fields, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property
 from linkwise.operators.links import RigidLinks
 from linkwise.spatial.scalar import Flat

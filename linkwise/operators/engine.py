@@ -16,7 +16,6 @@ What a block is (traced scalars of one state, or arrays of many) is left to :cla
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -25,6 +24,7 @@ import numpy as np
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.operators.blocks import Block, Blocks, Field, Space
 
 

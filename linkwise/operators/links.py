@@ -7,13 +7,13 @@ of all spaces and blocks follow from its vectors: those of a link that deforms a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import next_motion
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.link_kinds import link_kinds, whole
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property

@@ -9,12 +9,12 @@ joint of several freedoms these are the factors of the papers' blocks: with L un
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any, final
 
 from linkwise.algorithms.articulated import Axis
+from linkwise.dataclass import dataclass
 from linkwise.spatial.inertia import coordinate_axis
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, sqrt
 

@@ -14,10 +14,10 @@ or, where A_PΛ_PA_P* can be inverted and the secondary is small, its alternativ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators.atoms import ClosureAdmittance, PickOff, WrittenOut

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.operators.blocks import Space

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product as every
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.operators.atoms import Diagonal
 from linkwise.operators.base import Operator

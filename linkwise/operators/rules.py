@@ -27,9 +27,9 @@ lemma 5 of Rodriguez 1989 does; with Ω whole they hold on trees, too (``mobilit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
 from linkwise.operators.base import Operator
 from linkwise.operators.reading import sides

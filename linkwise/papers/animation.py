@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from html import escape
 from typing import cast
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.model.model import Model
 

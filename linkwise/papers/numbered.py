@@ -6,7 +6,7 @@ operator rules that name them, and what ``code`` adds where a docstring would ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from linkwise.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -57,13 +57,7 @@ def states_in(p: Flat | Array) -> Array:
 
 def takes_states(function: Callable[..., object]) -> bool:
     """Whether a function of (t, q, v, p) asks for the states of all elements as a fifth argument."""
-    try:
-        inspect.signature(function).bind(0.0, (), (), (), ())
-    except (TypeError, ValueError):
-        return False
-    kinds = [each.kind for each in inspect.signature(function).parameters.values()]
-    required = [each for each in inspect.signature(function).parameters.values() if each.default is each.empty]
-    return inspect.Parameter.VAR_POSITIONAL not in kinds and len(required) == 5
+    return _number_taken(function) == 5
 
 
 Vector = Any  # an array of scalars of any kind, or a sequence of them
@@ -79,8 +73,22 @@ Field = Flat | Callable[[Vector], Flat]
 
 
 def law(function: Callable[..., Vector], t: Scalar, q: Vector, v: Vector, p: Vector) -> Vector:
-    """Value of a function of the user."""
-    return function(t, q, v, p, states_in(p)) if takes_states(function) else function(t, q, v, p)
+    """Value of a function of the user: of (t, q, v), of (t, q, v, p), or of (t, q, v, p, x)."""
+    taken = _number_taken(function)
+    return function(*(t, q, v, p)[:taken]) if taken < 5 else function(t, q, v, p, states_in(p))
+
+
+def _number_taken(function: Callable[..., object]) -> int:
+    """How many of (t, q, v, p, x) a function takes: four, if it does not say that it needs one more or one less."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions have none
+        return 4
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    required = [each for each in places if each.default is each.empty]
+    if any(each.kind is each.VAR_POSITIONAL for each in parameters):
+        return 4
+    return 5 if len(required) == 5 else min(len(places), 4)
 
 
 class _Finished(ABCMeta):
@@ -256,7 +264,7 @@ class Element(metaclass=_Finished):
 
 
 class Function(Element):
-    """A plain ``control(t, q, v, p)`` that returns joint forces (nv); or ``(t, q, v, p, x)``, with all states.
+    """A plain ``control(t, q, v)`` that returns joint forces (nv); or of (t, q, v, p), or (t, q, v, p, x), all states.
 
     ``why_hosted``: why it runs in Python, where it cannot be traced.
     """
@@ -355,20 +363,19 @@ def state_names(elements: Sequence[Element]) -> list[str]:
 
 
 def _check_call(function: Callable[..., object]) -> None:
-    """A control takes four arguments; found out before it is traced, where the message would be lost."""
+    """Found out before it is traced, where the message would be lost."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some built-in functions have none
         return
-    if takes_states(function):
-        return
     try:
-        signature.bind(0.0, (), (), ())
+        signature.bind(*((0.0, (), (), (), ())[: max(_number_taken(function), 3)]))
     except TypeError as error:
         raise InputError(
             f"{getattr(function, '__name__', repr(function))} cannot be called as a control",
             got=f"{signature}: {error}",
-            allowed="control(t, q, v, p) -> joint forces (nv), or control(t, q, v, p, x) with the states of elements",
+            allowed="control(t, q, v) or control(t, q, v, p) -> joint forces (nv), with parameters p, or "
+            "control(t, q, v, p, x), with the states of elements",
         ) from None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.scene import kept_points
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.functions.scalar_arrays import scalar_array as objects
@@ -33,8 +33,8 @@ class Event:
     right. Where an event has changed the motion (a bounce), leaving zero on the side that it came from is none.
 
     Args:
-        function: ``(t, q, v, p) -> number``, traced into the kernel (so ``lw.math.where`` instead of ``if``); or
-            ``(t, q, v, p, x)``, with the states of all elements in the order of ``Trajectory.x``.
+        function: ``(t, q, v) -> number``, traced into the kernel (so ``lw.math.where`` instead of ``if``); or
+            ``(t, q, v, p)``, or ``(t, q, v, p, x)`` with the states of all elements in the order of ``Trajectory.x``.
         direction: 1 for changes from minus to plus, -1 for plus to minus, 0 for both.
         terminal: whether the simulation ends there.
         action: ``(t, q, v) -> (q, v)``, called in Python at the event with arrays (nq) and (nv); what it returns is

@@ -15,7 +15,7 @@ from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction, freeze, frozen_alike, is_of_the_user, name_of
 from linkwise.memoized import Memory
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Function, Vector, identity, states_in, takes_states, with_states
+from linkwise.sim.elements import Element, Function, Vector, identity, law, states_in, takes_states, with_states
 from linkwise.sim.events import Event
 from linkwise.sim.tables import Table
 from linkwise.spatial.scalar import Scalar
@@ -175,7 +175,11 @@ def frozen_event(event: Event, model: Model, n_parameters: int, n_states: int) -
     if isinstance(event.function, FrozenFunction):
         return event
     sizes = _sizes(model, n_parameters) | ({"states": n_states} if takes_states(event.function) else {})
-    formula, reason = _without_effects(event.function, event.function, f"the event {event.name!r}", model, sizes)
+
+    def text(t: Scalar, q: Vector, v: Vector, p: Vector, states: Vector = ()) -> Any:
+        return law(event.function, t, q, v, with_states(p, states) if len(states) else p)
+
+    formula, reason = _without_effects(text, event.function, f"the event {event.name!r}", model, sizes)
     count = 0 if formula is None else len(formula.program.results[0])
     if formula is None or count != 1:
         raise InputError(

@@ -9,10 +9,10 @@ factored.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import Values
 from linkwise.sim.chart import Instant

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.actuation import Sensor, Transmission, ratio
 from linkwise.mechanism.equipment import closing_joint

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.dataclass import dataclass
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import JointTransmission, Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.memoized import Memory, cached_property

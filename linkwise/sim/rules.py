@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.passive_forces import FRICTION_SPEED
 from linkwise.sim.checks import check_choice, check_not_negative, check_positive

@@ -7,13 +7,13 @@ deviation for each sample; biases are drawn once for each state of a batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.trajectory import Trajectory

@@ -7,13 +7,13 @@ import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, TypedDict, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise.contact.scene import rigid_meeting
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.memoized import Memory, once
 from linkwise.model.model import Model

@@ -132,8 +132,8 @@ def simulate(
         method: the integrator, by name or as :class:`GeneralizedAlpha`; None: ``"moreau"`` or ``"dop853"``, see above.
         rtol: relative tolerance of an adaptive method.
         atol: absolute tolerance, SI units; rtol/100 if not given.
-        control: ``control(t, q, v, p) -> tau`` (nv), an element such as :class:`PD`, or a list of these. It is traced
-            at each call and becomes part of the kernel: what else it reads is a constant, as it is at the call.
+        control: ``control(t, q, v) -> tau`` (nv) or ``control(t, q, v, p)``, an element such as :class:`PD`, or a list
+            of these. It is traced at each call and becomes part of the kernel: what else it reads is a constant.
             What changes often is better in p: other constants are compiled anew. A function that cannot be traced
             (it branches on values, calls other libraries) is called in Python, which is some thousand times slower: a
             warning and ``Trajectory.note`` say why; :class:`Sampled` calls it at a rate. Controls with states, samples,

@@ -8,11 +8,11 @@ measures its order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.sim import dop853
 from linkwise.spatial.runge_kutta import RK4, Row, Tableau

@@ -115,8 +115,9 @@ class MotionContacts:
     """
 
     def __init__(self, motion: Trajectory) -> None:
-        model = motion.model
-        if model is None or model._contact_scene is None or "contact_impulses" not in motion._values:
+        known = "contact_impulses" in motion._values
+        model = motion._with_model("contacts") if known else motion.model
+        if model is None or model._contact_scene is None or not known:
             raise InputError(
                 "this motion has no contacts",
                 got=f"method={motion.method!r}" + ("" if model is None else f" and the model {model.name!r}"),

@@ -190,8 +190,8 @@ def _contents(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _is_explanation(name: str) -> bool:
-    """Whether values are forces or works that tables have no columns for."""
-    return name in ("f_ext", "field", "work") or name.startswith("force:")
+    """Whether values are forces, works or contacts that tables have no columns for."""
+    return name in ("f_ext", "field", "work") or name.startswith(("force:", "contact_"))
 
 
 def _read_npz(source: Path) -> dict[str, Any]:

@@ -8,9 +8,9 @@ too, is traced; the routine only says what comes after what.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.memoized import cached_property
 from linkwise.sim.motion import Motion
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from linkwise.dataclass import dataclass
 
 ASTRONOMICAL_UNIT = 149_597_870_700.0
 """Metres."""

@@ -8,11 +8,11 @@ of the mechanism, with nothing left out, and the elements here are the motors. O
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform

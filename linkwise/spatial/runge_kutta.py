@@ -6,9 +6,9 @@ Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations I, II.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 
 Row = dict[int, float]

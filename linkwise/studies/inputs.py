@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.studies.designs import DRAWN_TOGETHER, Design, Seeds

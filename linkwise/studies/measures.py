@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, fields
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.events import Event

@@ -10,12 +10,12 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
 from linkwise.studies.fingerprint import this_gpu, this_machine

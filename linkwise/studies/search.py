@@ -6,13 +6,13 @@ Every candidate meets the same scenarios (common random numbers): what differs b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError, UnknownNameError, require_extra
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model

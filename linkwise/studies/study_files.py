@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.mechanism.parameters import check_names
 from linkwise.model.model import Model

@@ -14,13 +14,13 @@ import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program

@@ -13,7 +13,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,6 +71,8 @@ def load(key: str) -> bytes | None:
 
 def store(key: str, payload: bytes) -> None:
     """Keep an object. Failing to (a full disk, a read-only home) is not an error."""
+    import tempfile  # with four others, to pack files
+
     home = folder()
     if home is None:
         return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from functools import cache
 
+from linkwise.dataclass import dataclass, field
 from linkwise.trace.block import Block
 from linkwise.trace.program import Buffer, Call, Copy, Program, Read, Record, Statement, WhileAny
 from linkwise.trace.tracer import Tracer
@@ -69,13 +70,13 @@ def repeated(step: Block | Program, rollout: Rollout) -> Repetition:
         Call(step, tuple(inputs), tuple(outputs)),
         *(Copy(outputs[output], inputs[given]) for output, given in rollout.feedback),
         *(Record(name, name, "number", "running") for name, _ in records),
-        Call(_ONWARD, ("number", Repetition.CLOCK), ("number_next", "running")),
+        Call(_counting("onward", False), ("number", Repetition.CLOCK), ("number_next", "running")),
         Copy("number_next", "number"),
     )
     return Repetition(
         f"steps_of_{step.name}",
         tuple(buffers),
-        (Call(_BEGIN, (Repetition.CLOCK,), ("number", "running")), WhileAny("running", body)),
+        (Call(_counting("begin", True), (Repetition.CLOCK,), ("number", "running")), WhileAny("running", body)),
         records=tuple(records),
         series=tuple((inputs[k], step.inputs[k].size) for k in rollout.sequences),
         step=step,
@@ -83,6 +84,7 @@ def repeated(step: Block | Program, rollout: Rollout) -> Repetition:
     )
 
 
+@cache
 def _counting(name: str, first: bool) -> Block:
     """The number of a step, and whether there is one."""
     tracer = Tracer()
@@ -90,6 +92,3 @@ def _counting(name: str, first: bool) -> Block:
     begin, end = tracer.input("clock", (2,))
     number = begin if before is None else before + 1.0
     return tracer.finish(name, [("number_next", (1,), [number]), ("running", (1,), [(number < end).where(1.0, 0.0)])])
-
-
-_BEGIN, _ONWARD = _counting("begin", True), _counting("onward", False)

@@ -11,12 +11,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import marshal
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
+from linkwise.dataclass import dataclass, field
 from linkwise.memoized import cached_property
 
 Node = tuple[Any, ...]
@@ -56,6 +55,8 @@ class Block:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides what the block computes."""
+        import hashlib  # takes milliseconds, and is not needed before something is compiled
+
         arrays = [(array.name, array.shape) for array in (*self.inputs, *self.outputs)]
         everything = (self.name, self.nodes, len(self.inputs), arrays, self.results)
         return hashlib.sha256(marshal.dumps(everything, _NO_REFERENCES)).hexdigest()

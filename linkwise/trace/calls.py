@@ -8,9 +8,9 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.ops import is_truth
 from linkwise.trace.passes import extract, reached

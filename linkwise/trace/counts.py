@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 

@@ -22,9 +22,9 @@ rule of its own (:func:`slopes`): p · a ** (p - 1), in which the next derivativ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.trace.block import Block, Node
 from linkwise.trace.replay import NUMBERS, Table, values
 from linkwise.trace.tracer import Number, Traced, TracedBool

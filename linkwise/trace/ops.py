@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from linkwise.dataclass import dataclass
 
 
 def _divide(a: float, b: float) -> float:

@@ -16,15 +16,14 @@ arithmetic is in the blocks; a program only says what runs after what, and where
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block
 
@@ -400,6 +399,8 @@ class Program:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of what decides the code; tables, and the sizes of open buffers, are data and do not count."""
+        import hashlib  # see Block.fingerprint
+
         digest = hashlib.sha256()
         numbers = {id(code): k for k, code in enumerate(self.codes)}
         for code in self.codes:

@@ -9,9 +9,9 @@ says how the solution depends on what it is the solution of.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NoReturn
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block, Node

@@ -9,11 +9,11 @@ data. So a program for many joints compiles as fast as one for a few. Arithmetic
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, field
 from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.ops import OPS, is_truth
 from linkwise.trace.passes import extract

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.dataclass import dataclass, field
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.program import PARAMETERS, Buffer, Call, Copy, For, IfAny, Program, Statement, Stretch, WhileAny
 

@@ -8,13 +8,13 @@ and a browser moves them in the same instant as the bodies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.viz.solids import Colour, Solid, as_wxyz, towards
 

@@ -6,12 +6,12 @@ import math
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import LinkwiseError
 from linkwise.mechanism.actuation import Actuator
 from linkwise.model.model import Model

@@ -5,13 +5,13 @@ They are given for the samples of a motion and drawn in pages, saved pages and v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.placement import quaternions_of
 from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards

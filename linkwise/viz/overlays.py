@@ -7,12 +7,12 @@ nothing while things move; closures and forces are drawn anew at each moment.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.closures.instances import ClosureInstance

@@ -7,12 +7,12 @@ bodies are from their goals, with the compiled kinematics of the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.joints import Handle
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model

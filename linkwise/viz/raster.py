@@ -7,12 +7,12 @@ thumbnails: some hundred thousand triangles take a second or so, a robot of twen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.viz.solids import GREY, Solid, merged
 
 _TILE = 12

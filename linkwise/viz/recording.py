@@ -9,13 +9,13 @@ import base64
 import html
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.joints.directions import turn_z_to
 
 Colour = tuple[int, int, int]

@@ -8,13 +8,13 @@ single precision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
 from linkwise.model.model import Model
 from linkwise.viz.looks import Looks

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.model.model import Model
 from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory

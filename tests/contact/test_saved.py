@@ -31,3 +31,18 @@ def test_a_scene_names_bodies_of_the_model(tmp_path: Path) -> None:
     path.write_text(json.dumps(record))
     with pytest.raises(lw.errors.ModelFileError, match="ghost"):
         lw.load(path)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat"])
+def test_contacts_of_a_motion_are_kept(tmp_path: Path, suffix: str) -> None:
+    model = block().with_contacts(lw.Ground())
+    q = model.neutral()
+    q[6] = 0.2
+    motion = lw.simulate(model, [q, q], [[0.0] * 6, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0]], duration=0.3, dt=0.002)
+    assert motion.contacts.force[:, -1].max() > 0.0
+    path = motion.save(tmp_path / f"motion{suffix}")
+    again = lw.Trajectory.load(path, model).contacts
+    for name in ("force", "gap", "mode", "residual", "points", "overflow"):
+        assert (getattr(again, name) == getattr(motion.contacts, name)).all(), name
+    with pytest.raises(lw.LinkwiseError, match="contacts needs the model"):
+        _ = lw.Trajectory.load(path).contacts

@@ -61,3 +61,30 @@ def test_events_see_them():
 def test_derivatives_know_it():
     space = CRAFT.state_space([0.0], [0.0], [0.0], control=[wheel(lambda t, q, v, p, x: -2.0 * x[0])])
     np.testing.assert_allclose(space.A, [[0, 1, 0], [0, 0, 2.0 / 2.0], [0, 0, -2.0]], atol=1e-12)
+
+
+def test_functions_of_time_and_state_alone():
+    """Controls, traced, sampled and in Python, and events may leave out p."""
+
+    def drag(t, q, v):
+        return [1.0 - 0.5 * v[0]]
+
+    def untraceable(t, q, v):
+        return [1.0 - 0.5 * float(v[0])]
+
+    crossing = lw.Event(lambda t, q, v: q[0] - 0.1, name="crossing")
+    motion = lw.simulate(CRAFT, [0.0], duration=1.0, control=drag, events=[crossing], rtol=1e-10)
+    assert motion.v[-1, 0] == pytest.approx(2.0 * (1.0 - np.exp(-0.25)), abs=1e-9)
+    assert motion.events[0].q[0] == pytest.approx(0.1, abs=1e-12)
+    for control in (lw.Sampled(CRAFT, drag, 1000.0), lw.Sampled(CRAFT, untraceable, 1000.0, python=True)):
+        sampled = lw.simulate(CRAFT, [0.0], duration=1.0, control=control, rtol=1e-10)
+        assert sampled.v[-1, 0] == pytest.approx(motion.v[-1, 0], abs=2e-4)
+    with pytest.warns(UserWarning):
+        hosted = lw.simulate(CRAFT, [0.0], duration=1.0, control=untraceable, rtol=1e-10)
+    assert hosted.v[-1, 0] == pytest.approx(motion.v[-1, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("control", [lambda: 0.0, lambda t, q: [0.0], lambda a, b, c, d, e, f: [0.0]])
+def test_controls_that_take_something_else_are_refused(control):
+    with pytest.raises(lw.InputError, match="cannot be called as a control"):
+        lw.simulate(CRAFT, [0.0], duration=1.0, control=control)

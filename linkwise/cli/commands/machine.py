@@ -8,7 +8,6 @@ import platform
 import shutil
 import sys
 from argparse import Namespace
-from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from linkwise.cli.arguments import BUILT_IN
 from linkwise.cli.parser import make_parser
 from linkwise.cli.printing import print_json, table
+from linkwise.dataclass import asdict, dataclass
 from linkwise.errors import require_extra
 
 _EXTRAS = {

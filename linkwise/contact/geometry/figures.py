@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.description import Geometry
 from linkwise.spatial.scalar import Scalar
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.box_box import box_box
@@ -20,6 +19,7 @@ from linkwise.contact.geometry.sphere_capsule import sphere_capsule
 from linkwise.contact.geometry.sphere_plane import sphere_plane
 from linkwise.contact.geometry.sphere_sphere import sphere_sphere
 from linkwise.contact.geometry.surface import capsule_surface, sphere_surface
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.description import Geometry
 from linkwise.spatial.scalar import Scalar, where

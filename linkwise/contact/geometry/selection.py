@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from linkwise.contact.geometry.pairs import slots, touchable
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelError, UnknownNameError
 from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry
 from linkwise.mechanism.mechanism import Mechanism

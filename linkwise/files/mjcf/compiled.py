@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.files.mjcf.document import PICTURE, Document, Spot
 from linkwise.mechanism.description import FIRST_PAIR_BIT

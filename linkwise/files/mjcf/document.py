@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 from xml.sax.saxutils import quoteattr
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.values import shown

@@ -5,11 +5,10 @@ MuJoCo's are soft: they pull with a spring of their own. Here they hold exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.files.description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tendons import tendon_terms

@@ -9,12 +9,12 @@ the file when q is ref, and the coordinates of a free joint are the body's place
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.files.bodies import unused
 from linkwise.files.description import FrameWritten, JointWritten, LinkWritten, Vector
 from linkwise.files.mjcf.compiled import Compiled

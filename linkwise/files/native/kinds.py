@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from linkwise.dataclass import MISSING, dataclass, field, fields
 from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.arrays import ArrayStore
 from linkwise.files.native.text import Path, line_of, shown_path

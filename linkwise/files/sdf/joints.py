@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.files.description import CouplingWritten, JointWritten, Vector
 from linkwise.files.sdf.places import Place, body_of, relative_pose, world_pose

@@ -7,12 +7,12 @@ its scope. Nothing is resolved while the file is read, since a name may be used 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Literal, NoReturn
 
 import numpy as np
 
 from linkwise.array_types import FloatArray
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element

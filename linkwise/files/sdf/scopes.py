@@ -5,9 +5,9 @@ Included files are found on a search path, never outside the folders that were g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.sdf.places import Kind, Place, PoseWritten, Scope, read_pose

@@ -12,11 +12,11 @@ import math
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.files.bodies import unused
 from linkwise.files.mjcf.instruments import KINDS

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import ModelError
 from linkwise.files.bodies import unused
 from linkwise.files.loops import loop_words

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError
 from linkwise.flexible.files.matrix_files import LARGEST_MATRIX, lines_of, number, whole
 

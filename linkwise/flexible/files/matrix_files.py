@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError
 
 __all__ = ["LARGEST_FILE", "LARGEST_MATRIX", "MatrixModel", "lines_of", "number", "read_bytes", "whole"]

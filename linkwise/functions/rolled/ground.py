@@ -7,9 +7,9 @@ the tips are given, values that every link looks at, and results.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import compress
 
+from linkwise.dataclass import dataclass, field
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import Node
 from linkwise.trace.passes import reached

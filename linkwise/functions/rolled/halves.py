@@ -7,13 +7,13 @@ and in a serial chain it begins at the columns' own links: half of the links on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from linkwise.algorithms.mass_matrix import inboard_product, width
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.symbolic_links import Kind, SymbolicLink

@@ -7,8 +7,8 @@ needs something that is made in between; what the earlier one kept is then at ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from linkwise.dataclass import dataclass, field
 from linkwise.functions.rolled.ground import Written, arrays_read
 from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import Kind

@@ -11,7 +11,6 @@ Matrices go state by state, the unit vectors of a state as a batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,7 @@ from linkwise.algorithms.segments import (
     turned_together,
 )
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
 from linkwise.mechanism.tree import Tree

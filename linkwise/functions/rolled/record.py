@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkwise.dataclass import dataclass
 from linkwise.functions.rolled.ground import BASE, Ground, Spot
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
 from linkwise.mechanism.sweeper import Field

@@ -7,13 +7,13 @@ links that have such constants are of kinds of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, field
 from linkwise.functions.rolled.vectors import part
 from linkwise.mechanism.link_kinds import LinkKind, kinds_of_many, link_kinds, padded, whole
 from linkwise.mechanism.many_links import ManyLinks, numbers_of

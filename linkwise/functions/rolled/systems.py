@@ -8,10 +8,10 @@ are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.ground import Ground, Spot, Written, arrays_read
 from linkwise.functions.rolled.record import Recorded
 from linkwise.spatial.dual import Dual, parts_of_level

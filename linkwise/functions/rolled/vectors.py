@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from linkwise.dataclass import dataclass
 from linkwise.functions.rolled.ground import Ground, Spot
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar

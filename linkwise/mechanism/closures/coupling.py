@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.base import Relation
 from linkwise.spatial.scalar import Flat, Scalar

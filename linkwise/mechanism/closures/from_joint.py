@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Self
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose, dot, solution, turn_z_to

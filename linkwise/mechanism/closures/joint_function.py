@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.functions import arguments_of, checked_function, equation_names, values_of
 from linkwise.spatial.scalar import Flat, Scalar

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.configuration import difference, integrate
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.mechanism.tree import Tree

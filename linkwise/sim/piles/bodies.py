@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.geometry.supports import radius_about_origin
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.bodies_and_joints import IDENTITY
 from linkwise.mechanism.contacts import Ground
 from linkwise.mechanism.description import Geometry

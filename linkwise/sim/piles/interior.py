@@ -9,11 +9,11 @@ last digits are left to others: matrices are the worse the nearer the solution i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass
 from linkwise.sim.piles.islands import Island
 
 STEPS = 60

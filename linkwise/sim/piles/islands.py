@@ -13,7 +13,6 @@ Lagrangian). The matrices have blocks for neighbours alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csc_matrix
@@ -21,6 +20,7 @@ from scipy.sparse.linalg import splu
 
 from linkwise.array_types import Array
 from linkwise.contact.geometry.points import tangents
+from linkwise.dataclass import dataclass, replace
 from linkwise.memoized import cached_property
 from linkwise.spatial.vectors import Vec
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -12,6 +11,7 @@ from linkwise.algorithms.kinematics import Placed
 from linkwise.array_types import Array
 from linkwise.contact.geometry.pairs import contacts, slots, touchable
 from linkwise.contact.geometry.points import UNUSED_GAP
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Geometry

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.contact.step import part_of_mean
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress

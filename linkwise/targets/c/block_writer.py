@@ -11,8 +11,8 @@ value as soon as nothing reads the old one any more.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import array_names, function_name, wrapped
 from linkwise.targets.c.ops import TABLE, literal
 from linkwise.trace.block import Block, Node

@@ -11,12 +11,12 @@ caller may read and change between two calls.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.dataclass import dataclass, field
 from linkwise.targets.c.lines import constants, function_name, literals, wrapped
 from linkwise.targets.c.ops import rounded
 from linkwise.targets.c.self_test import COMPARE, closing, comparison, opening, table

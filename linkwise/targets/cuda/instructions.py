@@ -9,8 +9,8 @@ which values really take up a register.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property
 from linkwise.trace.block import Block, Node
 from linkwise.trace.ops import OPS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property, once
 from linkwise.targets import DirectLaunch
 from linkwise.targets.cuda import tile_layout as layouts

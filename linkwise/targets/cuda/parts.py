@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
+from linkwise.dataclass import dataclass, field
 from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, is_truth, operand, pure_angles
 from linkwise.targets.cuda.order import orders
 from linkwise.trace.block import Block

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.c.ops import literal, rounded
 from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, is_truth, operand
 from linkwise.targets.cuda.ops import TABLE

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.trace.block import Block
 from linkwise.trace.program import (

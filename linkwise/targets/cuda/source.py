@@ -9,10 +9,10 @@ matrices of derivatives say, run as several kernels (:mod:`linkwise.targets.cuda
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts

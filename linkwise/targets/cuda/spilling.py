@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.targets.cuda.instructions import Instruction
 
 _NEVER = 1 << 60

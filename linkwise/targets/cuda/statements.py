@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.row_loops import RowLoop, copied_arguments, programs_of

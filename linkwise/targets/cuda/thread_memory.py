@@ -18,8 +18,8 @@ besides (a linear system, say) and for mechanisms of moderate size; a batch of o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.targets.c.ops import literal, rounded

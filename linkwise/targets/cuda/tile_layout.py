@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.trace.block import ArraySpec, Block
 

@@ -13,11 +13,12 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+
+from linkwise.dataclass import dataclass
 
 _lock = threading.RLock()  # may be taken again: the collector may run at any time, and discard things
 optimising = threading.RLock()  # whoever takes both locks takes this one first

@@ -15,12 +15,12 @@ import ctypes
 import hashlib
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import LinkwiseError
 from linkwise.targets import DirectLaunch
 from linkwise.targets import cache as disk

@@ -13,9 +13,9 @@ things are arranged above that:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, compress
 
+from linkwise.dataclass import dataclass, field
 from linkwise.targets.llvm import schedule
 from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import Block, Node

@@ -11,7 +11,8 @@ import math
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from linkwise.dataclass import dataclass
 
 
 def real_bits(value: float, bits: int) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
 _ROWS = 8  # of a block, whose sums are in registers: eight rows of two of them, of 32 that the widest machines have

@@ -10,9 +10,9 @@ block needs: see :mod:`linkwise.targets.llvm.weaving`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode

@@ -11,9 +11,9 @@ with coefficients computed in sixty digits; their own error is below 2e-17 relat
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue
 

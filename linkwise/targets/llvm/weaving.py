@@ -10,11 +10,11 @@ the program. Memory is asked for the rows of the block behind that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.function_plan import arguments, grouped_depths
