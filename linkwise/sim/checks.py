@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.mechanism.checks import warn_of_degrees
+from linkwise.mechanism.checks import LEAST_DEGREES, warn_of_degrees
 from linkwise.renamed import SOUGHT_ARGUMENTS
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def check_arguments(function: Callable[..., object], given: Iterable[str], optio
 def warn_of_start(model: Model, q: Array) -> None:
     """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
     warn_of_angles("q0", model, q, callers=3)
-    for joint in model._independent:
+    for joint in model._independent if model.nq > model.nv else ():
         own = q[..., joint.q_slice]
         if joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
             off = np.abs(np.linalg.norm(own[..., :4], axis=-1) - 1.0)
@@ -88,6 +88,8 @@ def warn_of_start(model: Model, q: Array) -> None:
 
 def warn_of_angles(what: str, model: Model, q: Array, callers: int) -> None:
     """One warning where coordinates (..., nq) of hinges look like degrees, with the first of them."""
+    if not (np.abs(q) >= LEAST_DEGREES).any():
+        return
     for joint in model._independent:
         angles = q[..., joint.q_slice].reshape(-1)[:_LOOKED_AT].tolist()
         if joint.type.turns and warn_of_degrees(f"{what} of joint {joint.name!r}", angles, callers=callers + 1):

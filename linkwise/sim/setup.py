@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from typing import Any, Protocol, Self, TypedDict, runtime_checkable
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise.contact.scene import rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.memoized import Memory, once
+from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import refuse_rigid_contacts
 from linkwise.sim.checks import check_start, checked_vector
@@ -64,6 +65,21 @@ class Options(TypedDict, total=False):
     frame: Frame | None
 
 
+_ACTING = ("control", "events", "f_ext", "frame")
+"""Options whose functions may be others at every call."""
+_RULING = ("rules", "limits", "stabilization", "released")
+"""Options that a setup without these depends on besides."""
+_KEPT = 32  # setups for each model
+
+
+def _is_key(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """A model, a method, and all that acts."""
@@ -84,11 +100,19 @@ class Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+        if method != "moreau":
+            _warn_of_ground(model, method)
+        if any(options.get(each) is not None for each in _ACTING):
+            return cls._made(model, method, options)
+        chosen = (method, *(item for item in options.items() if item[0] in _RULING))
+        made = partial(cls._made, model, method, options)
+        return Memory.of(model).recent("simulation setups", chosen, made, _KEPT) if _is_key(chosen) else made()
+
+    @classmethod
+    def _made(cls, model: Model, method: str | GeneralizedAlpha, options: Options) -> Setup:
         name = checked_method(method)
         if name == "moreau":
             model = touching(model)
-        else:
-            _warn_of_ground(model, name)
         rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
@@ -118,22 +142,22 @@ class Setup:
         _check_contacts(model, name, self.rules, self.events)
         return replace(self, model=model, method=method if isinstance(method, GeneralizedAlpha) else name)
 
-    @property
+    @cached_property
     def method_name(self) -> str:
         """Of the method."""
         return checked_method(self.method)
 
-    @property
+    @cached_property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as a tolerance allows."""
         return is_adaptive(self.method_name)
 
-    @property
+    @cached_property
     def switched(self) -> bool:
         """Whether closures take hold or let go."""
         return not all(self.flags.tolist()) or any(event.switches for event in self.events)
 
-    @property
+    @cached_property
     def tables(self) -> list[Table]:
         """Those of all elements."""
         return [table for element in self.elements for table in element.tables]
@@ -150,7 +174,8 @@ class Setup:
         """Whether no state starts beyond a joint limit, where these push or stop; by rounding, it is put on those."""
         if self.rules.limits != "ignore":
             motion = limits_of(self.model, self.rules)[0]
-            check_start(motion, states.y)
+            if motion.limits:
+                check_start(motion, states.y)
             if self.rules.limits == "stop":
                 motion.all_limits.put_on(states.y[:, : motion.nq])
 
@@ -162,6 +187,8 @@ class Setup:
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""
+        if not self.elements and not self.events:
+            return self
         given = self.model, states.p.shape[-1], sum(element.nx + element.nh for element in self.elements)
         elements = tuple(frozen_element(element, *given) for element in self.elements)
         return replace(self, elements=elements, events=tuple(frozen_event(event, *given) for event in self.events))
@@ -202,7 +229,7 @@ def _falls_through(model: Model) -> bool:
     return model._contact_scene is None and bool(model._base_collisions) and free
 
 
-def _warn_of_ground(model: Model, method: str) -> None:
+def _warn_of_ground(model: Model, method: str | GeneralizedAlpha) -> None:
     """Warn of a body that would fall through the ground of its file."""
     if _falls_through(model):
         told = message(

@@ -197,7 +197,8 @@ def simulate(
     adaptive = setup.is_adaptive
     check_positive(duration=duration)
     check_finite(t0=t0)
-    check_span(setup.tables, t0, duration)
+    if setup.tables:
+        check_span(setup.tables, t0, duration)
     check_count(save_every=save_every)
     if dt is not None:
         check_positive(dt=dt)
