@@ -40,13 +40,22 @@ def _accounted(
     rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
     if scene.rules.passive:
         _check_passive(t.mechanism)
-    if kept is not None:
-        crowd = Crowd(t.mechanism, tree, kept)
-        return crowd_step(crowd, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows)
-    touches, constraints = touches_of(t.mechanism, tree), t.constraints(tree, active)
-    return step.accounted_step(
-        tree, touches, q, v, tau, dt[0], impulses, forces, implicit, scene.rules, rows, constraints, instant(time)
+    given = (
+        q,
+        v,
+        tau,
+        dt[0],
+        impulses,
+        forces,
+        implicit,
+        scene.rules,
+        rows,
+        t.constraints(tree, active),
+        instant(time),
     )
+    if kept is not None:
+        return crowd_step(Crowd(t.mechanism, tree, kept), *given)
+    return step.accounted_step(tree, touches_of(t.mechanism, tree), *given)
 
 
 def _check_passive(mechanism: Any) -> None:

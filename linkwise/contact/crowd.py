@@ -17,7 +17,7 @@ import numpy as np
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.features import Features
-from linkwise.contact.geometry.figures import figure, numbers_of, width_of
+from linkwise.contact.geometry.figures import figure, numbers_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
 from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.geometry.supports import radius_about_origin
@@ -94,24 +94,29 @@ class Kind:
 
     def __init__(self, crowd: Crowd, numbers: Sequence[int]) -> None:
         self.crowd, self.numbers = crowd, list(numbers)
-        both = [[crowd.shapes[crowd.ordered[k][i]][1] for k in numbers] for i in (0, 1)]
-        self.first, self.second = both[0][0], both[1][0]
-        most = [max(len(shape.vertices) if shape.kind == "convex" else 0 for shape in shapes) for shapes in both]
-        self.widths = [width_of(shapes[0], n) for shapes, n in zip(both, most, strict=True)]
+        places = [[crowd.ordered[k][i] for k in numbers] for i in (0, 1)]
+        self.first, self.second = (crowd.shapes[own[0]][1] for own in places)
         self.is_field = self.second.kind in ("heightfield", "terrain")
-        self.constants = []
-        for number, *shapes in zip(numbers, *both, strict=True):
-            row = [x for shape, n in zip(shapes, most, strict=True) for x in numbers_of(shape, _radius(shape), n)]
+        constants = []
+        for number in numbers:
             sides, ordered = crowd.sides[number], crowd.ordered[number]
             links = (crowd.order[crowd.shapes[side][0]] for side in sides)
-            row += [1.0 if sides == ordered else -1.0, 8.0 * number + 1.0, *links]
-            self.constants.append([*row, *crowd.features.of_pair(crowd.meetings[number])])
+            row = [1.0 if sides == ordered else -1.0, 8.0 * number + 1.0, *links]
+            constants.append([*row, *crowd.features.of_pair(crowd.meetings[number])])
+        self.constants = [Items.rows(constants), *(self._shapes(each) for each in places)]
+        """Of each pair its own numbers, then those of both shapes."""
 
-    def shapes(self, numbers: Flat) -> tuple[Any, Any, Flat]:
-        """Both shapes of a pair, and what else is said of it."""
-        a, b = self.widths
-        second = self.second if self.is_field else figure(self.second, list(numbers[a : a + b]))
-        return figure(self.first, list(numbers[:a])), second, numbers[a + b :]
+    def _shapes(self, places: Sequence[int]) -> Items:
+        """The numbers of shapes, each of which is there once."""
+        shapes = {place: self.crowd.shapes[place][1] for place in places}
+        most = max(len(shape.vertices) if shape.kind == "convex" else 0 for shape in shapes.values())
+        rows = [numbers_of(shape, _radius(shape), most) for shape in shapes.values()]
+        width, table = len(rows[0]), {place: k for k, place in enumerate(shapes)}
+        return Items([x for row in rows for x in row], [width * table[place] for place in places], width)
+
+    def shapes(self, first: Flat, second: Flat) -> tuple[Any, Any]:
+        """Both shapes of a pair, from their numbers."""
+        return figure(self.first, list(first)), self.second if self.is_field else figure(self.second, list(second))
 
     def balls_apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
         """Less than the distance of two shapes: that of the balls around them, or of one and a plane."""
@@ -233,7 +238,7 @@ class Crowd:
         self, kind: Kind, poses: Flat, moving: Moving | None, reach: Scalar, state: list[Scalar]
     ) -> list[Scalar]:
         """The kept points once those of one kind of pairs are among them."""
-        columns = [Items.rows(kind.constants), *kind.columns(poses, 12)]
+        columns = [*kind.constants, *kind.columns(poses, 12)]
         rounding = rounding_of(kind.first, kind.second) is not None
         h: Scalar = 0.0
         if moving is not None:
@@ -242,13 +247,13 @@ class Crowd:
             h, columns = moving.h, [*columns, *kind.columns(moving.numbers, MOVING, links)]
         farthest = (self.kept - 1) * self.width
 
-        def balls_are_near(state: Flat, constants: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
-            a, b, _rest = kind.shapes(constants)
+        def balls_are_near(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
+            a, b = kind.shapes(first, second)
             # Where points are counted, those that find no room are too.
             return kind.balls_apart(_frame(A), a, _frame(B), b) < (state[farthest] if moving is None else reach)
 
-        def are_near(state: Flat, constants: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
-            a, b, _rest = kind.shapes(constants)
+        def are_near(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
+            a, b = kind.shapes(first, second)
             X = _frame(A)
             far = state[farthest]
             if both:
@@ -257,11 +262,13 @@ class Crowd:
                 far = REACH + h * (long(past) + long(turns) * a.radius)
             return kind.apart(X, a, _frame(B), b) < far
 
-        def step(state: Flat, constants: Flat, A: Flat, B: Flat, *both: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            a, b, (way, *rest) = kind.shapes(constants)
+        def step(
+            state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat
+        ) -> tuple[list[Scalar], list[Scalar]]:
+            (a, b), (way, *rest) = kind.shapes(first, second), own
             X, Y = _frame(A), _frame(B)
             found = contacts(a, X, b, Y)
-            asked = are_near(state, constants, A, B, *both)
+            asked = are_near(state, own, first, second, A, B, *both)
             rows = []
             for k, one in enumerate(found.points):
                 turned = Vec.zero()
@@ -306,11 +313,13 @@ class Crowd:
         found: list[Scalar] = [0.0] * len(self.meetings)
         for kind in self.kinds:
 
-            def step(state: Flat, constants: Flat, A: Flat, B: Flat, kind: Kind = kind) -> tuple[list[Scalar], Any]:
-                a, b, _ = kind.shapes(constants)
+            def step(
+                state: Flat, first: Flat, second: Flat, A: Flat, B: Flat, kind: Kind = kind
+            ) -> tuple[list[Scalar], Any]:
+                a, b = kind.shapes(first, second)
                 return [], [distance(a, _frame(A), b, _frame(B))]
 
-            made = looped_over([Items.rows(kind.constants), *kind.columns(poses, 12)], step, [])[1]
+            made = looped_over([*kind.constants[1:], *kind.columns(poses, 12)], step, [])[1]
             for k, (x,) in zip(kind.numbers, made, strict=True):
                 found[k] = x
         return found

@@ -11,17 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from linkwise.algorithms.articulated import accelerate, articulate, innovate
+from linkwise.algorithms.articulated import articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
+from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, at_rest, next_motion, placed, velocities
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.sweeps import Field, generalized, outward
+from linkwise.algorithms.pulls import own_efforts
+from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long, outboard
 from linkwise.contact.elimination import squared
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
+from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.passivity import passive_end, slackened, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal, over_used
@@ -53,10 +56,12 @@ def crowd_step(
     implicit: Flat | None = None,
     rules: ContactRules | None = None,
     joints: Sequence[JointRow] = (),
+    constraints: Sequence[Constraint] = (),
+    t: Scalar = 0.0,
 ) -> AccountedStep:
     """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s."""
     rules = ContactRules() if rules is None else rules
-    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules)
+    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t)
     begin = remembered(middle.slots, middle.rows, impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
     is_differentiated = any(hold(x) is not x for x in (*q, *v, *tau, *impulses))
@@ -89,6 +94,8 @@ class MiddleOfCrowd:
         implicit: Flat | None,
         joints: Sequence[JointRow],
         rules: ContactRules,
+        constraints: Sequence[Constraint] = (),
+        t: Scalar = 0.0,
     ) -> None:
         self.crowd, self.h, self.rules, tree = crowd, h, rules, crowd.tree
         self.tree = tree if implicit is None else stiffened(tree, implicit)
@@ -99,6 +106,7 @@ class MiddleOfCrowd:
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
         self.axes = articulate(self.tree, self.q)
+        self.held = Held(self.tree, self.q, self.axes, Holding(tree, constraints, (q, v), (self.q, self.v), t, h))
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
         self.primal = self._primal()
@@ -122,9 +130,8 @@ class MiddleOfCrowd:
         mean, free = self.v, self.v
         for left in reversed(range(passes)):
             b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
-            nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(tau), b)
-            gained = generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
-            free = [a + self.h * x for a, x in zip(self.v, gained, strict=True)]
+            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+            free = [a + x for a, x in zip(self.v, self.held.gained(nu, self.h), strict=True)]
             if left:
                 mean = [0.5 * (a + b) for a, b in zip(self.v, self._foreseen(free, impulses), strict=True)]
         return free
@@ -148,6 +155,7 @@ class MiddleOfCrowd:
     # Rows of points.
     def _primal(self) -> Primal:
         columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
+        folded = Folded(self.tree)
         disks = (2, *[1] * features.torsion, *[2] * features.rolling)
         radii = ("friction", *["torsion"] * features.torsion, *["rolling"] * features.rolling)
         names = self.crowd.names
@@ -156,7 +164,7 @@ class MiddleOfCrowd:
             point = KeptPoint.of(slot, names)
             arms = [_arm(column, point) for column in columns]
             J = [
-                [moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms]
+                folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
                 for moment, force in ways(self.crowd.features, point)
             ]
             before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
@@ -181,7 +189,7 @@ class MiddleOfCrowd:
 
             return [], [x for row in over_used(used, [slots], of_point, [])[1] for x in row]
 
-        by_freedom = Items.rows(looped_over([Items.rows(columns)], column, [])[1])
+        by_freedom = Items.rows(folded.rows(looped_over([Items.rows(columns)], column, [])[1]))
 
         def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return [], self.answered(row)
@@ -209,14 +217,13 @@ class MiddleOfCrowd:
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
         found = Items.rows(over_used(used, [slots, J, U, parts[1], others], laws, [])[1])
-        # Through a loop, so that all of it stands in one array.
-        M = Items.rows(looped_over([Items.rows(mass_matrix(self.tree, self.q))], lambda _, row: ([], list(row)), [])[1])
+        M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
         return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
 
     def answered(self, effort: Flat) -> list[Scalar]:
-        """𝓜⁻¹ times an effort."""
-        nu = innovate(self.tree, self.q, self.axes, lambda link: link.rates(effort), None)
-        return generalized(self.tree, accelerate(self.tree, self.q, self.axes, nu))
+        """𝓜⁻¹ times an effort, with closures held."""
+        nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, effort), None)
+        return self.held.changed(nu)
 
     def _laws(self, point: KeptPoint, before: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
         """Of one point the bias of each row, the compliance, the gap at the start, and the drift along the normal."""
@@ -259,7 +266,8 @@ class MiddleOfCrowd:
         for row in self.joints.rows:
             link = self.tree.links[row.joint.index]
             slopes = slopes_of(row, self.tree, self.q)
-            rows.append({link.v_start + i: slope for i, slope in enumerate(slopes) if not _is_nothing(slope)})
+            scale = link.multiplier if link.is_mimic else 1.0
+            rows.append({link.v_start + i: scale * x for i, x in enumerate(slopes) if not _is_nothing(x)})
         used = sorted({j for row in rows for j in row})
         if not used:
             return []
@@ -312,7 +320,7 @@ class MiddleOfCrowd:
             two = self.before.of(k)[0] - drift, after[0] - drift
             rates.append((start, *two))
             rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
-            whole = part_of_mean(start, h, *two, closed=False)
+            whole = part_of_mean(start, h, *two, closed=self.held.closes)
             s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
         works: list[Scalar] = [work, 0.0, 0.0]
         joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
@@ -321,7 +329,7 @@ class MiddleOfCrowd:
             place = 2 if isinstance(kind, FrictionOf) else 1
             works[place] = works[place] + 0.5 * x * (before + after)
             if gap is not None:
-                s = minimum(s, part_of_mean(gap, h, before, after, closed=False))
+                s = minimum(s, part_of_mean(gap, h, before, after, closed=self.held.closes))
         gaps = [
             where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
             for slot, (gap, a, b) in zip(self.slots, rates, strict=True)
@@ -340,18 +348,19 @@ def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
     """Joint impulses J*λ of the kept points, from impulses of a step."""
     frames = placed(crowd.tree, q)
     slots, _ = crowd.nearest(frames)
-    columns = columns_of(crowd.tree, frames, q)
+    columns, folded = columns_of(crowd.tree, frames, q), Folded(crowd.tree)
     own = remembered(slots, crowd.features.rows, impulses)
 
     def step(total: Flat, slot: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
         point = KeptPoint.of(slot, crowd.names)
         arms, found = [_arm(column, point) for column in columns], list(total)
         for (moment, force), x in zip(ways(crowd.features, point), own, strict=True):
-            found = [a + x * (moment.dot(arm.ang) + force.dot(arm.lin)) for a, arm in zip(found, arms, strict=True)]
+            along = folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
+            found = [a + x * b for a, b in zip(found, along, strict=True)]
         return found, []
 
     rows = [own[k : k + crowd.features.rows] for k in range(0, len(own), crowd.features.rows)]
-    return looped_over([Items.rows(slots), Items.rows(rows)], step, [0.0] * len(columns))[0]
+    return looped_over([Items.rows(slots), Items.rows(rows)], step, [0.0] * folded.count)[0]
 
 
 def remembered(slots: Sequence[Flat], rows: int, impulses: Flat) -> list[Scalar]:
@@ -370,8 +379,35 @@ def remembered(slots: Sequence[Flat], rows: int, impulses: Flat) -> list[Scalar]
     return [*(x for row in made for x in row), *of_joints]
 
 
+class Folded:
+    """Numbers of freedoms from those of joint axes: those of joints that follow others count for these."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.axes = [
+            (link.v_start + i, link.multiplier if link.is_mimic else None)
+            for link in tree.links
+            for i in range(link.joint.nv)
+        ]
+        self.count = sum(scale is None for _, scale in self.axes)
+
+    def __call__(self, of_axes: Flat) -> list[Scalar]:
+        """Of a number for each axis."""
+        return [x for (x,) in self.rows([[x] for x in of_axes])]
+
+    def rows(self, of_axes: Sequence[Flat]) -> list[list[Scalar]]:
+        """Of several numbers for each axis."""
+        found: list[list[Scalar]] = [[] for _ in range(self.count)]
+        for (place, scale), row in zip(self.axes, of_axes, strict=True):
+            if scale is None:
+                found[place] = list(row)
+        for (place, scale), row in zip(self.axes, of_axes, strict=True):
+            if scale is not None:
+                found[place] = [a + scale * b for a, b in zip(found[place], row, strict=True)]
+        return found
+
+
 def columns_of(tree: Tree, frames: Field[Placed], q: Flat) -> list[list[Scalar]]:
-    """Of each freedom the axis in the world, [ω; v] at its origin, and the links that move with it."""
+    """Of each joint axis the axis in the world, [ω; v] at its origin, and the links that move with it."""
     found = []
     ranges = outboard(tree)
     for link in tree.links:

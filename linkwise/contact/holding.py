@@ -10,13 +10,16 @@ of a mechanism that is closed: sweeps over contacts need not know of closures, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from linkwise.algorithms.articulated import Axis, accelerate, pull
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.multipliers import Multipliers
-from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls
-from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Matrix, Scalar, is_zero
+from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms
+from linkwise.algorithms.sweeps import Field, each
+from linkwise.contact.elimination import sparse_product
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.scalar import Items, Matrix, Scalar, is_zero, looped_over, where
 
 Flat = Sequence[Scalar]
 
@@ -51,7 +54,7 @@ class Holding:
                 off = [*before.residual, *[0.0] * (before.count - len(before.residual))]
                 for e, rate, rate_now in zip(off, before.rate, now.rate, strict=True):
                     self.missing.append(rate - 2.0 * rate_now - e / h)
-        self.closes = bool(constraints)
+        self.closes, self.of_closures = bool(constraints), self.pulls
         if tree.has_mimics:
             followers = mimic_pulls(tree)
             self.pulls = joined(self.pulls, followers)
@@ -89,3 +92,76 @@ def _less(x: Scalar, a: Flat, b: Flat) -> Scalar:
     for u, v in zip(a, b, strict=True):
         x = x - u * v
     return x
+
+
+HEAVIER = 1e7, 1e3
+"""How many times as heavy as it is a motion counts, that closures forbid: with sixteen digits, and with seven."""
+
+
+class Held:
+    """𝓜⁻¹ of a mechanism, whose closures hold and whose followers follow.
+
+    Args:
+        tree: of links.
+        q: configuration.
+        axes: of articulated bodies.
+        holding: what is held.
+    """
+
+    def __init__(self, tree: Tree, q: Flat, axes: Field[list[Axis]], holding: Holding) -> None:
+        self.tree, self.q, self.axes, self.holding = tree, q, axes, holding
+        self.closes = holding.closes
+        if holding.pulls.count:
+            self.eps, Lambda = pull(tree, q, axes, holding.pulls)
+            holding.eliminate(Lambda)
+
+    def changed(self, nu: Field[list[Scalar]]) -> list[Scalar]:
+        """The change of v along closures that innovations ν of an effort lead to."""
+        return self._moved(nu, lambda along: self.holding.factored.solve([-x for x in along]))
+
+    def gained(self, nu: Field[list[Scalar]], h: Scalar) -> list[Scalar]:
+        """The change of v in a time h, after which closures hold again."""
+        by_step = each(self.tree, lambda link: [h * x for x in nu[link]])
+        return self._moved(by_step, lambda along: self.holding.impulses(along, []))
+
+    def _moved(self, nu: Field[list[Scalar]], impulses: Callable[[list[Scalar]], Flat]) -> list[Scalar]:
+        count = self.holding.pulls.count
+        if count:
+            along: list[Scalar] = [0.0] * count
+            for link in self.tree:
+                for own, x in zip(self.eps[link], nu[link], strict=True):
+                    along = [a + e * x for a, e in zip(along, own, strict=True)]
+            pushed, free = impulses(along), nu
+
+            def both(link: Link) -> list[Scalar]:
+                axes = zip(self.axes[link], self.eps[link], free[link], strict=True)
+                return [x + axis.d_inverse * sparse_product(own, pushed) for axis, own, x in axes]
+
+            nu = each(self.tree, both)
+        return of_freedoms(self.tree, accelerate(self.tree, self.q, self.axes, nu))
+
+    def heavier(self, M: Matrix, h: Scalar) -> Items:
+        """Rows of 𝓜 + κJ_c*Λ_cc⁺J_c, so large along what closures forbid that next to nothing moves there.
+
+        Its inverse is that of the closed mechanism but for the part 1/(1 + κ) of what closures take from 𝓜⁻¹.
+        """
+        if not self.closes:  # through a loop, so that all of it stands in one array
+            return Items.rows(looped_over([Items.rows(M)], lambda _, row: ([], list(row)), [])[1])
+        closures, followers = self.holding.of_closures, self.holding.pulls.count - self.holding.of_closures.count
+        J = closures.generalized(self.tree, self.q)
+        weight = where(h + 1e-10 * h > h, *HEAVIER)
+
+        def weighed(_: Flat, column: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            found = self.holding.factored.solve([*column, *[0.0] * followers])
+            return [], [weight * x for x in found[: closures.count]]
+
+        columns = looped_over([Items.rows([list(column) for column in zip(*J, strict=True)])], weighed, [])[1]
+
+        def row(_: Flat, line: Flat, column: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def one(total: Flat, forbidden: Flat, factor: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                return [a + factor[0] * b for a, b in zip(total, forbidden, strict=True)], []
+
+            factors = Items(column, range(closures.count), 1)
+            return [], looped_over([Items.rows(J), factors], one, list(line))[0]
+
+        return Items.rows(looped_over([Items.rows(M), Items.rows(columns)], row, [])[1])

@@ -128,22 +128,20 @@ def kept_points(mechanism: Mechanism) -> int | None:
         raise InputError(
             f"{mechanism.name!r} touches at too many points for steps with {hindered}",
             got=f"{points} points of {len(pairs)} pairs",
-            allowed=f"{MOST} points; any number for trees of rigid bodies",
+            allowed=f"{MOST} points; any number for rigid bodies with isotropic friction and Newton's impacts",
             do="only=[…] the bodies that touch, or exclude=[…]; "
             'rules=lw.ContactRules(solver="dual") compiles them all, in minutes',
         )
     raise InputError(
         f"the primal contact solver is not for {mechanism.name!r}",
         got=hindered,
-        allowed="trees of rigid bodies, friction that is the same in all directions, Newton's impacts",
+        allowed="rigid bodies, friction that is the same in all directions, Newton's impacts",
         do='rules=lw.ContactRules(solver="dual"), and only=[…] the bodies that touch',
     )
 
 
 def _hindered(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> str:
     """Something of a mechanism that crowds do not have, for people; empty if there is nothing."""
-    if mechanism.closures or any(joint.mimic for joint in mechanism.joints):
-        return "closures, or joints that follow others"
     if any(body.flexible is not None for body in mechanism.bodies):
         return "bodies that deform"
     for meeting in pairs:

@@ -125,8 +125,12 @@ def loop_over_items(
     asks: Sequence[Callable[..., Any]] = (),
 ) -> tuple[list[Any], list[list[Any]]]:
     """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
-    numbers = [*state, *(x for column in columns for x in column.numbers)]
-    tracer = _tracer_of(numbers)
+    known = [_is_known(column) for column in columns]
+    numbers = [
+        *state,
+        *(x for column, is_known in zip(columns, known, strict=True) if not is_known for x in column.numbers),
+    ]
+    tracer = _tracer_in(numbers)
     if tracer is None or any(isinstance(x, Dual) for x in numbers):
         return plainly_looped_over(columns, step, state, asks)
     held = tracer.loop_input("state", max(1, len(state)))
@@ -140,8 +144,10 @@ def loop_over_items(
     _, captured = tracer.part("pass", held, [*outputs, *flags], items=items)
     code = tracer.part("pass", held, outputs, captured, items)[0]
     conditions = [tracer.part("condition", held, [flag], captured, items)[0] for flag in flags]
-    program = state_loops.loop_over_items("items", code, [_column(column) for column in columns], conditions)
-    given = [list(column.numbers) for column in columns if not _is_known(column)]
+    program = state_loops.loop_over_items(
+        "items", code, [_column(*both) for both in zip(columns, known, strict=True)], conditions
+    )
+    given = [list(column.numbers) for column, is_known in zip(columns, known, strict=True) if not is_known]
     results = tracer.call(program, [state or [0.0], *tracer.given(captured), *given])
     of_passes = results[1] if len(results) > 1 else []
     width = len(made) if of_passes else 0
@@ -153,8 +159,8 @@ def _is_known(column: Items) -> bool:
     return all(isinstance(x, (int, float)) for x in column.numbers)
 
 
-def _column(column: Items) -> state_loops.Column:
-    constants = np.array(column.numbers, float) if _is_known(column) else None
+def _column(column: Items, is_known: bool) -> state_loops.Column:
+    constants = np.array(column.numbers, float) if is_known else None
     return state_loops.Column(tuple(column.starts), column.width, len(column.numbers), constants)
 
 
@@ -300,7 +306,12 @@ def _tracer_of(value: Any) -> CallingTracer | None:
     if isinstance(value, (bool, TracedBool)):
         tracer = getattr(value, "tracer", None)
         return tracer if isinstance(tracer, CallingTracer) else None
-    for x in _leaves_of(value):
+    return _tracer_in(_leaves_of(value))
+
+
+def _tracer_in(numbers: Sequence[Any]) -> CallingTracer | None:
+    """The tracer of some numbers."""
+    for x in numbers:
         todo = [x]
         while todo:
             one = todo.pop()

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array
-from linkwise.contact.scene import rigid_meeting
+from linkwise.contact.scene import meetings_of, rigid_meeting
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
@@ -60,6 +60,27 @@ def refuse_rigid_contacts(model: Model, who: str, do: str) -> None:
             got=f"{rigid.name!r}, which is rigid",
             allowed="materials with a stiffness: lw.Material(stiffness=1e5, damping=0.01) for all that touches",
             do=do,
+        )
+
+
+TOUCHING = 1e-6
+"""m: rigid surfaces that are nearer than this touch, for derivatives of a motion."""
+
+
+def refuse_touching(model: Model, who: str, q: Array, p: Any) -> None:
+    """Refuse configurations where rigid surfaces touch: bodies that are held there move in another way."""
+    if model._contact_scene is None or rigid_meeting(model) is None:
+        return
+    gaps = model.distances(q, p=p).reshape(-1, len(model.contacts.pairs))
+    rigid = [meeting.material.is_rigid for meeting in meetings_of(model)]
+    nearest = np.where(rigid, gaps.min(axis=0, initial=np.inf), np.inf)
+    if nearest.min() < TOUCHING:
+        pair = int(nearest.argmin())
+        raise InputError(
+            f"{who} is of motions without contact, and rigid surfaces touch here",
+            got=f"{model.contacts.pairs[pair]!r}, {nearest[pair]:.3g} m apart",
+            allowed=f"gaps above {TOUCHING:g} m, or materials that give way, lw.Material(stiffness=1e5)",
+            do='model.function("contact_step").jacobian("q") and so on are the derivatives of a step with contacts',
         )
 
 

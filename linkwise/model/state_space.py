@@ -16,7 +16,7 @@ from linkwise.model.configuration_space import TangentSpace
 from linkwise.model.held_motion import HeldMotion
 from linkwise.model.linearization import Driven
 from linkwise.model.null_space import RANK, basis_of
-from linkwise.model.passive_forces import Acting
+from linkwise.model.passive_forces import Acting, refuse_touching
 from linkwise.targets import check_on_host
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class StateSpaces(TangentSpace, ClosedDynamics):
 
         Of the motion that ``simulate`` integrates: springs, dampers and dry friction of the model act beside τ
         (:meth:`passive_force`), and so does ``control``. Friction is smooth, -f tanh(v / friction_speed): near rest it
-        is a damper of f / friction_speed. Joint limits do not act. :meth:`linearize_forward` is of τ alone.
+        is a damper of f / friction_speed. Joint limits do not act; states where rigid surfaces touch are refused.
+        :meth:`linearize_forward` is of τ alone.
 
         Changes of q are in the tangent space (as in :meth:`integrate`). Without ``dt``, of continuous time. With
         ``dt``, of the motion over that time with constant τ (a zero-order hold): the derivative of where the exact
@@ -88,6 +89,7 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         if self.closures:
             self.constraints.check(self._one(q), v, t=t, p=p)
         q, v, tau = (np.asarray(x, float) for x in (q, v, tau))
+        refuse_touching(self._whole, "state_space", q, p)
         if dt is not None:
             motion = HeldMotion("state_space over a time step", self._whole, p, threads, acting, t)
             A, B = motion.transition(q, v, tau, checked_dt(dt))
@@ -263,6 +265,7 @@ class Sensitivities(StateSpaces):
             qs.append(q)
             vs.append(v)
             changes.append(whole)
+        refuse_touching(self._whole, "sensitivity", np.stack(qs), p)
         stacked = np.stack(changes)
         t = dt * np.arange(len(qs))
         return Sensitivity(t, np.stack(qs), np.stack(vs), stacked[..., : 2 * n], stacked[..., 2 * n :])

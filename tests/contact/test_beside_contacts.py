@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import linkwise as lw
 from linkwise.samples import four_bar, stewart_platform
-from tests.contact.scenes import G, contact, shape
+from tests.contact.scenes import G, block, contact, shape
 
 BALL = shape("sphere", (0.05,))
 FAR = lw.Ground(tuple(map(tuple, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -100.0], [0, 0, 0, 1]])))
@@ -72,10 +74,11 @@ def followers(**options: object) -> lw.Model:
     return b.build()
 
 
-def test_joints_that_follow_others_fall_and_touch() -> None:
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_joints_that_follow_others_fall_and_touch(solver: Any) -> None:
     ground = np.eye(4)
     ground[2, 3] = -0.55
-    model = followers().with_contacts(lw.Ground(ground), only=["second"])
+    model = followers().with_contacts(lw.Ground(ground), only=["second"], rules=lw.ContactRules(solver=solver))
     dt = 0.001
     run = lw.simulate(model, [0.0], duration=1.0, dt=dt, method="moreau")
     a = (1.0 + 2 * 3.0) * G / (1.0 + 4 * 3.0)
@@ -85,8 +88,11 @@ def test_joints_that_follow_others_fall_and_touch() -> None:
     assert contact(run, "impulses")[-1, 0] / dt == pytest.approx((1.0 + 2 * 3.0) * G / 2.0, rel=1e-9)
 
 
-def test_friction_of_a_joint_that_follows_counts_at_its_own_rate() -> None:
-    held = followers(friction=(1.0 + 2 * 3.0) * G / 2.0 * 1.001).with_contacts(FAR)
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_friction_of_a_joint_that_follows_counts_at_its_own_rate(solver: Any) -> None:
+    held = followers(friction=(1.0 + 2 * 3.0) * G / 2.0 * 1.001).with_contacts(
+        FAR, rules=lw.ContactRules(solver=solver)
+    )
     run = lw.simulate(held, [0.0], duration=0.5, dt=0.001, method="moreau")
     assert np.abs(run.q).max() < 1e-14
 
@@ -102,11 +108,12 @@ def ball_on(model: lw.Model, name: str, at: tuple[float, float, float]) -> lw.Mo
     return replace(model, bodies=bodies)
 
 
-def test_a_closed_mechanism_swings_as_without_contacts() -> None:
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_a_closed_mechanism_swings_as_without_contacts(solver: Any) -> None:
     bare = four_bar(1)
     q0 = bare.assemble(bare.neutral())
     v0 = bare.constraints.project_velocity(q0, np.ones(bare.nv))
-    model = ball_on(bare, bare.bodies[-1].name, (0, 0, 0)).with_contacts(FAR)
+    model = ball_on(bare, bare.bodies[-1].name, (0, 0, 0)).with_contacts(FAR, rules=lw.ContactRules(solver=solver))
     exact = lw.simulate(bare, q0, v0, duration=1.0, output_times=[0.0, 1.0])
     off = []
     for dt in (0.002, 0.001):
@@ -117,12 +124,15 @@ def test_a_closed_mechanism_swings_as_without_contacts() -> None:
     assert off[0] / off[1] == pytest.approx(4.0, abs=0.5)
 
 
-def test_a_closed_mechanism_falls_on_the_ground_and_stands() -> None:
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_a_closed_mechanism_falls_on_the_ground_and_stands(solver: Any) -> None:
     """By virtual work a parallelogram of three rods presses with twice a rod's weight where its corner stands."""
     model = ball_on(four_bar(1), "rod1", (0.0, 0.0, 1.0))
     ground = np.eye(4)
     ground[2, 3] = 0.4
-    model = model.with_contacts(lw.Ground(ground), only=["rod1"], material=lw.Material(friction=0.0))
+    model = model.with_contacts(
+        lw.Ground(ground), only=["rod1"], material=lw.Material(friction=0.0), rules=lw.ContactRules(solver=solver)
+    )
     q0 = model.assemble([0.1, -0.1, 0.1])
     run = lw.simulate(model, q0, duration=3.0, dt=0.001, method="moreau")
     assert np.abs(model.closure_error(run.q)).max() < 1e-13
@@ -133,12 +143,15 @@ def test_a_closed_mechanism_falls_on_the_ground_and_stands() -> None:
     assert contact(run, "impulses")[-1, 0] / 0.001 == pytest.approx(2 * G, rel=1e-9)
 
 
-def test_a_stewart_platform_comes_down_on_a_foot() -> None:
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_a_stewart_platform_comes_down_on_a_foot(solver: Any) -> None:
     """Six legs, closed by 18 equations, that carry nothing: the foot under the plate takes what they leave to it."""
     bare = stewart_platform()
     ground = np.eye(4)
     ground[2, 3] = 1.2 - 0.02 - 0.1
-    model = ball_on(bare, "plate", (0.0, 0.0, -0.01)).with_contacts(lw.Ground(ground), only=["plate"])
+    model = ball_on(bare, "plate", (0.0, 0.0, -0.01)).with_contacts(
+        lw.Ground(ground), only=["plate"], rules=lw.ContactRules(solver=solver)
+    )
     q0 = model.assemble(model.neutral())
     run = lw.simulate(model, q0, duration=0.5, dt=0.001, method="moreau")
     assert np.abs(model.closure_error(run.q)).max() < 1e-13
@@ -180,3 +193,23 @@ def test_a_flexible_beam_rests_on_its_tip() -> None:
     assert depth > 5e-4
     push = 1e4 * depth * model.jacobian(q, "arm", node="tip")[5]
     assert soft.contacts.force(q, np.zeros(model.nv)) == pytest.approx(push, rel=1e-9)
+
+
+def test_linearised_motion_where_rigid_surfaces_touch_is_refused() -> None:
+    """A block that lies does not move as one that falls; above the ground, or on a soft one, its motion is known."""
+    lying, n = block().with_contacts(lw.Ground()), 6
+    q, still = lying.neutral(), np.zeros(n)
+    q[6] += lying.distances(lying.neutral()).min() * -1.0
+    for call in (
+        lambda: lying.state_space(q, still, still),
+        lambda: lying.state_space(q, still, still, dt=0.01),
+        lambda: lying.sensitivity(q, still, np.zeros((3, n)), 0.01),
+    ):
+        with pytest.raises(lw.InputError, match="rigid surfaces touch"):
+            call()
+    q[6] += 0.5
+    assert lying.state_space(q, still, still).A.shape == (12, 12)
+    lying.sensitivity(q, still, np.zeros((3, n)), 0.01)
+    soft = block().with_contacts(lw.Ground(), material=lw.Material(stiffness=1e4))
+    q[6] -= 0.5 + 1e-3
+    assert soft.state_space(q, still, still).A[11, 5] < 0.0

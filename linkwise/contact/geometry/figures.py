@@ -41,11 +41,6 @@ def figure(like: Geometry, numbers: list[Scalar]) -> Any:
     return Figure(like.kind, tuple(numbers[:count]), radius, tuple(box[:3]), tuple(box[3:]), corners, like.name)
 
 
-def width_of(like: Geometry, vertices: int) -> int:
-    """How many numbers a shape has."""
-    return len(like.size) + 7 + 3 * vertices
-
-
 def numbers_of(shape: Geometry, radius: float, vertices: int) -> list[float]:
     """Sizes, radius, box and vertices of a shape, so many that the last is there several times if need be."""
     corners = [*shape.vertices, *[shape.vertices[-1]] * (vertices - len(shape.vertices))] if vertices else []

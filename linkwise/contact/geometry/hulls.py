@@ -119,12 +119,20 @@ def with_hulls(
         most: most corners of a hull.
         wanted: of which bodies, by name; None for the world.
     """
+    known: dict[tuple[str | None, tuple[float, float, float]], Geometry] = {}
+
+    def hull_of(shape: Geometry) -> Geometry:
+        """The hull of a mesh, which several shapes may have in common."""
+        key = (shape.mesh, shape.scale)
+        if key not in known:
+            known[key] = convex(shape, read(shape), most)
+        return replace(shape, kind="convex", mesh=None, scale=(1.0, 1.0, 1.0), vertices=known[key].vertices)
 
     def changed(body: str | None, shapes: Iterable[Geometry]) -> tuple[Geometry, ...]:
         given = tuple(shapes)
         if not any(shape.kind == "mesh" for shape in given) or not wanted(body):
             return given
-        return tuple(convex(shape, read(shape), most) if shape.kind == "mesh" else shape for shape in given)
+        return tuple(hull_of(shape) if shape.kind == "mesh" else shape for shape in given)
 
     bodies = Named(replace(body, collisions=changed(body.name, body.collisions)) for body in mechanism.bodies)
     return replace(mechanism, bodies=bodies, _base_collisions=changed(None, mechanism._base_collisions))

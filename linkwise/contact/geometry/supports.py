@@ -174,5 +174,5 @@ def radius_about_origin(shape: Geometry) -> Scalar:
     if shape.kind == "cylinder":
         return sqrt(size[0] ** 2 + 0.25 * size[1] ** 2)
     if shape.kind == "convex":
-        return max(float(sqrt(x * x + y * y + z * z)) for x, y, z in shape.vertices)
+        return float(sqrt(max(x * x + y * y + z * z for x, y, z in shape.vertices)))
     return max(size)
