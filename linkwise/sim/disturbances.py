@@ -125,7 +125,7 @@ class ExternalForces(Element):
         return {name: row for name, row in rows.items() if not all(isinstance(a, float) and a == 0.0 for a in row)}
 
 
-def as_loads(model: Model, f_ext: Any) -> tuple[Element, ...]:
+def as_loads(model: Model, f_ext: object) -> tuple[Element, ...]:
     """The argument f_ext of a simulation as elements; those are taken as they are."""
     if f_ext is None:
         return ()

@@ -101,6 +101,7 @@ class Motion(StateChart):
     and 0 released. What is held, left and switched has no place in the chart: it does not change within a step.
 
     Attributes:
+        projects: whether states are put back on the closures.
         ny, nz: numbers in the state y, and in the chart's state z.
         np, n_given: numbers in the parameters p, and those of them that the caller gave: rows of tables are behind.
         works: numbers at the beginning of x that are works and no element's.
@@ -132,6 +133,7 @@ class Motion(StateChart):
         self.nq, self.nv = model.nq, model.nv
         self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
+        self.projects = self.closing is not None and self.closing.projects
         self.switches = len(model.closures) if switched else 0
         self.contacts = contacts
         self.touching = 0 if contacts is None else contacts.size
@@ -512,11 +514,6 @@ class Motion(StateChart):
         return found
 
     # Closures.
-    @property
-    def projects(self) -> bool:
-        """Whether states are put back on the closures."""
-        return self.closing is not None and self.closing.projects
-
     @cached_property
     def is_timed(self) -> bool:
         """Whether closures depend on the time."""

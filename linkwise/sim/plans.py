@@ -209,6 +209,11 @@ class Plan:
         """Whether no Python function is called on the way."""
         return self.routine.is_compilable
 
+    @cached_property
+    def operations(self) -> int | None:
+        """Operations of a pass, where they are all in its own code."""
+        return self.routine.operations if self.is_compiled and not self.motion.model._rolls else None
+
     def kernel(self, count: int, dtype: np.dtype[Any], home: Device = PROCESSOR) -> Kernel:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
         few = count < 3

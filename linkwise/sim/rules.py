@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.passive_forces import FRICTION_SPEED
@@ -72,7 +70,7 @@ class Baumgarte:
         check_positive(rate=self.rate)
 
 
-def as_closing(stabilization: Any) -> Closing:
+def as_closing(stabilization: object) -> Closing:
     """Stabilisation that a user wants, by a word or an object."""
     if stabilization is None:
         return Closing(False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -183,7 +183,7 @@ def simulate(
     check_arguments(simulate, options, Options.__annotations__)
     t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
     method = usual_method(model, options.get("events"), "dop853") if method is None else method
-    named: Mapping[str, Any] = {**options, "output_times": output_times, "out": out, "account": account or None}
+    named: Mapping[str, object] = {**options, "output_times": output_times, "out": out, "account": account or None}
     plain = all(value is None for name, value in named.items() if name not in _OF_PILES)
     if method == "moreau" and plain:
         from linkwise.sim.piles.run import is_pile, simulate_pile
