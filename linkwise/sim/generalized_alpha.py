@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.chart import Instant
 from linkwise.sim.implicit import add_elasticity, factorized, solved
@@ -56,7 +56,7 @@ class _Texts:
         self.n = m.nv + m.flowing
         self.by_forces = not m.model.closures
 
-    def goes_on(self, memory: Flat, h: Scalar) -> Any:
+    def goes_on(self, memory: Flat, h: Scalar) -> Scalar:
         """Whether a is that of the last step, and does not begin."""
         return abs(memory[0] - h) <= 1e-6 * h
 
@@ -85,7 +85,7 @@ class _Texts:
         s = [b + h * ((1.0 - c.gamma) * o + c.gamma * x) for b, o, x in zip(start, a, a_new, strict=True)]
         return u, s, a_new
 
-    def forces(self, at: Instant) -> tuple[list[Scalar], Any, list[Scalar]]:
+    def forces(self, at: Instant) -> tuple[list[Scalar], Array | None, list[Scalar]]:
         """On the joints, on the bodies, and ẋ."""
         at = self.m.in_force(at)
         return self.m.all_forces(at)[0], self.m.body_forces(at), self.m.element_rates(at)

@@ -9,7 +9,6 @@ are one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.sim.motion import Motion
 from linkwise.sim.records import Records
@@ -86,7 +85,7 @@ class Stops:
             found = {"at_stop": flag(here), "t_seek": where(here, t_new[0], t[0]) + slack}
             if waits_for_python(m):
                 _, _, x = m.parts(y)
-                waits: Any = False
+                waits: Scalar = False
                 for k, element in enumerate(m.elements):
                     if element.in_python and element.nh:
                         due = element.next_sample(m.own_states(k, x)) <= t_new[0] + slack

@@ -26,8 +26,8 @@ simulation says so.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
@@ -151,7 +151,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
     sizes = {"y": m.ny, "k0": m.nz, "k_end": m.nz, "k_leap": m.nz, "p": m.np}
     sizes |= dict.fromkeys(("y_new", "y_first", "y_from", "y_chosen"), m.ny)
 
-    def call(name: str, text: Any, *inputs: str) -> tuple[Statement, ...]:
+    def call(name: str, text: Callable[..., NamedNumbers], *inputs: str) -> tuple[Statement, ...]:
         return work.call(program(name, text, {each: sizes.get(each, 1) for each in inputs}))
 
     again: list[Statement] = [

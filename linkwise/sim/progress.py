@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def held_back() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
         return
-    waiting: list[tuple[int, Any]] = []
+    waiting: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
     try:
         yield

@@ -121,7 +121,10 @@ def _is_closed(trajectory: Trajectory) -> bool:
 def _closed(trajectory: Trajectory, model: Model) -> Trajectory:
     """Samples put back on the closures."""
     q, v = np.asarray(trajectory.q, float), np.asarray(trajectory.v, float)
-    given: dict[str, Any] = {"t": np.broadcast_to(trajectory.t, q.shape[:-1]), "p": trajectory.model_parameters}
+    given: dict[str, Any] = {
+        "t": np.broadcast_to(trajectory.t, q.shape[:-1]),
+        "p": trajectory.model_parameters,
+    }
     given["active"] = trajectory.active
     for _ in range(2):
         q = model._run("project_configuration", q, **given)
@@ -185,7 +188,7 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
         for name, value in trajectory.values().items()
     }
 
-    def pick(value: Any) -> Any:
+    def pick(value: str | int | Array) -> Any:
         return value[index] if isinstance(value, np.ndarray) else value
 
     chosen = np.arange(math.prod(batch)).reshape(batch)[index]
@@ -202,5 +205,5 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
     return made
 
 
-def _unraveled(number: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _unraveled(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(k) for k in np.unravel_index(int(number), shape))

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.trajectory import Trajectory
 
@@ -212,7 +213,7 @@ def outside_forces(trajectory: Trajectory) -> Array | None:
     return trajectory.contacts.wrenches if outside is None else outside + trajectory.contacts.wrenches
 
 
-def _with_one_coordinate(joint: Any) -> Any:
+def _with_one_coordinate(joint: JointInstance) -> JointInstance:
     if joint.nq != 1:
         raise InputError(
             f"an encoder cannot read the joint {joint.name!r}",
@@ -230,7 +231,7 @@ def gravity_of(trajectory: Trajectory) -> Array:
     return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
 
 
-def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -> Any:
+def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -> Array | float:
     """Acceleration (..., T, 3) by fields of elements at a body, frame or node, world axes; 0 where there are none."""
     around = trajectory._values.get("field")
     if around is None:
@@ -249,7 +250,8 @@ def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -
     E = own[..., 3:].reshape(*own.shape[:-1], 3, 3)
     arm = np.einsum("...ji,...j->...i", R, offset)
     there = own[..., :3] + np.einsum("...ij,...j->...i", E, arm)
-    return np.einsum("...ij,...j->...i", R, there)
+    turned: Array = np.einsum("...ij,...j->...i", R, there)
+    return turned
 
 
 def model_of(trajectory: Trajectory) -> Any:

@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
 from linkwise.sim.motion import Motion
@@ -58,7 +60,7 @@ _SMALLEST = 1e-15  # s, a step of a piece of a second or more
 Text = Callable[[dict[str, Flat]], NamedNumbers]
 
 
-def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Any], bits: int) -> Simulator:
+def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Array], bits: int) -> Simulator:
     """Simulation as one program, as targets write it.
 
     Args:
@@ -113,7 +115,7 @@ def _check(plan: Plan, bits: int) -> None:
         )
 
 
-def simulator_program(plan: Plan, name: str, dtype: Any) -> Program:
+def simulator_program(plan: Plan, name: str, dtype: DTypeLike) -> Program:
     """The program of one piece, in a precision.
 
     Kept from call to call: t, q, v, x and ``active``, where there are such; ``h`` of an adaptive method; ``memory`` and
@@ -199,7 +201,7 @@ class _Piece:
     def _united(self, given: dict[str, Flat]) -> NamedNumbers:
         """The state in one row, the parameters with room for the rows of tables, what is still known of the past."""
         m = self.motion
-        found: dict[str, Any] = {"y": [x for each in self.state for x in given[each]]}
+        found: dict[str, Scalar | Flat] = {"y": [x for each in self.state for x in given[each]]}
         if m.np:
             found["p_own"] = [*given.get("p", ()), *[0.0] * (m.np - m.n_given)]
         if self.memory:
@@ -211,7 +213,7 @@ class _Piece:
 
     def _taken_apart(self, rows: dict[str, Flat]) -> NamedNumbers:
         y, clock = list(rows["y"]), rows["clock"]
-        found: dict[str, Any] = {"t": rows["span"][Span.END]}
+        found: dict[str, Scalar | Flat] = {"t": rows["span"][Span.END]}
         status: Scalar = _FINE
         if self.tolerated:
             found, code = {"t": clock[Clock.T], "h": clock[Clock.H]}, clock[Clock.STATUS]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from linkwise.array_types import Array
 from linkwise.errors import message
 from linkwise.sim.tolerance import first_step, next_sizes, smallest
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, Clock, Span, flag
-from linkwise.spatial.scalar import Flat, NamedNumbers, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.trace.program import Statement
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _CALL_STEPS = 4096  # with a tolerance, in one call of a kernel
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
-def goes_on(clock: Flat) -> Any:
+def goes_on(clock: Flat) -> Scalar:
     """Whether a state has steps to try."""
     return (clock[Clock.STATUS] <= RUNNING) & (clock[Clock.LEFT] > 0.0)
 
@@ -406,7 +406,7 @@ def _trial(run: Run, h: float, states: Array, t: Array, y: Array, parts: int) ->
     clock[:, Clock.COUNTDOWN] = parts + 1.0  # nothing is recorded
     span = np.zeros((n, Span.SIZE), dtype)
     span[:, Span.END], span[:, Span.SLACK], span[:, Span.T0] = t + h, run.slack, t
-    rows: dict[str, Any] = {"span": span, "y": np.array(y, dtype), "p": run.curves.widened(run.states.p[states])}
+    rows: dict[str, Array] = {"span": span, "y": np.array(y, dtype), "p": run.curves.widened(run.states.p[states])}
     rows |= {name: np.zeros((n, len(run.rows[name][0])), dtype) for name in ("memory", "g") if name in run.rows}
     rows = {name: home.to_device(array) for name, array in rows.items()} | {"clock": clock}
     saved = home.empty((n, 1, run.plan.motion.ny), dtype)

@@ -33,8 +33,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
@@ -164,7 +164,7 @@ def variational(work: Work) -> Step:
             found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
         return found
 
-    def is_found(w: Flat, last: Flat) -> Any:
+    def is_found(w: Flat, last: Flat) -> Scalar:
         """Whether an iteration has come to its end, on numbers."""
         size: Scalar = 1.0
         total: Scalar = 0.0
@@ -218,7 +218,7 @@ def check_closures(m: Motion) -> int:
 
 
 def _ends(
-    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Any, p: Flat
+    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Array | None, p: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
     """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
     model, own = m.model, m.model_parameters(p)
