@@ -124,6 +124,7 @@ class Outputs:
         follow: bool | str | None = None,
         markers: Sequence[Markers] = (),
         show: Sequence[str] | None = None,
+        progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -138,11 +139,20 @@ class Outputs:
             markers: arrows, discs and cones, as for :meth:`view`.
             show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
                 cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
+            progress: as for :func:`linkwise.simulate`.
         """
         from linkwise.viz.recording import save_html
 
         return save_html(
-            self.on_host(), path, fps=fps, most_faces=most_faces, dark=dark, follow=follow, markers=markers, show=show
+            self.on_host(),
+            path,
+            fps=fps,
+            most_faces=most_faces,
+            dark=dark,
+            follow=follow,
+            markers=markers,
+            show=show,
+            progress=progress,
         )
 
     def embed(
