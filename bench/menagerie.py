@@ -1,12 +1,12 @@
 """Scenes of MuJoCo Menagerie with all their contacts: ``python -m bench.menagerie FOLDER [--only NAME] [--limit 240]``.
 
 FOLDER is a checkout of ``mujoco_menagerie``. Each of its scene files is a process of its own with a time limit: it is
-loaded, all distances are taken, and it is simulated for 100 steps, of 2 ms or of the file's own if
-that is less, from where the file has its bodies, nothing driving it. A line says
-what each of these took (CPU s, first calls, empty cache), how many points are kept and how many found no room, by how
-much laws were missed at most (m/s), the deepest overlap (mm) at the start and at the end, by how much energy rose in a
-step at most (relative to the largest kinetic energy), and how far bodies are from MuJoCo's after 25 steps (mm, median and
-largest), whose surfaces and limits are soft.
+loaded, all distances are taken, and it is simulated for 100 steps, of 2 ms or the file's own if those are less, from
+where the file has its bodies, nothing driving it. A line says what each of these took (CPU s, first calls, empty
+cache), how many points are kept and how many found no room, by how much laws were missed at most (m/s), the deepest
+overlap (mm) at the start and at the end, by how much energy rose in a step at most (relative to the largest kinetic
+energy), and how far bodies are from MuJoCo's after 25 steps (mm, median and largest), whose surfaces and limits are
+soft.
 """
 
 from __future__ import annotations

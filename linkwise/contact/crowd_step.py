@@ -446,7 +446,7 @@ def _arm(column: Flat, point: KeptPoint) -> Motion:
         number = point.more[name]
         sides.append(where((number > first - 0.5) & (number < last + 0.5), 1.0, 0.0))
     sign = sides[0] - sides[1]
-    return Motion(omega * sign, (v + omega.cross(point.point)) * sign)
+    return Motion(omega * sign, (v + omega.cross(point.grip)) * sign)
 
 
 def _dot(a: Flat, i: int, b: Flat, j: int, n: int) -> Scalar:

@@ -15,7 +15,7 @@ from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.geometry.points import Contacts, tangents
+from linkwise.contact.geometry.points import Contacts, on_second_surface, tangents
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
@@ -71,10 +71,12 @@ class PlacedPoint:
     touch: Touch
     gap: Scalar
     point: Vec
+    grip: Vec
+    """Where forces act: of surfaces that give way, midway between them, as the point is."""
     normal: Vec
     tangents: tuple[Vec, Vec]
     drift: Motion
-    """Velocity of the second surface against its body, at the point, in the world's axes."""
+    """Velocity of the second surface against its body, where forces act, in the world's axes."""
 
     def directions(self) -> Iterator[tuple[Vec, Vec]]:
         """Of each row the moment and the force, unit vectors or zero, in the world's axes."""
@@ -106,8 +108,9 @@ def placed_points(
         contacts = touch.points(a, b)
         overflow = overflow + contacts.overflow
         for gap, normal, point in contacts.points:
-            drift = Motion(spin, speed + spin.cross(point - b.p))
-            found.append(PlacedPoint(touch, gap, point, normal, tangents(normal, along), drift))
+            grip = on_second_surface(point, normal, gap) if touch.material.is_rigid else point
+            drift = Motion(spin, speed + spin.cross(grip - b.p))
+            found.append(PlacedPoint(touch, gap, point, grip, normal, tangents(normal, along), drift))
     return found, overflow
 
 
@@ -168,11 +171,11 @@ def pulled(
         for moment, force in point.directions():
             if through_twists:
                 numbers = tuple(first[link.index] + k for _, link, _ in sides for k in range(6))
-                arms = ((point.point - frames[link].p, s) for _, link, s in sides)
+                arms = ((point.grip - frames[link].p, s) for _, link, s in sides)
                 rows.append(Row(numbers, tuple(x * s for r, s in arms for x in (*(moment + r.cross(force)), *force))))
             else:
                 rows.append(Row((len(forces),), (1.0,)))
-                at = point.point
+                at = point.grip
                 forces.append([(link, _on_link(a, frames, q, at, moment * s, force * s)) for a, link, s in sides])
     return Pulled(_as_pulls(tree, forces), rows, forces)
 

@@ -83,7 +83,7 @@ class ContactRules:
 
     solver: Literal["auto", "dual", "primal"] = "auto"
     sweeps: int = 4
-    polish: int = 4
+    polish: int = 8
     rounds: int = 107
     tolerance: float = 1e-9
     passes: int = 2

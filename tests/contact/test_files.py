@@ -229,7 +229,8 @@ def test_friction_of_two_surfaces_is_what_mujoco_makes_of_it(
 def test_a_pair_slides_by_its_own_friction_and_gives_way_by_its_own_softness() -> None:
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
     <body name="a" pos="0 0 0.05"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.05"/></body></worldbody>
-    <contact><pair geom1="floor" geom2="box" friction="0.25 0.25" solref="0.01 1" solimp="0.9 0.9 0.001"/></contact></mujoco>"""
+    <contact><pair geom1="floor" geom2="box" friction="0.25 0.25" solref="0.01 1" solimp="0.9 0.9 0.001"/>
+    </contact></mujoco>"""
     model = lw.loads(text)
     v = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     motion = lw.simulate(model, v0=v, duration=0.6, dt=0.002)

@@ -65,9 +65,10 @@ def test_redundant_feet_obey_the_laws() -> None:
     residuals = np.concatenate([end.residuals for _, end in steps])
     one_round = pushed_about(lw.ContactRules(rounds=1), np.float64)
     before = np.concatenate([end.residuals for _, end in one_round])
-    assert np.quantile(before[:, 0], 0.99) > 1e-6  # sweeps and Newton steps on the laws themselves miss some
-    assert np.quantile(residuals[:, 0], 0.999) < 1e-6
-    assert np.quantile(residuals[:, 2], 0.999) < 1e-6
+    assert np.quantile(before[:, 0], 0.99) < 1e-12
+    assert np.quantile(before[:, 0], 0.999) > 1e-6  # sweeps and Newton steps on the laws themselves miss some
+    assert residuals[:, 0].max() < 1e-7
+    assert residuals[:, 2].max() < 1e-7
 
 
 def test_redundant_feet_move_as_thousands_of_sweeps_say() -> None:
@@ -113,5 +114,7 @@ def test_points_of_a_foot_are_allowed_the_slip_of_a_rigid_body() -> None:
             bias = np.array([x for cone in disks for x in cone.bias])
             fitted = rows @ np.linalg.lstsq(rows, bias, rcond=None)[0]
             assert np.abs(bias - fitted).max() < 1e-12
+            # Whatever the gaps: along the ground, points of a foot move as a plane does, in three ways.
+            assert np.linalg.svd(rows, compute_uv=False)[3] < 1e-14
             largest = max(largest, np.abs(bias).max())
     assert largest > 1e-4

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Scalar, absolute, clip, sqrt, where
+from linkwise.spatial.scalar import Scalar, absolute, clip, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 UNUSED_GAP = 1e6
 """Gap of a slot that holds no contact, m."""
 
+_FAR = 1.0  # m, a gap of which it does not matter where forces would act
 _NOTHING = 1e-30  # square of a length (m) below which a vector has no direction
 
 
@@ -51,6 +52,17 @@ def unused() -> ContactPoint:
 def swapped(contacts: Contacts) -> Contacts:
     """The same points for the two shapes in the other order."""
     return Contacts(tuple(p._replace(normal=-p.normal) for p in contacts.points), contacts.overflow)
+
+
+def on_second_surface(point: Vec, normal: Vec, gap: Scalar) -> Vec:
+    """The point on the second surface beside one that is midway between two surfaces.
+
+    Forces act there. Where that surface is flat, all points of a foot are in one plane then, whatever their gaps, and
+    may stand still together. Midway they are not while an edge of the foot is off the ground: by a little they would
+    press against each other until one of them slips, which takes ten times as many Newton steps to find.
+    """
+    found: Vec = point - normal * (0.5 * minimum(gap, _FAR))
+    return found
 
 
 # Vectors.
