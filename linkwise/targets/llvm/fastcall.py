@@ -5,8 +5,8 @@ So the builtin function itself is emitted: it looks at each ndarray in place, ma
 runs the program and returns. It knows two kinds of arguments: those of one state, for which it carries the program on
 plain scalars (in float64), and contiguous batches with one leading axis, for which it calls the batch kernel of their
 precision, as soon as there is one; that also serves one state of float32, and any state of a program with loops. It
-knows ``out=``, an array for the one result there is, and ``threads=``. Whatever is not exactly as expected (lists, other
-dtypes, strides, other keywords) goes to a Python callable with the same arguments.
+knows ``out=``, an array for the one result there is, and ``threads=``. Whatever is not exactly as expected (lists,
+other dtypes, strides, other keywords) goes to a Python callable with the same arguments.
 """
 
 from __future__ import annotations
