@@ -34,10 +34,6 @@ class Rolling(Protocol):
 class ManyLinksFunction(CompiledFunction):
     """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
 
-    def builtin(self, *_: object, **__: object) -> Callable[..., Any] | None:
-        """None: with many links the call itself does not count."""
-        return None
-
     def _on_symbols(self, batch: SymbolBatch, out: object) -> Any:
         tracer = _calling_tracer(batch) if out is None else None
         return super()._on_symbols(batch, out) if tracer is None else self._called(tracer, batch.one_state())
@@ -124,8 +120,6 @@ class RolledFunction(ManyLinksFunction):
 
     def _call_in(self, tracer: CallingTracer, state: list[list[Scalar]]) -> Any:
         return results_like(self.rolled_program.outputs[0].shape, tracer.call(self.rolled_program, state)[0])
-
-    builtin = CompiledFunction.builtin
 
     @property
     def result_type(self) -> type[Any] | None:
