@@ -714,7 +714,7 @@ class Motion(StateChart):
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(at.q)
-        places = MovingFrames(self.model, at.q, None, own, self.closure_flags(at.x))
+        places = MovingFrames(self.model, at.q, (), own, self.closure_flags(at.x))
         for end in self.limits_along:
             total = total + end.energy(places)
         return total
