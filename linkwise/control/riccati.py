@@ -153,9 +153,8 @@ class _Recursion:
             place = code.element(T, row, n)
             self._add(place, f.load("double", code.element(V, row, n), 8))
             f.store("double", f.load("double", place, 8), code.element(ahead, 0, row), 8)
-        code.product(
-            X, F.part(f, every, every), T.part(f, every, slice(0, self.short)), start=H_x, transposed=True, lower=True
-        )
+        A, TA = F.part(f, every, every), T.part(f, every, slice(0, self.short))
+        code.product(X, A, TA, start=H_x, transposed=True, lower=self.is_large)
         code.product(U, F.part(f, every, slice(n + 1, n + 1 + self.m)), T, start=H_u, transposed=True)
 
     def _carried_by_speeds(

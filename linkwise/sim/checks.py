@@ -187,14 +187,6 @@ def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adapti
         )
 
 
-def check_progress(progress: Any) -> None:
-    """A choice, or a function to call."""
-    if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise InputError(
-            "progress is not one of the choices", got=repr(progress), allowed="True, False, None, or a function to call"
-        )
-
-
 def checked_tolerances(options: Options) -> tuple[float, float, float, float, int]:
     """Relative and absolute tolerance, longest and shortest step, and most steps of an adaptive method."""
     rtol: Any = options.get("rtol", 1e-9)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from linkwise.errors import InputError
+
 
 @contextmanager
 def held_back() -> Iterator[None]:
@@ -36,6 +38,14 @@ _PATIENCE = 0.5  # s without a bar
 _WIDTH = 30
 
 
+def check_progress(progress: Any) -> None:
+    """A choice, or a function to call."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError(
+            "progress is not one of the choices", got=repr(progress), allowed="True, False, None, or a function to call"
+        )
+
+
 class Progress:
     """Shows how far a run is.
 
@@ -45,6 +55,7 @@ class Progress:
     """
 
     def __init__(self, show: bool | Callable[[float], None] | None, label: str = "simulate") -> None:
+        check_progress(show)
         self.call = show if callable(show) else None
         self.shown = sys.stderr.isatty() if show is None else show is True
         self.label = label

@@ -19,14 +19,13 @@ from linkwise.sim.checks import (
     check_count,
     check_finite,
     check_positive,
-    check_progress,
     checked_times,
     checked_tolerances,
     warn_of_start,
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Works
-from linkwise.sim.progress import Progress
+from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
 from linkwise.sim.setup import Options, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps

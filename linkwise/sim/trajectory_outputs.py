@@ -121,6 +121,7 @@ class Outputs:
         follow: bool | str | None = None,
         markers: Sequence[Any] = (),
         show: Sequence[str] | None = None,
+        progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -135,11 +136,12 @@ class Outputs:
             markers: arrows, discs and cones, as for :meth:`view`.
             show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
                 cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
+            progress: as for :func:`linkwise.simulate`.
         """
         from linkwise.viz.recording import save_html
 
         choices: dict[str, Any] = {"dark": dark, "follow": follow, "markers": markers, "show": show}
-        return save_html(self.on_host(), path, fps=fps, most_faces=most_faces, **choices)
+        return save_html(self.on_host(), path, fps=fps, most_faces=most_faces, progress=progress, **choices)
 
     def embed(
         self,

@@ -19,12 +19,12 @@ from linkwise.contact.step import part_of_mean
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress
+from linkwise.sim.checks import check_count, check_finite, check_positive
 from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
 from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.solver import islands_of, settled
-from linkwise.sim.progress import Progress
+from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.setup import States as StartingStates
 from linkwise.sim.trajectory import Trajectory
 
