@@ -14,10 +14,10 @@ from linkwise.papers.animation import Line, animation, boxes, skeleton
 from linkwise.papers.figures import line_figure
 from linkwise.papers.report_page import Checks, ReportPage
 from linkwise.papers.unified import rule_errors
-from linkwise.sim.elements import Scalar, Vector
+from linkwise.sim.elements import Vector
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.scalar import cos, where
+from linkwise.spatial.scalar import Scalar, cos, where
 
 # Simo and Vu-Quoc's beam; the deflection and the extension as recomputed by two independent methods.
 LENGTH, EA, EI, MASS_PER_LENGTH, ROTARY = 10.0, 2.8e7, 1.4e4, 1.2, 6e-4
