@@ -158,6 +158,9 @@ class Compared:
         self.impulses = (np.abs(found - expected).max(axis=(1, 2)) / size)[sure]
         self.velocities = np.abs(after[0] - after[1]).max(axis=(1, 2))[sure]
         self.same = self.velocities < 1e-6
+        self.exact = self.same & (of_admm[sure] < 1e-10)
+        """Where ADMM has digits enough for impulses to be compared: what it misses the laws by differs from its own
+        tolerance, 1e-12, by up to four powers of ten."""
         self.missed_by_either = np.maximum(self.missed, of_admm)[sure]
         self.both_obey = self.missed_by_either < 1e-7
 
@@ -197,10 +200,12 @@ def test_velocities_on_flat_feet_are_those_of_admm(name: str, solver: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*ONE_EACH, *SHARED])
 def test_thousands_of_blows_are_those_of_admm(name: str) -> None:
-    """The dual solver, at the 99.8 % quantile."""
+    """The dual solver, at the 99.8 % quantile; impulses at 99.9 %."""
     found = Compared(name, 2000, "dual")
     check(found, 0.998)
     if name in ONE_EACH:
+        assert found.exact.mean() > 0.6
+        assert np.quantile(found.impulses[found.exact], 0.999) < 1e-9
         assert np.quantile(found.impulses[found.same], 0.99) < 1e-8
 
 
