@@ -15,7 +15,7 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.flattening import flatten, lifted
-from linkwise.spatial.scalar import Flat, Items, Scalar, either, plainly_looped_over, where
+from linkwise.spatial.scalar import Flat, Items, Scalar, either, plainly_looped_over, sqrt, where
 from linkwise.trace import state_loops
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer, Captured
@@ -118,7 +118,8 @@ def while_loop(
     number, found = rebuild(made.results(tracer.call(program, [made.begin, *tracer.given(captured)])[0]))
     late = _both(number >= float(limit), condition(found))
     parts, again = _taken_apart(found)
-    return again([where(late, float("nan"), x) for x in parts])
+    nan = sqrt(-1.0 - number)  # as a constant it would be taken for a mistake
+    return again([where(late, nan, x) for x in parts])
 
 
 def loop_over_items(

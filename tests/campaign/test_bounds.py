@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise import samples
 from linkwise.targets.llvm import binding, bounds, program_kernel, source
 from linkwise.trace.block import ArraySpec, Block
+from tests.contact.scenes import block, placed
 from tests.random_trees import random_tree
 from tests.targets.programs import interpret, lesser_machines, mixture
 
@@ -182,3 +185,14 @@ def test_debug_runs_are_checked(sweeps: str, monkeypatch: pytest.MonkeyPatch) ->
     for n, batch in enumerate((q[0], q[0], q), start=1):
         assert np.allclose(model.gravity_force(batch), right[0] if batch.ndim == 1 else right, rtol=1e-12, atol=1e-12)
         assert len(calls) == n
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_steps_with_contact_are_checked(solver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their solvers are loops of which nobody knows how long they take, with results that are NaN if it is too long."""
+    model = block().with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver))
+    given = placed(0.05), np.array([0.0, 0.0, 0.0, 1.0, 0.0, -0.2]), np.zeros(6)
+    right = model.contact_step(*given)
+    monkeypatch.setenv("LINKWISE_DEBUG", "1")
+    checked = block().with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver)).contact_step(*given)
+    np.testing.assert_allclose(checked.v, right.v, atol=1e-12)
