@@ -168,9 +168,7 @@ def is_closed(model: Model, q: Array) -> bool:
     return not model.closures or bool(np.abs(model.closure_error(q)).max(initial=0.0) < CLOSED)
 
 
-def settled(
-    model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = (), weight: float = 1.0
-) -> Array:
+def settled(model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = ()) -> Array:
     """Configuration as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
     free = np.ones(model.nv, bool)
     free[list(held)] = False
@@ -187,8 +185,8 @@ def settled(
         e, J = [np.zeros(0)], [np.zeros((0, model.nv))]
         for goal in goals:
             error, rows = _error(model, at, goal)
-            e.append(weight * error)
-            J.append(weight * rows)
+            e.append(error)
+            J.append(rows)
         if model.closures:
             e.append(10.0 * model.closure_error(at))
             J.append(10.0 * model.constraints.jacobian(at)[places])
