@@ -11,7 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from linkwise.files.urdf import read_joint, read_link
 from linkwise.files.values import Values
 from linkwise.files.xml import Element, parse
 from linkwise.mechanism.bodies_and_joints import Part
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): ")
 _NAMED = re.compile(r"'([^']+)'")

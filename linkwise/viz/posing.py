@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
+from linkwise.errors import InputError
 from linkwise.joints import Handle
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
@@ -265,3 +267,27 @@ def _stuck(model: Model, q: Array, candidate: Array) -> Array:
                 (now <= model.limits.lower[part] + _AT) & (then < now)
             )
     return found
+
+
+def resting(model: Model, q: ArrayLike | None = None) -> Array:
+    """A configuration to begin with: the given one, or the model's own; closed."""
+    if q is None:
+        return model.start.copy()
+    array = numbers("q", q, model.nq)
+    return model.assemble(array) if model.closures and not is_closed(model, array) else array
+
+
+def numbers(name: str, values: ArrayLike, count: int) -> Array:
+    """Finite numbers, as many as there must be, or an ``InputError`` that says which are not."""
+    try:
+        array = np.array(values, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numbers", got=repr(values)[:80], allowed=f"{count} finite numbers") from error
+    if array.shape != (count,):
+        raise InputError(f"{name} has another shape", got=str(array.shape), allowed=f"({count},)")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise InputError(
+            f"{name} is not finite", got=f"{name}[{bad[0]}] = {array[bad[0]]}", allowed=f"{count} finite numbers"
+        )
+    return array
