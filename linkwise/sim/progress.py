@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
 
 from linkwise.errors import InputError
 
@@ -24,7 +24,7 @@ def held_back() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
         return
-    waiting: list[tuple[int, Any]] = []
+    waiting: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
     try:
         yield
@@ -38,7 +38,7 @@ _PATIENCE = 0.5  # s without a bar
 _WIDTH = 30
 
 
-def check_progress(progress: Any) -> None:
+def check_progress(progress: object) -> None:
     """A choice, or a function to call."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise InputError(

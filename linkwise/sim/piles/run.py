@@ -282,12 +282,12 @@ def simulate_pile(
     progress: bool | Callable[[float], None] | None,
 ) -> Trajectory:
     """The motion of a pile; see :func:`linkwise.sim.simulate.simulate` for the arguments."""
-    check_positive("duration", duration)
-    check_finite("t0", t0)
-    check_count("save_every", save_every)
+    check_positive(duration=duration)
+    check_finite(t0=t0)
+    check_count(save_every=save_every)
     check_progress(progress)
     step = 1e-3 if dt is None else dt
-    check_positive("dt", step)
+    check_positive(dt=step)
     start = StartingStates(model, (), model.start if q0 is None else q0, v0, None, None, False).y[0]
     pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)
