@@ -52,7 +52,7 @@ def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> 
         vdot = model.forward_dynamics(q, v, whole, **given)
         found: dict[str, Scalar | Flat] = {"dx": [*model._chart.rate(list(q), list(v)), *vdot]}
         if outputs is not None:
-            named = outputs(model, q, v, tau)
+            named: object = outputs(model, q, v, tau)
             if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
                 raise InputError(
                     "outputs are not numbers by name", got=repr(named)[:80], allowed='e.g. {"height": X[2, 3]}'
