@@ -21,7 +21,7 @@ from below, however stiff or heavy the two sides are.
 Joined pair by pair, in O(log n) steps: put segment 2 on the tip of segment 1, with c = β for each. Between them α' and
 F' are such that both hold; with Q = (1 + P₂Λ₁)⁻¹P₂ and E = 1 - QΛ₁ = (1 + P₂Λ₁)⁻¹,
 
-    F' = G α + T F + f,   G = QΨ₁*,   T = EΨ₂,   f = Qc₁ + Ez₂,        α' = Ψ₁*α + c₁ - Λ₁F',
+    F' = G α + T F + f,   G = QΨ₁*,   T = EΨ₂,   f = Q(c₁ - Λ₁z₂) + z₂,        α' = Ψ₁*α + c₁ - Λ₁F',
 
 and the two together are a segment again:
 
@@ -249,7 +249,7 @@ def joined(inner: Segment, outer: Segment) -> tuple[Segment, Cut]:
     Q = compliance(outer.P, inner.Lambda)
     E = [[float(i == j) - x for j, x in enumerate(row)] for i, row in enumerate(product(Q, inner.Lambda))]
     G, T = product(Q, transposed(inner.Psi)), product(E, outer.Psi)
-    f = plus(times(Q, inner.c), times(E, outer.z))
+    f = plus(times(Q, minus(inner.c, times(inner.Lambda, outer.z))), outer.z)
     from_base = transposed(outer.Psi)
     both = Segment(
         _sum(inner.P, product(inner.Psi, G)),

@@ -370,6 +370,11 @@ def dot(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
     return total
 
 
+def cross(a: Flat, b: Flat) -> list[Scalar]:
+    """a × b of three numbers each."""
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
 def plus(x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
     """x + y, number by number."""
     return [a + b for a, b in zip(x, y, strict=True)]
