@@ -36,17 +36,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import matrix_plus, product, times, transposed
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus, sqrt, where
 from linkwise.spatial.vectors import Force, Vec
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
@@ -181,17 +181,6 @@ def lower_solve(C: Matrix, B: Matrix) -> Matrix:
     return rows
 
 
-def product(A: Matrix, B: Matrix) -> Matrix:
-    """A B."""
-    columns = transposed(B)
-    return [[dot(row, column) for column in columns] for row in A]
-
-
-def times(A: Matrix, x: Flat) -> list[Scalar]:
-    """A x."""
-    return [dot(row, x) for row in A]
-
-
 SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12
 """Numbers of a :class:`Segment`, of a :class:`Cut`, and of [α, F]."""
 
@@ -252,10 +241,10 @@ def joined(inner: Segment, outer: Segment) -> tuple[Segment, Cut]:
     f = plus(times(Q, minus(inner.c, times(inner.Lambda, outer.z))), outer.z)
     from_base = transposed(outer.Psi)
     both = Segment(
-        _sum(inner.P, product(inner.Psi, G)),
+        matrix_plus(inner.P, product(inner.Psi, G)),
         plus(inner.z, times(inner.Psi, f)),
         product(inner.Psi, T),
-        _sum(outer.Lambda, product(from_base, product(inner.Lambda, T))),
+        matrix_plus(outer.Lambda, product(from_base, product(inner.Lambda, T))),
         plus(outer.c, times(from_base, minus(inner.c, times(inner.Lambda, f)))),
     )
     return both, Cut(G, T, f)
@@ -285,10 +274,6 @@ def _rows(numbers: Flat) -> Matrix:
 
 def _flat(matrix: Matrix) -> list[Scalar]:
     return [x for row in matrix for x in row]
-
-
-def _sum(A: Matrix, B: Matrix) -> Matrix:
-    return [plus(a, b) for a, b in zip(A, B, strict=True)]
 
 
 def turned_of(numbers: Flat) -> Turned:

@@ -22,10 +22,9 @@ from typing import Any, Self
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelError
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, Value
-from linkwise.spatial.transforms import Factor, Shift
+from linkwise.spatial.transforms import Factor, KeptAxes, Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Tail = tuple[Scalar, ...]
@@ -192,19 +191,14 @@ class FlexibleInertia(Value):
         return top + [[*(column[a] for column in self.coupling), *(six[b][a] for b in range(6))] for a in range(6)]
 
 
-class RootFactor(Value):
+class RootFactor(KeptAxes, Value):
     """The last factor of φ of a link with m modes: from its joint's six numbers to its own m + 6."""
 
     __slots__ = ("modes",)
+    l = Vec.zero()
 
     def __init__(self, modes: int) -> None:
         self.modes = modes
-
-    def rotate(self, v: Vec) -> Vec:
-        return v
-
-    def rotate_back(self, v: Vec) -> Vec:
-        return v
 
     def force_in(self, f: Force) -> Force:
         return Force(f.ang, f.lin)
@@ -224,14 +218,8 @@ class RootFactor(Value):
     def carry(self, thing: Any) -> Any:
         return thing
 
-    def origin_velocity(self, omega: Vec) -> Vec:
-        return Vec.zero()
 
-    def matrix(self) -> tuple[Mat3, Vec]:
-        return Mat3.identity(), Vec.zero()
-
-
-class NodeFactor(ABC):
+class NodeFactor(KeptAxes, ABC):
     """The first factor of φ of what sits on a node: r(η) and Π(η), in root axes; the rotation is a factor of its own.
 
     Args:
@@ -252,12 +240,6 @@ class NodeFactor(ABC):
     @abstractmethod
     def bias(self, rates: Sequence[Scalar]) -> Motion:
         """Π̇η̇: what the node accelerates by while η̈ = 0 and the root is at rest."""
-
-    def rotate(self, v: Vec) -> Vec:
-        return v
-
-    def rotate_back(self, v: Vec) -> Vec:
-        return v
 
     def force_in(self, f: Force) -> Force:
         return FlexibleForce.with_tail([column.dot(f) for column in self.Pi], Shift(self.l).force_in(f))
@@ -287,12 +269,6 @@ class NodeFactor(ABC):
 
     def carry(self, thing: Any) -> Any:
         return thing.on_node(self)
-
-    def origin_velocity(self, omega: Vec) -> Vec:
-        return omega.cross(self.l)
-
-    def matrix(self) -> tuple[Mat3, Vec]:
-        return Mat3.identity(), self.l
 
 
 @dataclass(frozen=True, slots=True)

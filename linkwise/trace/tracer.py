@@ -70,14 +70,23 @@ class Tracer:
         return remove_dead(Block(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results)))
 
 
-class Traced(NumPyScalar):
-    """A real number that a program will compute. Behaves like a float, except that it has no value yet."""
+class _OfTrace(NumPyScalar):
+    """A node of a trace, which has no value yet."""
 
     __slots__ = ("number", "tracer")
 
     def __init__(self, tracer: Tracer, number: int) -> None:
         self.tracer = tracer
         self.number = number
+
+    def __bool__(self) -> bool:
+        raise TypeError(_NO_VALUE)
+
+
+class Traced(_OfTrace):
+    """A real number that a program will compute. Behaves like a float, except that it has no value yet."""
+
+    __slots__ = ()
 
     @staticmethod
     def lift(x: Number, like: Traced) -> Traced:
@@ -305,9 +314,6 @@ class Traced(NumPyScalar):
     def __hash__(self) -> int:
         return hash((id(self.tracer), self.number))
 
-    def __bool__(self) -> bool:
-        raise TypeError(_NO_VALUE)
-
     def __float__(self) -> float:
         raise TypeError(_NO_VALUE)
 
@@ -315,14 +321,10 @@ class Traced(NumPyScalar):
         return f"<traced %{self.number} = {self.tracer.nodes[self.number]}>"
 
 
-class TracedBool(NumPyScalar):
+class TracedBool(_OfTrace):
     """A truth value that a program will compute; combine with ``& | ~`` and use in ``where``."""
 
-    __slots__ = ("number", "tracer")
-
-    def __init__(self, tracer: Tracer, number: int) -> None:
-        self.tracer = tracer
-        self.number = number
+    __slots__ = ()
 
     def __and__(self, other: TracedBool | bool) -> TracedBool | bool:
         if isinstance(other, TracedBool):
@@ -339,9 +341,6 @@ class TracedBool(NumPyScalar):
 
     def __invert__(self) -> TracedBool:
         return TracedBool(self.tracer, self.tracer.node(("not", self.number)))
-
-    def __bool__(self) -> bool:
-        raise TypeError(_NO_VALUE)
 
     def where(self, a: Number, b: Number) -> Number:
         """``a`` where true, ``b`` where false."""

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.freedoms import transposed, zeros
 from linkwise.algorithms.segments import (
     ANSWER,
     MOVED,
@@ -43,6 +42,7 @@ from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
+from linkwise.spatial.dense import transposed, zeros
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
