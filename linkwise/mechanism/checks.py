@@ -30,12 +30,16 @@ Three = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
 
 
+LEAST_DEGREES = 15.0
+"""The smallest angle that is taken for one in degrees."""
+
+
 def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
     """Warn whoever called, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
 
     Not of 7.5, 10 or 100, which joints that turn and turn may have. Returns whether there was something to warn of.
     """
-    odd = [x for x in angles if 15.0 <= abs(x) <= 720.0 and x % 5.0 == 0.0 and abs(x) != 100.0]
+    odd = [x for x in angles if LEAST_DEGREES <= abs(x) <= 720.0 and x % 5.0 == 0.0 and abs(x) != 100.0]
     if odd:
         told = message(
             f"{what} looks like degrees",

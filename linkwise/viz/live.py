@@ -17,11 +17,12 @@ from linkwise.mechanism.actuation import Actuator
 from linkwise.model.model import Model
 from linkwise.model.transmissions import MovingFrames, length
 from linkwise.sim.drives import Drives
-from linkwise.sim.elements import Element, Function, Scalar, Vector, as_elements, state_names
+from linkwise.sim.elements import Element, Function, Vector, as_elements, state_names
 from linkwise.sim.setup import usual_method
 from linkwise.sim.simulation import Simulation
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
+from linkwise.spatial.scalar import Scalar
 from linkwise.viz.overlays import Moment
 from linkwise.viz.touches import Touches
 

@@ -61,7 +61,7 @@ def surroundings(
         raise InputError(
             "surroundings are those of one motion", got=f"q of shape {np.shape(motion.q)}", allowed="(T, nq)"
         )
-    check_positive("size", size)
+    check_positive(size=size)
     model, t = motion.model, np.asarray(motion.t, float)
     over: AnySky = StillSky(planet=orbit.planet) if sky is None else sky
     here = np.asarray(model.pose(motion.q, model.bodies[0].name if about is None else about)[:, :3, 3])

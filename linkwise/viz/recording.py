@@ -18,6 +18,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
+from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import Looks, looks_of
@@ -43,6 +44,7 @@ def motion_html(
     follow: bool | str | None = None,
     markers: Sequence[Markers] = (),
     show: Sequence[str] | None = None,
+    progress: bool | Callable[[float], None] | None = False,
 ) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
@@ -56,6 +58,7 @@ def motion_html(
         markers: arrows, discs and cones, given for the samples of the motion.
         show: titles of what is shown besides the bodies, as the viewer has them: "contact points", "contact forces",
             "friction cones", "mass centres", …. If not given: where bodies touch, the first two.
+        progress: as for :func:`linkwise.simulate`.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
@@ -70,7 +73,7 @@ def motion_html(
     leader = leader[np.isfinite(leader).all(axis=-1)]
     if not len(leader):
         raise InputError("nothing of this motion can be shown", got="no finite q", do="look at trajectory.status")
-    server = start_server(model.name, 0)
+    bar, server = Progress(progress, "pictures"), start_server(model.name, 0)
     try:
         stage = Stage(server, dark)
         figure = Figure(server.scene, model, shown)
@@ -112,8 +115,10 @@ def motion_html(
             for each in marks:
                 each.show(int(samples[k]))
             recorder.insert_sleep(1.0 / fps)
+            bar.update((k + 1) / len(pictures.t))
         document = str(recorder.as_html(dark_mode=dark))
     finally:
+        bar.close()
         stop_server(server)
     title = f"<title>{html.escape(model.name)}</title>"
     return document.replace("<title>Viser</title>", title, 1)

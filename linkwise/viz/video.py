@@ -210,8 +210,8 @@ def save_video(
             f"this needs the program ffmpeg, which is not installed: install it, or write {target.stem + '.gif'!r}",
             got=str(target),
         )
-    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     bar = Progress(progress, "video")
+    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     try:
         if kind == ".gif":
             _gif(target, frames, count, fps, bar)
@@ -263,7 +263,7 @@ def _gif(target: Path, frames: Iterator[Array], count: int, fps: float, bar: Pro
     image = require_extra("PIL.Image", "viz")
     made = []
     for k, frame in enumerate(frames):
-        made.append(image.fromarray(frame).quantize(128))
+        made.append(image.fromarray(frame).quantize(128, kmeans=2))  # the colours of small things stay
         bar.update((k + 1) / count)
     made[0].save(
         target,
