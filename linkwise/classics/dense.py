@@ -1,4 +1,4 @@
-"""More of small dense matrices, as lists of rows over any scalar: inverses, factors, inertias as 6×6; a constant zero costs nothing when traced."""
+"""More of small dense matrices over any scalar, as lists of rows: inverses, factors, inertias as 6×6."""
 
 from __future__ import annotations
 
