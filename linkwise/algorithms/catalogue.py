@@ -194,11 +194,11 @@ class Columns:
 
     along: tuple[str, ...]
     """The vectors, one for each matrix of the result."""
-    function: Callable[..., Any]
+    function: Callable[..., object]
     """The product: takes what the function takes, then these vectors."""
     rows: bool = False
     """Whether a product is a row of the matrix, not a column."""
-    value: Callable[..., Any] | None = None
+    value: Callable[..., object] | None = None
     """The text of what comes before the matrices."""
     value_replaces: str | None = None
     """The input of ``function`` that is this value instead of the caller's."""
@@ -213,7 +213,7 @@ class Text:
     """One public function: its inputs, and its text ``function(trees, *inputs, *optional or None, **static)``."""
 
     inputs: tuple[str, ...]
-    function: Callable[..., Any]
+    function: Callable[..., object]
     optional: tuple[str, ...] = ()
     columns: Columns | None = None
     """How a large mechanism does it, where the text is not made of sweeps alone."""
@@ -281,10 +281,10 @@ INPUTS: dict[str, Input] = {
 """All inputs by name."""
 
 
-def _forced(function: Callable[..., Any], arrays: int, layout: str = "fast") -> Callable[..., Any]:
+def _forced(function: Callable[..., object], arrays: int, layout: str = "fast") -> Callable[..., object]:
     """The text of a function of so many arrays and of external forces, which are given in body frames."""
 
-    def text(t: Trees, *given: Any) -> Any:
+    def text(t: Trees, *given: Any) -> object:
         tree = getattr(t, layout)
         return function(tree, *given[:arrays], t.link_forces(given[arrays], tree))
 

@@ -19,62 +19,64 @@ def _still(t: Trees, v: Flat | None) -> Flat:
     return [0.0] * t.fast.nv if v is None else v
 
 
-def _said(function: Callable[..., Any], arrays: int) -> Callable[..., Any]:
+def _said(function: Callable[..., object], arrays: int) -> Callable[..., object]:
     """The text of a function of so many arrays, of all constraints, and of the time."""
 
-    def text(t: Trees, *given: Any) -> Any:
+    def text(t: Trees, *given: Any) -> object:
         time, *active = given[arrays:]
         return function(t.fast, *given[:arrays], t.constraints(t.fast, *active), instant(time))
 
     return text
 
 
-def _left_free(function: Callable[..., Any]) -> Callable[..., Any]:
+def _left_free(function: Callable[..., object]) -> Callable[..., object]:
     """The text of a function of the freedoms that closures leave."""
 
-    def text(t: Trees, *arrays: Flat) -> Any:
+    def text(t: Trees, *arrays: Flat) -> object:
         return function(t.fast, *arrays, t.constraints(t.fast), freedoms_of_closures(t.mechanism.closures))
 
     return text
 
 
-def _jacobian(t: Trees, q: Flat, time: Flat | None, v: Flat | None) -> Any:
+def _jacobian(t: Trees, q: Flat, time: Flat | None, v: Flat | None) -> object:
     rows = closed_system.constraint_jacobian(t.fast, q, _still(t, v), t.constraints(t.fast), instant(time))
     return rows or np.empty((0, t.fast.nv), object)
 
 
-def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: Flat) -> Any:
+def _efforts(t: Trees, q: Flat, time: Flat | None, v: Flat | None, multipliers: Flat) -> object:
     constraints = t.constraints(t.fast)
     return closed_system.constraint_efforts(t.fast, q, _still(t, v), constraints, instant(time), multipliers)
 
 
-def _forces(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None, active: Flat | None) -> Any:
+def _forces(
+    t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None, active: Flat | None
+) -> object:
     forces = t.link_forces(f_ext, t.fast)
     by = t.closed(q, v, time, active=active, closed=True)
     found = closed_system.constraint_forces(by, t.fast, q, v, tau, forces)
     return found if found.wrenches else found._replace(wrenches=np.empty((0, 6), object))
 
 
-def _impulse(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Any:
+def _impulse(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> closed_system.Impulse:
     return closed_system.impulse(t.closed(q, v, time, active=active), t.fast, v)
 
 
-def _closing_step(t: Trees, q: Flat, time: Flat | None, active: Flat | None) -> Any:
+def _closing_step(t: Trees, q: Flat, time: Flat | None, active: Flat | None) -> object:
     places = [closed_system.places_only(constraint) for constraint in t.constraints(t.fast, active)]
     return closed_system.closing_step(t.closed(q, _still(t, None), time, places), t.fast, q)
 
 
-def _tangent_part(t: Trees, q: Flat, x: Flat, time: Flat | None, active: Flat | None) -> Any:
+def _tangent_part(t: Trees, q: Flat, x: Flat, time: Flat | None, active: Flat | None) -> object:
     by, still = (t.closed(q, v, time, active=active) for v in (x, _still(t, None)))
     return closed_system.tangent_part(by, still, t.fast, x)
 
 
-def _constraint_push(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> Any:
+def _constraint_push(t: Trees, q: Flat, multipliers: Flat, time: Flat | None, active: Flat | None) -> object:
     constraints = t.constraints(t.fast, active)
     return closed_system.constraint_efforts(t.fast, q, _still(t, None), constraints, instant(time), multipliers)
 
 
-def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) -> Any:
+def _wrenches(t: Trees, q: Flat, v: Flat, multipliers: Flat, time: Flat | None) -> object:
     closures, _ = equations(t.fast, q, v, t.constraints(t.fast), instant(time))
     return closed_system.wrenches(closures, multipliers)
 

@@ -6,7 +6,7 @@ The columns of J_c*: what the multipliers of constraints, or forces on an end ef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
@@ -14,6 +14,8 @@ from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ class Pulls:
         return [one(r) for r in range(self.count)]
 
 
-def _once_a_link(tree: Tree, value: Callable[[Link], Any]) -> Callable[[Link], Any]:
+def _once_a_link(tree: Tree, value: Callable[[Link], T]) -> Callable[[Link], T]:
     """The same function, which sums up fields, asked once for each link."""
-    known: dict[int, Any] = {}
+    known: dict[int, T] = {}
 
-    def kept(link: Link) -> Any:
+    def kept(link: Link) -> T:
         if link.index not in known:
             known[link.index] = value(link)
         return known[link.index]

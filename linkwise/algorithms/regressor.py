@@ -51,7 +51,7 @@ def regressor(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> Matrix:
     return Y
 
 
-def regressor_product(tree: Tree, q: Flat, v: Flat, vdot: Flat, pi: Any) -> list[Scalar]:
+def regressor_product(tree: Tree, q: Flat, v: Flat, vdot: Flat, pi: Flat) -> list[Scalar]:
     """Y π (nv) without the matrix: the inverse dynamics of bodies with these inertial parameters. O(n)."""
 
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:

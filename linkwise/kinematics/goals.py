@@ -284,7 +284,7 @@ class Balance(Goal):
         return [GoalRows("length", [c - w for c, w in zip(com, x, strict=False)], rows[: len(x)])]
 
 
-def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     """An array of finite numbers whose last axes have this shape."""
     try:
         array = np.asarray(value, float)

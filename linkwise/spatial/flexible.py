@@ -62,17 +62,17 @@ class _WithTail:
         m = len(self.tail)
         return self.tail[i] if i < m else (self.ang if i < m + 3 else self.lin)[(i - m) % 3]
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: Motion | Force) -> Self:
         own = _tail(other)
         tail = tuple(x + y for x, y in zip(self.tail, own, strict=True)) if own else self.tail
         return type(self)(tail, self.ang + other.ang, self.lin + other.lin)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Self:
+    def __sub__(self, other: Motion | Force) -> Self:
         return self.__add__(-other)
 
-    def __rsub__(self, other: Any) -> Self:
+    def __rsub__(self, other: Motion | Force) -> Self:
         return (-self).__add__(other)
 
     def __neg__(self) -> Self:
@@ -110,7 +110,7 @@ class FlexibleForce(_WithTail, Force):
     __slots__ = ("tail",)
 
 
-def _tail(vector: Any) -> Tail:
+def _tail(vector: object) -> Tail:
     """The tail of a motion or force; empty for a plain one."""
     tail: Tail = getattr(vector, "tail", ())
     return tail
@@ -134,7 +134,11 @@ class FlexibleInertia(Value):
 
     @classmethod
     def symmetric(
-        cls, m: int, entry: Callable[[int, int], Scalar], coupling: Sequence[Force], body: Any
+        cls,
+        m: int,
+        entry: Callable[[int, int], Scalar],
+        coupling: Sequence[Force],
+        body: RigidInertia | ArticulatedInertia,
     ) -> FlexibleInertia:
         """Inertia from the entries i <= j of the tail."""
         half = {(i, j): entry(i, j) for i in range(m) for j in range(i, m)}
@@ -261,7 +265,9 @@ class NodeFactor(KeptAxes, ABC):
     def articulated_in(self, P: ArticulatedInertia) -> Any:
         return self._inertia_in(P, Shift(self.l).articulated_in(P))
 
-    def _inertia_in(self, X: RigidInertia | ArticulatedInertia, body: Any) -> FlexibleInertia:
+    def _inertia_in(
+        self, X: RigidInertia | ArticulatedInertia, body: RigidInertia | ArticulatedInertia
+    ) -> FlexibleInertia:
         """[Π*; φ] X [Π, φ*]."""
         U = [X @ column for column in self.Pi]
         coupling = [Shift(self.l).force_in(u) for u in U]

@@ -19,6 +19,7 @@ from linkwise.trace.ops import OPS
 from linkwise.trace.passes import remove_dead
 
 Number = Any  # float or Traced
+Truth = Any  # bool or Traced: what a comparison says
 
 
 class Tracer:
@@ -292,22 +293,22 @@ class Traced(_OfTrace):
         return self
 
     # Comparisons give a truth value that only ``where`` can use.
-    def __lt__(self, other: Number) -> Any:
+    def __lt__(self, other: Number) -> Truth:
         return _compare(self.tracer, "lt", self, other)
 
-    def __le__(self, other: Number) -> Any:
+    def __le__(self, other: Number) -> Truth:
         return _compare(self.tracer, "le", self, other)
 
-    def __gt__(self, other: Number) -> Any:
+    def __gt__(self, other: Number) -> Truth:
         return _compare(self.tracer, "lt", other, self)
 
-    def __ge__(self, other: Number) -> Any:
+    def __ge__(self, other: Number) -> Truth:
         return _compare(self.tracer, "le", other, self)
 
-    def __eq__(self, other: object) -> Any:  # a truth value of the program, as in NumPy
+    def __eq__(self, other: object) -> Truth:  # a truth value of the program, as in NumPy
         return _compare(self.tracer, "eq", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Truth:
         equal = _compare(self.tracer, "eq", self, other)
         return equal if equal is NotImplemented else ~equal
 
@@ -380,14 +381,14 @@ def _emit(tracer: Tracer, op: str, *arguments: int) -> Traced:
     return Traced(tracer, tracer.node((op, *arguments)))
 
 
-def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Any:
+def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Truth:
     for x, compare in ((a, lambda x: _compare(tracer, op, x, b)), (b, lambda x: _compare(tracer, op, a, x))):
         if not isinstance(x, Traced) and _is_foreign(x):
             return of_each(compare, x)
     return TracedBool(tracer, tracer.node((op, tracer.number(a), tracer.number(b))))
 
 
-def _is_foreign(value: Any) -> bool:
+def _is_foreign(value: object) -> bool:
     """Whether a value is no number to us: an array, a dual of traced scalars. Its own operators must lead."""
     if value.__class__ is float:
         return False
