@@ -78,7 +78,7 @@ class Trees:
         """The user's frames and inertias."""
         return lay_out(self.mechanism, self.p, align=False, regroup=False)
 
-    def place(self, tree: Tree, body: str, node: Any = None) -> Place:
+    def place(self, tree: Tree, body: str, node: str | int | None = None) -> Place:
         """A body or frame by name, or a node of a flexible body, on its link."""
         frame = self.mechanism.frame(body, node)
         return _on_body(tree, frame.body, frame.placement, frame.node)
@@ -301,7 +301,7 @@ def _fd(
     active: Flat | None = None,
     *,
     closing_rate: float = 0.0,
-) -> Any:
+) -> list[Scalar]:
     forces = t.link_forces(f_ext, t.fast)
     if t.mechanism.closures:
         by = t.closed(q, v, time, active=active, closed=not closing_rate)
@@ -318,18 +318,14 @@ def _matrices(linearized: Any) -> Any:
 _id = _forced(inverse_dynamics.inverse_dynamics, 3)
 
 
-_NO_POINT: Any = object()
-
-
-def _where(t: Trees, point: Any = _NO_POINT, reference: Reference = "mixed", **at: Any) -> tuple[Any, ...]:
+def _where(t: Trees, *point: Flat | None, reference: Reference = "mixed", **at: Any) -> tuple[Any, ...]:
     """A place, a point on it where the function takes one, and the way to write what is there."""
-    place = t.place(t.fast, **at)
-    if point is _NO_POINT:
-        return place, reference
-    return place, None if point is None else Vec.of(list(point)), reference
+    return t.place(t.fast, **at), *(None if p is None else Vec.of(list(p)) for p in point), reference
 
 
-def _pulled(function: Any, t: Trees, state: tuple[Flat, ...], point: Flat | None, f: Flat, **at: Any) -> Any:
+def _pulled(
+    function: Callable[..., object], t: Trees, state: tuple[Flat, ...], point: Flat | None, f: Flat, **at: Any
+) -> object:
     place, where, reference = _where(t, point, **at)
     return function(t.fast, *state, place, where, f, reference)
 

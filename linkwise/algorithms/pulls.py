@@ -6,7 +6,7 @@ The columns of J_c*: what the multipliers of constraints, or forces on an end ef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
@@ -90,13 +90,13 @@ def joined(first: Pulls, second: Pulls) -> Pulls:
     )
 
 
-class _Mapped(Field[Any]):
+class _Mapped(Field[T]):
     """A field whose values are those of another, changed when they are read."""
 
-    def __init__(self, field: Field[Any], change: Callable[[Any], Any]) -> None:
+    def __init__(self, field: Field[T], change: Callable[[T], T]) -> None:
         self.field, self.change = field, change
 
-    def __getitem__(self, link: Any) -> Any:
+    def __getitem__(self, link: Link) -> T:
         return self.change(self.field[link])
 
 

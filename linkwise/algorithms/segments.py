@@ -34,8 +34,6 @@ found in the same way. A segment of no links is neutral: it fills up a level of 
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
@@ -61,7 +59,7 @@ class Turned:
     omega: Vec
 
 
-def turned(tree: Tree, q: Flat, v: Flat) -> Any:
+def turned(tree: Tree, q: Flat, v: Flat) -> Turned:
     """:class:`Turned` of the tip: ω_tip = R*ω_base + omega."""
 
     def turn(link: Link, parent: Turned) -> Turned:
@@ -69,7 +67,8 @@ def turned(tree: Tree, q: Flat, v: Flat) -> Any:
         R = Mat3([list(phi.rotate_back(Vec.of(row))) for row in parent.R.m])
         return Turned(R, phi.rotate_back(parent.omega) + combination(link.S(q), link.rates(v)).ang)
 
-    return outward(tree, turn, Turned(Mat3.identity(), Vec.zero()))[tree.links[-1]]
+    tip: Turned = outward(tree, turn, Turned(Mat3.identity(), Vec.zero()))[tree.links[-1]]
+    return tip
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Answer:
         return cls(ArticulatedInertia.zero(), Force.zero(), unit, (0.0,) * 21, (0.0,) * 6)
 
 
-def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, Any]:
+def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Answer, RigidMotion]:
     """:class:`Answer` of a segment whose base turns with ``omega``, and how its tip moves when its base does not."""
     held = RigidMotion(omega, Vec.zero(), Vec.zero())
     b = needed_forces(tree, q, v, None, base=held)

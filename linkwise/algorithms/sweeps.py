@@ -100,6 +100,8 @@ def elementwise(tree: Sweeper, function: Callable[..., Scalar], *vectors: Flat) 
     return vector
 
 
-def along(tree: Sweeper, function: Callable[..., Any], at: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
+def along(
+    tree: Sweeper, function: Callable[..., Any], at: Sequence[Flat], directions: Sequence[Flat]
+) -> tuple[Any, Any]:
     """Value and derivative of a function of configurations and vectors, each in a direction of its own numbers."""
     return tree.along(function, at, directions)
