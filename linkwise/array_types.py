@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "FloatArray"]
+__all__ = ["Array", "FloatArray", "Precision"]
 
 Array = NDArray[Any]
 """An array of any shape and type: float64 or float32 as the caller gave it, or objects that stand for numbers."""
 
 FloatArray = NDArray[np.float64]
 """An array of numbers that is float64 whatever the caller gave."""
+
+Precision = np.dtype[Any]
+"""float64 or float32, as NumPy describes it."""

@@ -12,6 +12,7 @@ from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from linkwise.functions.function import CompiledFunction
     from linkwise.model.model import Model
 
 
@@ -145,7 +146,7 @@ def _by_joint(model: Model, text: str, values: FloatArray, kind: Literal["q", "v
     return values
 
 
-def chosen_function(model: Model, name: str, body: str | None) -> Any:
+def chosen_function(model: Model, name: str, body: str | None) -> CompiledFunction:
     """The compiled function behind a method of the model; functions of a body get the last one if none is named."""
     from linkwise.algorithms.catalogue import CATALOGUE
 

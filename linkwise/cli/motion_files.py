@@ -9,9 +9,10 @@ import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass, field
@@ -33,7 +34,7 @@ class MotionTable:
     t: FloatArray
     columns: dict[str, tuple[list[str], FloatArray]] = field(default_factory=dict)
 
-    def add(self, quantity: str, names: Sequence[str], values: Any) -> None:
+    def add(self, quantity: str, names: Sequence[str], values: ArrayLike) -> None:
         """Put a quantity beside the others."""
         self.columns[quantity] = (list(names), np.asarray(values, float).reshape(len(self.t), len(names)))
 
@@ -84,7 +85,7 @@ def _read_npz(path: str) -> MotionTable:
     return table
 
 
-def _names(arrays: dict[str, Any]) -> dict[str, list[str]]:
+def _names(arrays: dict[str, Array]) -> dict[str, list[str]]:
     """The names that a trajectory's own file has for its columns."""
     try:
         found = json.loads(str(arrays["about"]))["columns"]

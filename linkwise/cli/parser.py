@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from collections.abc import Callable
+from inspect import cleandoc
 
 _EPILOG = """\
 examples:
@@ -24,6 +25,11 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=32)
 
 
+_Arguments = Callable[[argparse.ArgumentParser], None]
+_COMMANDS: list[tuple[_Arguments, str, bool, bool]] = []
+"""Commands in the order of the help: what adds their arguments, and the arguments of :func:`_command`."""
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
     from linkwise import __version__
@@ -36,130 +42,117 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"linkwise {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (
-        _new,
-        _models,
-        _info,
-        _inverse,
-        _simulate,
-        _linearize,
-        _counts,
-        _bench,
-        _emit,
-        _check,
-        _diff,
-        _convert,
-        _plot,
-        _view,
-        _ensemble,
-        _demo,
-        _doctor,
-        _completion,
-    ):
-        add(commands)
-    return parser
-
-
-def _command(
-    commands: Any, module: str, name: str, summary: str, examples: str, *, model: bool = True
-) -> argparse.ArgumentParser:
-    """Parser of a command, which ``run_name`` of a module of :mod:`linkwise.cli.commands` runs."""
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, description=summary[0].upper() + summary[1:] + ".", formatter_class=_Help,
-        epilog="examples:\n" + "\n".join(f"  linkwise {line}" for line in examples.strip().splitlines()),
-    )  # fmt: skip
-    parser.set_defaults(module=module)
-    if model:
-        parser.add_argument("model", help="a model file, or the name of a built-in model (`linkwise models`)")
-        group = parser.add_argument_group("how the model is read")
-        group.add_argument("--floating", action="store_true", help="free the root link (six more freedoms)")
-        group.add_argument(
-            "--lock", action="append", default=[], metavar="JOINT[=VALUE]",
-            help="hold a joint still, at zero or at a value in rad or m; may be repeated",
-        )  # fmt: skip
-        group.add_argument("--gravity", metavar="X,Y,Z", help="acceleration of gravity in m/s² (default 0,0,-9.81)")
-        group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
-        group.add_argument("--loops", metavar="FILE", help="a side file with the loops of the model (YAML or JSON)")
-        group.add_argument(
-            "--search", action="append", default=[], metavar="FOLDER",
-            help="where the files are that the model names as package://, model:// or paths; may be repeated",
-        )  # fmt: skip
-        group.add_argument(
-            "--arg", action="append", default=[], metavar="NAME:=VALUE",
-            help="run a xacro file with this argument ('' for none); it is a program, and is not run without",
-        )  # fmt: skip
-        group.add_argument(
-            "--env", action="append", default=[], metavar="NAME",
-            help="a variable of the environment that a xacro file may read; may be repeated",
-        )  # fmt: skip
-        group.add_argument(
-            "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
+    for add_arguments, module, model, json in _COMMANDS:
+        summary, _, examples = cleandoc(add_arguments.__doc__ or "").partition("\n\n")
+        command = commands.add_parser(
+            add_arguments.__name__.removeprefix("_"),
+            help=summary[:1].lower() + summary[1:].removesuffix("."),
+            description=summary,
+            formatter_class=_Help,
+            epilog="examples:\n" + "\n".join(f"  linkwise {line}" for line in examples.splitlines()),
         )
+        command.set_defaults(module=module)
+        if model:
+            _model(command)
+        add_arguments(command)
+        if json:
+            command.add_argument("--json", action="store_true", help="print JSON, for scripts")
     return parser
 
 
-def _json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+def _command(module: str, *, model: bool = True, json: bool = False) -> Callable[[_Arguments], None]:
+    """Decorator of a command ``_name``, which ``run_name`` of a module of :mod:`linkwise.cli.commands` runs.
+
+    The first line of its docstring is the summary, the others are examples.
+
+    Args:
+        module: where it is run.
+        model: whether its first argument is a model, with options for how that is read.
+        json: whether its results can be had as JSON.
+    """
+    return lambda add_arguments: _COMMANDS.append((add_arguments, module, model, json))
+
+
+def _model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", help="a model file, or the name of a built-in model (`linkwise models`)")
+    group = parser.add_argument_group("how the model is read")
+    group.add_argument("--floating", action="store_true", help="free the root link (six more freedoms)")
+    group.add_argument(
+        "--lock", action="append", default=[], metavar="JOINT[=VALUE]",
+        help="hold a joint still, at zero or at a value in rad or m; may be repeated",
+    )  # fmt: skip
+    group.add_argument("--gravity", metavar="X,Y,Z", help="acceleration of gravity in m/s² (default 0,0,-9.81)")
+    group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
+    group.add_argument("--loops", metavar="FILE", help="a side file with the loops of the model (YAML or JSON)")
+    group.add_argument(
+        "--search", action="append", default=[], metavar="FOLDER",
+        help="where the files are that the model names as package://, model:// or paths; may be repeated",
+    )  # fmt: skip
+    group.add_argument(
+        "--arg", action="append", default=[], metavar="NAME:=VALUE",
+        help="run a xacro file with this argument ('' for none); it is a program, and is not run without",
+    )  # fmt: skip
+    group.add_argument(
+        "--env", action="append", default=[], metavar="NAME",
+        help="a variable of the environment that a xacro file may read; may be repeated",
+    )  # fmt: skip
+    group.add_argument(
+        "--allow-unphysical", action="store_true", help="keep inertias that no body can have, with a warning"
+    )
 
 
 _STATE = "numbers (0,1.57,0), joints (elbow=1.57), `neutral`, `random:SEED`, or a name that the model has"
 
 
-def _new(commands: Any) -> None:
-    parser = _command(
-        commands, "files", "new", "write a first script, to run and to change",
-        """
-new arm.py
-new walk.py --model quadruped
-new panda.py --model panda.urdf""",
-        model=False,
-    )  # fmt: skip
+def _results(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("results (CSV to standard output if nothing else is asked for)")
+    group.add_argument("-o", "--output", metavar="FILE", help="write them to a .csv or .npz file")
+    group.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf")
+    group.add_argument("--html", metavar="FILE", help="write the motion as one file that plays in any browser")
+    group.add_argument("--view", action="store_true", help="play the motion in the browser until Ctrl-C")
+    group.add_argument("--json", action="store_true", help="print them as JSON, for scripts")
+
+
+@_command("files", model=False)
+def _new(parser: argparse.ArgumentParser) -> None:
+    """Write a first script, to run and to change.
+
+    new arm.py
+    new walk.py --model quadruped
+    new panda.py --model panda.urdf
+    """
     parser.add_argument("file", help="the script to write; nothing is overwritten")
     parser.add_argument("--model", metavar="MODEL-OR-NAME", help="a model file or a built-in model that it is about")
 
 
-def _models(commands: Any) -> None:
-    parser = _command(
-        commands, "files", "models", "list the models that come with the library",
-        """
-models
-models --json""",
-        model=False,
-    )  # fmt: skip
-    _json(parser)
+@_command("files", model=False, json=True)
+def _models(parser: argparse.ArgumentParser) -> None:
+    """List the models that come with the library.
+
+    models
+    models --json
+    """
 
 
-def _doctor(commands: Any) -> None:
-    parser = _command(
-        commands, "machine", "doctor", "say what this machine can do, and why not more",
-        """
-doctor
-doctor --json""",
-        model=False,
-    )  # fmt: skip
-    _json(parser)
+@_command("info", json=True)
+def _info(parser: argparse.ArgumentParser) -> None:
+    """Show a model: its tree, freedoms, masses, limits and loops.
+
+    info panda.urdf
+    info cassie.sdf
+    info --floating --json g1.urdf
+    info panda.urdf --lock panda_finger_joint1 --lock panda_finger_joint2=0.04
+    """
 
 
-def _info(commands: Any) -> None:
-    parser = _command(
-        commands, "info", "info", "show a model: its tree, freedoms, masses, limits and loops",
-        """
-info panda.urdf
-info cassie.sdf
-info --floating --json g1.urdf
-info panda.urdf --lock panda_finger_joint1 --lock panda_finger_joint2=0.04""",
-    )  # fmt: skip
-    _json(parser)
+@_command("motions")
+def _inverse(parser: argparse.ArgumentParser) -> None:
+    """Joint forces that a motion takes (inverse dynamics, RIDIM).
 
-
-def _inverse(commands: Any) -> None:
-    parser = _command(
-        commands, "motions", "inverse", "joint forces that a motion takes (inverse dynamics, RIDIM)",
-        """
-inverse planar_arm --to 3.14159,3.14159,3.14159 --duration 10 --plot torques.png
-inverse panda.urdf --motion recorded.csv -o forces.csv
-inverse panda.urdf --from neutral --to panda_joint2=0.5,panda_joint4=-1.5 --json""",
-    )  # fmt: skip
+    inverse planar_arm --to 3.14159,3.14159,3.14159 --duration 10 --plot torques.png
+    inverse panda.urdf --motion recorded.csv -o forces.csv
+    inverse panda.urdf --from neutral --to panda_joint2=0.5,panda_joint4=-1.5 --json
+    """
     motion = parser.add_argument_group("the motion: a file, or a cycloidal one between two configurations")
     motion.add_argument(
         "--motion", metavar="FILE",
@@ -172,16 +165,16 @@ inverse panda.urdf --from neutral --to panda_joint2=0.5,panda_joint4=-1.5 --json
     _results(parser)
 
 
-def _simulate(commands: Any) -> None:
-    parser = _command(
-        commands, "motions", "simulate", "motion under given joint forces (forward dynamics, RFDSIM)",
-        """
-simulate stanford_arm --q0 0,1.5708,0,0,0,0 --duration 3.5 --plot fall.png
-simulate panda.urdf --tau forces.csv -o motion.csv
-simulate panda.urdf --q0 random:1 --hold --duration 5 -o motion.npz
-simulate panda.urdf --method rk4 --dt 0.001 --json
-simulate panda.urdf --duration 2 --html fall.html""",
-    )  # fmt: skip
+@_command("motions")
+def _simulate(parser: argparse.ArgumentParser) -> None:
+    """Motion under given joint forces (forward dynamics, RFDSIM).
+
+    simulate stanford_arm --q0 0,1.5708,0,0,0,0 --duration 3.5 --plot fall.png
+    simulate panda.urdf --tau forces.csv -o motion.csv
+    simulate panda.urdf --q0 random:1 --hold --duration 5 -o motion.npz
+    simulate panda.urdf --method rk4 --dt 0.001 --json
+    simulate panda.urdf --duration 2 --html fall.html
+    """
     start = parser.add_argument_group("the start")
     start.add_argument("--q0", metavar="Q", help=f"configuration: {_STATE}; if not given, the model's own start")
     start.add_argument("--v0", default="0", metavar="V", help="velocity: one number for all, numbers, or joints (0)")
@@ -212,23 +205,14 @@ simulate panda.urdf --duration 2 --html fall.html""",
     _results(parser)
 
 
-def _results(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("results (CSV to standard output if nothing else is asked for)")
-    group.add_argument("-o", "--output", metavar="FILE", help="write them to a .csv or .npz file")
-    group.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf")
-    group.add_argument("--html", metavar="FILE", help="write the motion as one file that plays in any browser")
-    group.add_argument("--view", action="store_true", help="play the motion in the browser until Ctrl-C")
-    group.add_argument("--json", action="store_true", help="print them as JSON, for scripts")
+@_command("functions", json=True)
+def _linearize(parser: argparse.ArgumentParser) -> None:
+    """Linear model about a state: d(v̇) = A_q dq + A_v dv + B dτ.
 
-
-def _linearize(commands: Any) -> None:
-    parser = _command(
-        commands, "functions", "linearize", "linear model about a state: d(v̇) = A_q dq + A_v dv + B dτ",
-        """
-linearize planar_arm --q 0.5,0,0
-linearize panda.urdf --q neutral -o panda_linear.npz
-linearize panda.urdf --inverse --json""",
-    )  # fmt: skip
+    linearize planar_arm --q 0.5,0,0
+    linearize panda.urdf --q neutral -o panda_linear.npz
+    linearize panda.urdf --inverse --json
+    """
     parser.add_argument("--q", default="neutral", metavar="Q", help=f"configuration: {_STATE}")
     parser.add_argument("--v", default="0", metavar="V", help="velocity (0)")
     parser.add_argument(
@@ -236,19 +220,17 @@ linearize panda.urdf --inverse --json""",
     )
     parser.add_argument("--inverse", action="store_true", help="of inverse dynamics about v̇ = 0: dτ = … instead")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the matrices to an .npz file")
-    _json(parser)
 
 
-def _counts(commands: Any) -> None:
-    parser = _command(
-        commands, "functions", "counts", "operations that the functions of a model, or the classical algorithms, take",
-        """
-counts panda.urdf
-counts panda.urdf forward_dynamics mass_matrix --json
-counts --chain 6                               the papers' table, for a general chain of six links
-counts --chain 12 articulated_body linkwise_forward --frames regrouped""",
-        model=False,
-    )  # fmt: skip
+@_command("functions", model=False, json=True)
+def _counts(parser: argparse.ArgumentParser) -> None:
+    """Operations that the functions of a model, or the classical algorithms, take.
+
+    counts panda.urdf
+    counts panda.urdf forward_dynamics mass_matrix --json
+    counts --chain 6                               the papers' table, for a general chain of six links
+    counts --chain 12 articulated_body linkwise_forward --frames regrouped
+    """
     parser.add_argument(
         "names", nargs="*", metavar="MODEL-OR-NAME", help="a model, then functions; with --chain, algorithms"
     )
@@ -257,17 +239,16 @@ counts --chain 12 articulated_body linkwise_forward --frames regrouped""",
     parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
     parser.add_argument("--floating", action="store_true", help="free the root link of the model")
     parser.add_argument("--lock", action="append", default=[], metavar="JOINT[=VALUE]", help="hold a joint still")
-    _json(parser)
 
 
-def _bench(commands: Any) -> None:
-    parser = _command(
-        commands, "functions", "bench", "how fast a model's functions run on this machine",
-        """
-bench panda.urdf
-bench panda.urdf forward_dynamics linearize_forward --batch 65536 --threads 2
-bench stanford_arm --json""",
-    )  # fmt: skip
+@_command("functions", json=True)
+def _bench(parser: argparse.ArgumentParser) -> None:
+    """How fast a model's functions run on this machine.
+
+    bench panda.urdf
+    bench panda.urdf forward_dynamics linearize_forward --batch 65536 --threads 2
+    bench stanford_arm --json
+    """
     parser.add_argument("functions", nargs="*", help="which (inverse_dynamics, forward_dynamics, mass_matrix)")
     parser.add_argument("--batch", type=int, default=8192, metavar="N", help="states in a batch (8192)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads for a batch (1)")
@@ -275,19 +256,18 @@ bench stanford_arm --json""",
         "--rounds", type=int, default=20, metavar="N", help="repetitions, of which the best counts (20)"
     )
     parser.add_argument("--body", metavar="NAME", help="for functions of a body: which (the last one)")
-    _json(parser)
 
 
-def _emit(commands: Any) -> None:
+@_command("functions")
+def _emit(parser: argparse.ArgumentParser) -> None:
+    """Source code of a model's function, for a target.
+
+    emit panda.urdf forward_dynamics --target c -o panda_c
+    emit panda.urdf inverse_dynamics --target program | head
+    emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32
+    """
     from linkwise.targets import targets
 
-    parser = _command(
-        commands, "functions", "emit", "source code of a model's function, for a target",
-        """
-emit panda.urdf forward_dynamics --target c -o panda_c
-emit panda.urdf inverse_dynamics --target program | head
-emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
-    )  # fmt: skip
     parser.add_argument("function", help="a method of the model: forward_dynamics, inverse_dynamics, mass_matrix, …")
     known = ", ".join(f"{name} ({target.summary})" for name, target in targets().items())
     parser.add_argument("--target", default="c", help=f"{known}; c if not given")
@@ -296,52 +276,48 @@ emit panda.urdf jacobian --body panda_hand --target cuda --dtype float32""",
     parser.add_argument("-o", "--output", metavar="FOLDER", help="write files there; without it, print the source")
 
 
-def _check(commands: Any) -> None:
-    parser = _command(
-        commands, "files", "check", "everything that is wrong with a model file, or looks so, at once",
-        """
-check panda.urdf
-check panda.urdf --search meshes --json""",
-    )  # fmt: skip
-    _json(parser)
+@_command("files", json=True)
+def _check(parser: argparse.ArgumentParser) -> None:
+    """Everything that is wrong with a model file, or looks so, at once.
+
+    check panda.urdf
+    check panda.urdf --search meshes --json
+    """
 
 
-def _diff(commands: Any) -> None:
-    parser = _command(
-        commands, "files", "diff", "do two files describe the same mechanism? up to names and frames",
-        """
-diff panda.urdf panda.lw.json
-diff old.urdf new.urdf --tolerance 1e-9 --json""",
-    )  # fmt: skip
+@_command("files", json=True)
+def _diff(parser: argparse.ArgumentParser) -> None:
+    """Do two files describe the same mechanism? up to names and frames.
+
+    diff panda.urdf panda.lw.json
+    diff old.urdf new.urdf --tolerance 1e-9 --json
+    """
     parser.add_argument("other", help="the file to compare with")
     parser.add_argument("--states", type=int, default=20, metavar="N", help="random states to compare at (20)")
     parser.add_argument(
         "--tolerance", type=float, default=1e-6, metavar="X", help="relative differences that do not count (1e-6)"
     )
-    _json(parser)
 
 
-def _convert(commands: Any) -> None:
-    parser = _command(
-        commands, "files", "convert", "write a model in another format, and say what that cannot hold",
-        """
-convert panda.urdf panda.lw.json               everything, to the last bit
-convert panda.urdf panda.xml --floating        MJCF
-convert cassie.sdf cassie.urdf""",
-    )  # fmt: skip
+@_command("files", json=True)
+def _convert(parser: argparse.ArgumentParser) -> None:
+    """Write a model in another format, and say what that cannot hold.
+
+    convert panda.urdf panda.lw.json               everything, to the last bit
+    convert panda.urdf panda.xml --floating        MJCF
+    convert cassie.sdf cassie.urdf
+    """
     parser.add_argument("output", metavar="FILE", help="where to: a name that ends in .lw.json, .urdf, or .xml (MJCF)")
-    _json(parser)
 
 
-def _plot(commands: Any) -> None:
-    parser = _command(
-        commands, "motions", "plot", "draw a motion that was saved",
-        """
-plot motion.npz -o motion.png
-plot forces.csv --what tau -o forces.svg
-plot motion.npz --joints elbow,wrist""",
-        model=False,
-    )  # fmt: skip
+@_command("motions", model=False)
+def _plot(parser: argparse.ArgumentParser) -> None:
+    """Draw a motion that was saved.
+
+    plot motion.npz -o motion.png
+    plot forces.csv --what tau -o forces.svg
+    plot motion.npz --joints elbow,wrist
+    """
     parser.add_argument("file", help="what `simulate -o` or `inverse -o` wrote: .npz or .csv")
     parser.add_argument(
         "--what", metavar="NAMES", help="of q, v, vdot, tau, energy: which, with commas (all there are)"
@@ -350,18 +326,40 @@ plot motion.npz --joints elbow,wrist""",
     parser.add_argument("-o", "--output", metavar="FILE", help=".png, .svg or .pdf; without it, a window opens")
 
 
-def _ensemble(commands: Any) -> None:
-    parser = _command(
-        commands, "ensemble", "ensemble", "many runs of a model from a study file: Monte Carlo and sweeps",
-        """
-ensemble run study.toml
-ensemble run study.toml --members 100000 --client tcp://127.0.0.1:8786
-ensemble status study.toml
-ensemble resume study.toml
-ensemble report study.toml -o study.html
-ensemble replay study.toml --member 47 -o member.npz""",
-        model=False,
-    )  # fmt: skip
+@_command("pages")
+def _view(parser: argparse.ArgumentParser) -> None:
+    """Show a model, or motions of it, in the browser.
+
+    view panda.urdf
+    view panda.urdf --q random:1 --port 8090
+    view panda.urdf motion.npz
+    view panda.urdf motion.npz --html motion.html
+    view panda.urdf motion.npz --follow panda_link7
+    """
+    parser.add_argument(
+        "motions", nargs="*", metavar="MOTION", help="what `simulate -o` wrote: .npz or .csv; several beside each other"
+    )
+    parser.add_argument("--q", default=None, metavar="Q", help=f"configuration to start with: {_STATE}")
+    parser.add_argument(
+        "--follow", metavar="BODY", help='what the camera follows: a body, "mass centre" (floating bases), or "nothing"'
+    )
+    parser.add_argument("--port", type=int, metavar="N", help="where to begin to look for a free port (8080)")
+    parser.add_argument("--no-open", action="store_true", help="do not open the browser; the address is printed")
+    parser.add_argument("--html", metavar="FILE", help="write one file that plays anywhere, and serve nothing")
+    parser.add_argument("--video", metavar="FILE", help="write a video of a motion (.mp4, .gif), and serve nothing")
+
+
+@_command("ensemble", model=False)
+def _ensemble(parser: argparse.ArgumentParser) -> None:
+    """Many runs of a model from a study file: Monte Carlo and sweeps.
+
+    ensemble run study.toml
+    ensemble run study.toml --members 100000 --client tcp://127.0.0.1:8786
+    ensemble status study.toml
+    ensemble resume study.toml
+    ensemble report study.toml -o study.html
+    ensemble replay study.toml --member 47 -o member.npz
+    """
     parser.add_argument("action", choices=["run", "status", "resume", "report", "replay"])
     parser.add_argument("study", help="a study file (TOML); see the guide on ensembles")
     parser.add_argument("--members", type=int, metavar="N", help="how many, instead of the study's own number")
@@ -382,50 +380,34 @@ ensemble replay study.toml --member 47 -o member.npz""",
     results.add_argument("--samples", type=int, default=501, metavar="N", help="instants of its motion to keep (501)")
 
 
-def _view(commands: Any) -> None:
-    parser = _command(
-        commands, "pages", "view", "show a model, or motions of it, in the browser",
-        """
-view panda.urdf
-view panda.urdf --q random:1 --port 8090
-view panda.urdf motion.npz
-view panda.urdf motion.npz --html motion.html
-view panda.urdf motion.npz --follow panda_link7""",
-    )  # fmt: skip
-    parser.add_argument(
-        "motions", nargs="*", metavar="MOTION", help="what `simulate -o` wrote: .npz or .csv; several beside each other"
-    )
-    parser.add_argument("--q", default=None, metavar="Q", help=f"configuration to start with: {_STATE}")
-    parser.add_argument(
-        "--follow", metavar="BODY", help='what the camera follows: a body, "mass centre" (floating bases), or "nothing"'
-    )
-    parser.add_argument("--port", type=int, metavar="N", help="where to begin to look for a free port (8080)")
-    parser.add_argument("--no-open", action="store_true", help="do not open the browser; the address is printed")
-    parser.add_argument("--html", metavar="FILE", help="write one file that plays anywhere, and serve nothing")
-    parser.add_argument("--video", metavar="FILE", help="write a video of a motion (.mp4, .gif), and serve nothing")
+@_command("pages", model=False)
+def _demo(parser: argparse.ArgumentParser) -> None:
+    """The five papers computed, with a robot that moves: one page for the browser.
 
-
-def _demo(commands: Any) -> None:
-    parser = _command(
-        commands, "pages", "demo", "the five papers computed, with a robot that moves: one page for the browser",
-        """
-demo
-demo -o report.html --open""",
-        model=False,
-    )  # fmt: skip
+    demo
+    demo -o report.html --open
+    """
     parser.add_argument(
         "-o", "--output", default="linkwise_demo.html", metavar="FILE", help="the report (linkwise_demo.html)"
     )
     parser.add_argument("--open", action="store_true", help="open it in the browser")
 
 
-def _completion(commands: Any) -> None:
-    parser = _command(
-        commands, "machine", "completion", "print a script that completes commands and options in your shell",
-        """
-completion bash > ~/.local/share/bash-completion/completions/linkwise
-completion zsh > "${fpath[1]}/_linkwise"
-completion fish > ~/.config/fish/completions/linkwise.fish""",
-        model=False,
-    )  # fmt: skip
+@_command("machine", model=False, json=True)
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    """Say what this machine can do, and why not more.
+
+    doctor
+    doctor --json
+    """
+
+
+@_command("machine", model=False)
+def _completion(parser: argparse.ArgumentParser) -> None:
+    """Print a script that completes commands and options in your shell.
+
+    completion bash > ~/.local/share/bash-completion/completions/linkwise
+    completion zsh > "${fpath[1]}/_linkwise"
+    completion fish > ~/.config/fish/completions/linkwise.fish
+    """
     parser.add_argument("shell", choices=["bash", "zsh", "fish"])

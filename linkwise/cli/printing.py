@@ -6,19 +6,19 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 _LABEL = re.compile(r"^(got|allowed|do): +")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Valid JSON: arrays as lists; infinities and NaN, which JSON does not have, as null."""
     print(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Value in lists, dicts, numbers and strings."""
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
@@ -61,7 +61,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def matrix(values: Any) -> str:
+def matrix(values: ArrayLike) -> str:
     """A matrix, four digits each, in columns."""
     rows = [[f"{x:.4g}" if abs(x) > 1e-14 else "0" for x in row] for row in np.atleast_2d(values)]
     width = max((len(cell) for row in rows for cell in row), default=0)

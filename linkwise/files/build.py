@@ -7,7 +7,7 @@ gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,19 +19,23 @@ from linkwise.files.bodies import CarriedLink
 from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
 from linkwise.files.resources import SearchPath
 from linkwise.files.tree import WORLD
+from linkwise.joints import Joint, joint_types
 from linkwise.mechanism.actuation import SENSOR_KINDS
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures import Coupling, PolynomialCoupling
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.editing.locking import freed
 
-JointMaker = Callable[[JointWritten], Any]
-"""The joint object for what a file says of a joint."""
+
+def _joint(written: JointWritten) -> Joint:
+    """The joint object for what a file says of a joint."""
+    kind = joint_types()[written.type]
+    said = {"axis": written.axis, "axis1": written.axis, "axis2": written.axis2, "pitch": written.pitch}
+    return kind.from_constants(**{name: said[name] for name in kind.constant_names()})
 
 
 def build(
     builder: Builder,
-    joint: JointMaker,
     bodies: Sequence[CarriedLink],
     description: Description,
     frames: Mapping[str, tuple[str, ArrayLike]] | None = None,
@@ -48,7 +52,7 @@ def build(
         if named_by not in sources:
             sources[named_by] = None if places is None else places.source(_path(named_by))
         with _located(body.joint.file or file, body.joint.line):
-            _add(builder, joint, body, sources[named_by])
+            _add(builder, body, sources[named_by])
     for frame in description.frames:
         with _located(frame.file or file, frame.line):
             builder.add_frame(frame.name, frame.link, frame.placement)
@@ -56,7 +60,7 @@ def build(
         builder.add_frame(name, frame_body, placement)
     for closure in _open(description.closures, bodies):
         with _located(closure.joint.file or file, closure.joint.line):
-            _close(builder, joint, closure.joint)
+            _close(builder, closure.joint)
     for coupling in description.couplings:
         with _located(coupling.file or file, coupling.line):
             _couple(builder, coupling, bodies)
@@ -78,12 +82,12 @@ def _path(file: str) -> str | None:
     return None if file == "<string>" else file
 
 
-def _add(builder: Builder, joint_of: JointMaker, body: CarriedLink, source: Source | None) -> None:
+def _add(builder: Builder, body: CarriedLink, source: Source | None) -> None:
     link, joint = body.link, body.joint
     builder.add_body(
         link.name,
         parent=joint.parent,
-        joint=joint_of(joint),
+        joint=_joint(joint),
         joint_name=joint.name,
         placement=joint.placement,
         mass=link.mass,
@@ -115,14 +119,14 @@ def _open(closures: Sequence[ClosureWritten], bodies: Sequence[CarriedLink]) -> 
             yield closure
 
 
-def _close(builder: Builder, joint_of: JointMaker, joint: JointWritten) -> None:
+def _close(builder: Builder, joint: JointWritten) -> None:
     builder.add_closure(
         joint.name,
         joint.parent,
         joint.placement,
         joint.child,
         joint.joint_frame,
-        joint=joint_of(joint),
+        joint=_joint(joint),
         limits=joint.limits,
         damping=joint.damping,
         friction=joint.friction,

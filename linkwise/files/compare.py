@@ -7,8 +7,8 @@ at random states.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from linkwise.mechanism.bodies_and_joints import JointInstance
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
+Note = Callable[[str], None]
 _NO_LIMIT = 1e30  # what formats write that ask for a number
 
 
@@ -125,17 +126,20 @@ def _children(model: Model) -> dict[int, list[int]]:
     return found
 
 
-def _signatures(model: Model) -> dict[int, Any]:
+def _signatures(model: Model) -> dict[int, int]:
     """For each body the types of joints from there outwards."""
     children = _children(model)
-    found: dict[int, Any] = {}
+    found: dict[int, int] = {}
     for k in reversed(range(len(model.bodies))):
         found[k] = hash((type(model.joints[k].type).__name__, tuple(sorted(found[n] for n in children[k]))))
     return found
 
 
 def _compare_bodies(
-    both: Correspondence, pairs: Sequence[tuple[JointInstance, JointInstance]], tolerance: float, note: Any
+    both: Correspondence,
+    pairs: Sequence[tuple[JointInstance, JointInstance]],
+    tolerance: float,
+    note: Note,
 ) -> None:
     a, b, size = both.a, both.b, both.size
     where_a, where_b = both.poses
@@ -165,7 +169,7 @@ def _compare_axes(
     B: FloatArray,
     size: float,
     tolerance: float,
-    note: Any,
+    note: Note,
 ) -> None:
     frames = [X @ np.array(m.bodies[j.index].joint_frame) for m, j, X in ((a, x, A), (b, y, B))]
     for name in ("axis", "axis1", "axis2"):
@@ -188,7 +192,7 @@ def _compare_axes(
         note(f"the pitch of joint {x.name!r} is {pitches[0]:.6g} and {pitches[1]:.6g} m/rad")
 
 
-def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: Any) -> None:
+def _compare_joints(x: JointInstance, y: JointInstance, tolerance: float, note: Note) -> None:
     for what in ("armature", "damping", "friction", "stiffness"):
         values = [np.array(getattr(joint, what) or (0.0,) * joint.nv) for joint in (x, y)]
         if values[0].shape != values[1].shape or not np.allclose(values[0], values[1], rtol=tolerance, atol=0.0):

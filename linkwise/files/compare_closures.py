@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
 from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.closures.instances import ClosureInstance
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import JointLimits
 from linkwise.spatial.vectors import Motion
 
@@ -33,20 +33,20 @@ _STEP = 1e-6
 class _Condition:
     """Condition of one closure or coupling, as a function of something that it shares with those like it."""
 
-    instance: Any
-    key: Any
+    instance: ClosureInstance | RelationInstance
+    key: tuple[str | int, ...]
     """Which bodies or joints it is about, in the numbers of the first model."""
     between: str
     """The same in words."""
-    start: Callable[[np.random.Generator], Any]
+    start: Callable[[np.random.Generator], Array]
     """A random place to begin from."""
     size: int
     """How many ways there are to move on from a place."""
-    moved: Callable[[Any, Array], Any]
+    moved: Callable[[Array, Array], Array]
     """A place, moved a little."""
-    places: Callable[[Any, float], Array]
+    places: Callable[[Array, float], Array]
     """The residuals there."""
-    rates: Callable[[Any, Array, float], Array]
+    rates: Callable[[Array, Array, float], Array]
     """Those between rates, for a velocity there."""
     frames: dict[int, Array] = field(default_factory=dict)
     """Of a closure, where its frame on each body is, in that body's frame of the first model."""
@@ -59,7 +59,7 @@ class _Condition:
     def kind(self) -> str:
         return str(self.instance.type.kind)
 
-    def residual(self, place: Any, velocity: Array, t: float) -> Array:
+    def residual(self, place: Array, velocity: Array, t: float) -> Array:
         """Of places, of their rates, and of equations between rates."""
         ahead, behind = (self.places(self.moved(place, s * velocity), t) for s in (_STEP, -_STEP))
         return np.concatenate([self.places(place, t), (ahead - behind) / (2 * _STEP), self.rates(place, velocity, t)])
@@ -130,8 +130,10 @@ def _difference(bodies: Correspondence, c: _Condition, d: _Condition, tolerance:
         x, y = (each.instance.type.nominal(name) for each in (c, d))
         if x is None or y is None:
             continue
-        same_order = not isinstance(c.instance, ClosureInstance) and c.instance.joints is not None
-        if same_order and [bodies.joint(k, bodies.b) for k in d.instance.joints or ()] != list(c.instance.joints):
+        ours, theirs = (
+            each.instance.joints if isinstance(each.instance, RelationInstance) else None for each in (c, d)
+        )
+        if ours is not None and tuple(bodies.joint(k, bodies.b) for k in theirs or ()) != tuple(ours):
             break  # numbers of joints in another order: not to be read side by side
         if len(x) != len(y) or not np.allclose(x, y, rtol=tolerance, atol=0.0):
             return two_values(f"the {name} of {who}", name, shown(x), shown(y))
@@ -158,13 +160,13 @@ def _same(c: _Condition, d: _Condition, limit: float, seed: int) -> bool:
     ) and _rank(c, *states[0][0]) == _rank(d, *states[1][0])
 
 
-def _rank(c: _Condition, place: Any, velocity: Array, t: float) -> int:
+def _rank(c: _Condition, place: Array, velocity: Array, t: float) -> int:
     """How many ways of moving it forbids."""
     J = _slopes(lambda w, at: c.residual(place, at + w, t), velocity, c.size)
     return int(np.linalg.matrix_rank(J, tol=1e-6))
 
 
-def _allowed(c: _Condition, seed: int) -> Iterator[tuple[Any, Array, float]]:
+def _allowed(c: _Condition, seed: int) -> Iterator[tuple[Array, Array, float]]:
     """Places, velocities and times that obey."""
     rng = np.random.default_rng(seed)
     for t in _TIMES if c.instance.type.time_dependent else _TIMES[:1]:
@@ -173,7 +175,7 @@ def _allowed(c: _Condition, seed: int) -> Iterator[tuple[Any, Array, float]]:
             yield place, _obeying(c, place, rng.normal(size=c.size), t), t
 
 
-def _closed(c: _Condition, place: Any, t: float) -> Any:
+def _closed(c: _Condition, place: Array, t: float) -> Array | None:
     """A place near this one where it holds, or None."""
     for _ in range(60):
         e = c.places(place, t)
@@ -185,7 +187,7 @@ def _closed(c: _Condition, place: Any, t: float) -> Any:
     return None
 
 
-def _obeying(c: _Condition, place: Any, velocity: Array, t: float) -> Array:
+def _obeying(c: _Condition, place: Array, velocity: Array, t: float) -> Array:
     """The nearest velocity that obeys."""
     for _ in range(20):
         e = c.residual(place, velocity, t)
@@ -196,13 +198,13 @@ def _obeying(c: _Condition, place: Any, velocity: Array, t: float) -> Array:
     return velocity
 
 
-def _slopes(function: Callable[[Array, Any], Array], at: Any, size: int) -> Array:
+def _slopes(function: Callable[[Array, Array], Array], at: Array, size: int) -> Array:
     """The Jacobian of function(w, at) at w = 0, by differences."""
     units = np.eye(size) * _STEP
     return np.stack([(function(u, at) - function(-u, at)) / (2 * _STEP) for u in units], axis=-1)
 
 
-def _condition(bodies: Correspondence, model: Model, instance: Any) -> _Condition:
+def _condition(bodies: Correspondence, model: Model, instance: ClosureInstance | RelationInstance) -> _Condition:
     if isinstance(instance, ClosureInstance):
         return _of_closure(bodies, model, instance)
     return _of_relation(bodies, model, instance)
@@ -243,7 +245,7 @@ def _of_closure(bodies: Correspondence, model: Model, instance: ClosureInstance)
     )
 
 
-def _of_relation(bodies: Correspondence, model: Model, instance: Any) -> _Condition:
+def _of_relation(bodies: Correspondence, model: Model, instance: RelationInstance) -> _Condition:
     """As a function of the coordinates of its joints, in the order of the first model."""
     own = [j.index for j in model.joints if j.mimic is None] if instance.joints is None else list(instance.joints)
     key = sorted(bodies.joint(k, model) for k in own)
@@ -253,7 +255,7 @@ def _of_relation(bodies: Correspondence, model: Model, instance: Any) -> _Condit
     if instance.joints is None:  # in the order of its own q
         order = [order[i] for i in np.argsort([model.joints[k].q_slice.start for k in own])]
 
-    def parts(x: Array, starts: Any) -> list[float]:
+    def parts(x: Array, starts: Sequence[int]) -> list[float]:
         return [float(number) for i in order for number in x[starts[i] : starts[i + 1]]]
 
     def moved(x: Array, w: Array) -> Array:

@@ -24,8 +24,10 @@ from linkwise.mechanism.actuation import (
     JointTransmission,
     Sensor,
     Spring,
+    Transmission,
 )
 from linkwise.mechanism.fields import Field, GravityCompensation
+from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
 
 if TYPE_CHECKING:
@@ -81,14 +83,14 @@ def _differing(x: Facts, y: Facts, tolerance: float) -> Iterable[str]:
             yield fact
 
 
-def _equal(x: Any, y: Any, tolerance: float) -> bool:
+def _equal(x: object, y: object, tolerance: float) -> bool:
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
         return type(x) is type(y) and bool(x == y)
     scale = max((float(np.abs(z[np.isfinite(z)]).max(initial=0.0)) for z in (x, y)), default=0.0)
     return x.shape == y.shape and bool(np.allclose(x, y, rtol=tolerance, atol=tolerance * scale))
 
 
-def _said(x: Any) -> str:
+def _said(x: object) -> str:
     return "none" if x is None else shown(x) if isinstance(x, np.ndarray) else str(x)
 
 
@@ -125,13 +127,13 @@ def _field(bodies: Correspondence, model: Model, field: Field) -> Facts:
     return facts | turned | _numbers(field)
 
 
-def _numbers(element: Any) -> Facts:
+def _numbers(element: Field | Muscle | HillMuscle) -> Facts:
     """All that an element says in numbers."""
     found = {each.name: getattr(element, each.name) for each in fields(element)}
     return {name.replace("_", " "): np.array(x, float) for name, x in found.items() if not isinstance(x, str | None)}
 
 
-def _transmission(bodies: Correspondence, model: Model, transmission: Any) -> Facts:
+def _transmission(bodies: Correspondence, model: Model, transmission: Transmission) -> Facts:
     if isinstance(transmission, JointTransmission):
         gears = sorted((bodies.joint_name(joint, model), gear) for joint, gear in transmission.gears)
         numbers = np.array([x for _, gear in gears for x in gear])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import JointInstance
@@ -41,7 +42,7 @@ class Correspondence:
         """The same by name."""
         return name if model is self.a else self._joint.get(name, name)
 
-    def place(self, model: Model, body: int, placement: Any, node: int = 0) -> tuple[int, Array]:
+    def place(self, model: Model, body: int, placement: ArrayLike, node: int = 0) -> tuple[int, Array]:
         """A place on a body of a model: that body, and the pose in the frame that the first model gives it."""
         X = np.array(placement, float)
         if body < 0:
@@ -61,7 +62,7 @@ class Correspondence:
         return self.place(model, frame.body, frame.placement, frame.node)
 
 
-def shown(values: Any) -> str:
+def shown(values: ArrayLike) -> str:
     """Numbers in parentheses; one alone without."""
     numbers = [f"{x:.5g}" for x in np.ravel(values)]
     return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"

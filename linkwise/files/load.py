@@ -7,20 +7,19 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from numpy.typing import ArrayLike
 
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build, check_massless
-from linkwise.files.description import Description, JointWritten
+from linkwise.files.description import Description
 from linkwise.files.inertias import check_inertias
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import Element, parse
-from linkwise.joints import Joint, joint_types
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.placement import ANGLE_SNAP
 from linkwise.memoized import no_search_for_cycles
@@ -90,6 +89,7 @@ def load(
         ModelWarning: the file was read, but has an inertia that no body can have, or joints that move no mass, or
             something was left out.
     """
+    asked = _Reading(floating, locked, gravity, name, frames, mimic, angle_snap, allow_unphysical, loops)
     content = read_bytes(path, suffixes=_SUFFIXES)
     file = os.fspath(path)
     places = SearchPath.of(file, search)
@@ -103,12 +103,10 @@ def load(
             "arguments and environment are for xacro files", got=file, allowed="a file whose name ends in .xacro"
         )
     elif is_native(content):
-        return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
+        return asked.native(content, file, places)
     else:
         root = _parsed(content, file)
-    model, notes = _read(
-        root, file, places, loops, angle_snap, floating, locked, gravity, name, frames, mimic, allow_unphysical
-    )
+    model, notes = asked.model(root, file, places)
     for note in (*said, *notes):
         warnings.warn(note, stacklevel=2)
     return model
@@ -136,15 +134,13 @@ def loads(
         raise InputError("the text is too large to be a model", allowed=f"at most {LARGEST_FILE} bytes")
     if not content.strip():
         raise ModelFileError("the text is empty", file="<string>")
+    asked = _Reading(floating, locked, gravity, name, frames, mimic, angle_snap, allow_unphysical, loops)
     file, places = "<string>", SearchPath.of(None, search)
     if is_native(content):
-        return _native(content, file, places, gravity, name, floating, locked, frames, loops, mimic)
+        return asked.native(content, file, places)
     if b"<" not in content:
         raise ModelFileError("this is not the text of a model", file=file, do="use linkwise.load(path) for a file")
-    root = _parsed(content, file)
-    model, notes = _read(
-        root, file, places, loops, angle_snap, floating, locked, gravity, name, frames, mimic, allow_unphysical
-    )
+    model, notes = asked.model(_parsed(content, file), file, places)
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return model
@@ -155,34 +151,15 @@ def is_native(content: bytes) -> bool:
     return content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
-def _native(
-    content: bytes,
-    file: str,
-    places: SearchPath,
-    gravity: Sequence[float] | None,
-    name: str | None,
-    *others: Any,
-) -> Model:
-    from linkwise.files.native import read_native
-    from linkwise.model.model import Model
-
-    floating, locked, frames, loops, mimic = others
-    given = {"floating": floating, "locked": bool(locked), "frames": frames, "loops": loops, "mimic": not mimic}
-    if any(given.values()):
-        raise InputError(
-            "a native file is a finished model: these arguments are for other formats",
-            got=", ".join(each for each, value in given.items() if value),
-            do="change the model: model.locked([...]), model.with_closure(...)",
-        )
-    model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
-    model = model if gravity is None else model.with_gravity(gravity)
-    return model if name is None else model.renamed(name=name)
-
-
 def _parsed(content: bytes, file: str) -> Element:
     suffix = Path(file).suffix.lower()
     if suffix in _NOT_TEXT:
-        raise _not_supported(_NOT_TEXT[suffix], file, None)
+        raise ModelFileError(
+            f"not supported yet: {_NOT_TEXT[suffix]}",
+            file=file,
+            allowed="URDF, SDF, MJCF",
+            do="convert the file to one of these, or describe the mechanism with ModelBuilder",
+        )
     return parse(content, file)
 
 
@@ -211,40 +188,51 @@ def _describe(
     return read_urdf(root, file, name=_stem(file), snap=angle_snap)
 
 
-@no_search_for_cycles()
-def _read(
-    root: Element,
-    file: str,
-    places: SearchPath,
-    loops: str | os.PathLike[str] | None,
-    angle_snap: float,
-    floating: bool,
-    locked: Iterable[str] | Mapping[str, float | None],
-    gravity: Sequence[float] | None,
-    name: str | None,
-    frames: Mapping[str, tuple[str, ArrayLike]] | None,
-    mimic: bool,
-    allow_unphysical: bool,
-) -> tuple[Model, list[ModelWarning]]:
-    """The model of a parsed file and its side file; the arguments are those of `load`."""
-    description, notes = _describe(root, file, angle_snap, places)
-    if loops is not None:
-        from linkwise.files.loops import with_loops
+@dataclass(frozen=True)
+class _Reading:
+    """What was asked of `load`; its arguments are told there."""
 
-        side = read_bytes(loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
-        description = with_loops(description, side, os.fspath(loops))
-    bodies = bodies_of(arrange(description), floating=floating, locked=locked, mimic=mimic)
-    notes += check_inertias(bodies, description.file, allow_unphysical=allow_unphysical)
-    notes += check_massless(bodies, description.file)
-    field = gravity if gravity is not None else description.gravity or (0.0, 0.0, -9.81)
-    builder = Builder(name or description.name, gravity=field)
-    return Model(**build(builder, _joint, bodies, description, frames, places)), notes
+    floating: bool
+    locked: Iterable[str] | Mapping[str, float | None]
+    gravity: Sequence[float] | None
+    name: str | None
+    frames: Mapping[str, tuple[str, ArrayLike]] | None
+    mimic: bool
+    angle_snap: float
+    allow_unphysical: bool
+    loops: str | os.PathLike[str] | None
 
+    def native(self, content: bytes, file: str, places: SearchPath) -> Model:
+        """The model of a native file."""
+        from linkwise.files.native import read_native
 
-def _joint(written: JointWritten) -> Joint:
-    kind = joint_types()[written.type]
-    said = {"axis": written.axis, "axis1": written.axis, "axis2": written.axis2, "pitch": written.pitch}
-    return kind.from_constants(**{name: said[name] for name in kind.constant_names()})
+        given = {each: getattr(self, each) for each in ("floating", "locked", "frames", "loops")}
+        given["mimic"] = not self.mimic
+        if any(given.values()):
+            raise InputError(
+                "a native file is a finished model: these arguments are for other formats",
+                got=", ".join(each for each, value in given.items() if value),
+                do="change the model: model.locked([...]), model.with_closure(...)",
+            )
+        model = Model(**read_native(content, file, places.source(None if file == "<string>" else file)))
+        model = model if self.gravity is None else model.with_gravity(self.gravity)
+        return model if self.name is None else model.renamed(name=self.name)
+
+    @no_search_for_cycles()
+    def model(self, root: Element, file: str, places: SearchPath) -> tuple[Model, list[ModelWarning]]:
+        """The model of a parsed file and its side file."""
+        description, notes = _describe(root, file, self.angle_snap, places)
+        if self.loops is not None:
+            from linkwise.files.loops import with_loops
+
+            side = read_bytes(self.loops, suffixes=(".yaml", ".json"), largest=_LARGEST_SIDE_FILE)
+            description = with_loops(description, side, os.fspath(self.loops))
+        bodies = bodies_of(arrange(description), floating=self.floating, locked=self.locked, mimic=self.mimic)
+        notes += check_inertias(bodies, description.file, allow_unphysical=self.allow_unphysical)
+        notes += check_massless(bodies, description.file)
+        field = self.gravity if self.gravity is not None else description.gravity or (0.0, 0.0, -9.81)
+        builder = Builder(self.name or description.name, gravity=field)
+        return Model(**build(builder, bodies, description, self.frames, places)), notes
 
 
 def _encoded(text: str) -> bytes:
@@ -258,13 +246,3 @@ def _encoded(text: str) -> bytes:
 
 def _stem(file: str) -> str:
     return "robot" if file == "<string>" else Path(file).stem or "robot"
-
-
-def _not_supported(what: str, file: str, at: Element | None) -> ModelFileError:
-    return ModelFileError(
-        f"not supported yet: {what}",
-        file=file,
-        line=None if at is None else at.line,
-        allowed="URDF, SDF, MJCF",
-        do="convert the file to one of these, or describe the mechanism with ModelBuilder",
-    )

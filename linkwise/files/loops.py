@@ -131,7 +131,7 @@ class _SideFile:
             for joint in self.description.joints
         )
 
-    def other_type(self, written: str, at: Node) -> dict[str, Any]:
+    def other_type(self, written: str, at: Node) -> dict[str, object]:
         """The fields of a joint that is of another type than its file could say; its range was that of one freedom."""
         word = written.upper()
         if word in ("SPHERICAL", "FIXED"):

@@ -40,7 +40,7 @@ def arrange(description: Description) -> LinkTree:
     """Check the names and the connections, and put the joints in order; `ModelFileError` where it is not a tree."""
     file = description.file
     if not description.links:
-        _fail("the model has no links", file, description.line)
+        raise ModelFileError("the model has no links", file=file, line=description.line)
     links = _links_by_name(description)
     _check_joint_names(description)
     inboard = _inboard_joints(description, links)
@@ -67,10 +67,10 @@ def _links_by_name(description: Description) -> dict[str, LinkWritten]:
     for link in description.links:
         first = links.setdefault(link.name, link)
         if first is not link:
-            _fail(
+            raise ModelFileError(
                 f"two links are named {link.name!r}",
-                link.file or description.file,
-                link.line,
+                file=link.file or description.file,
+                line=link.line,
                 got=f"the first is on line {first.line}",
                 do="rename or delete one of them",
             )
@@ -81,10 +81,10 @@ def _check_joint_names(description: Description) -> None:
     lines: dict[str, int] = {}
     for joint in description.joints:
         if joint.name in lines:
-            _fail(
+            raise ModelFileError(
                 f"two joints are named {joint.name!r}",
-                joint.file or description.file,
-                joint.line,
+                file=joint.file or description.file,
+                line=joint.line,
                 got=f"the first is on line {lines[joint.name]}",
                 do="rename or delete one of them",
             )
@@ -97,18 +97,18 @@ def _inboard_joints(description: Description, links: dict[str, LinkWritten]) -> 
         for role, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in links:
                 unknown = UnknownNameError("link", name, links)
-                _fail(
+                raise ModelFileError(
                     f"the {role} of joint {joint.name!r} is a link that does not exist",
-                    description.file,
-                    joint.line,
+                    file=description.file,
+                    line=joint.line,
                     **unknown.parts,
                 )
         other = inboard.setdefault(joint.child, joint)
         if other is not joint:
-            _fail(
+            raise ModelFileError(
                 f"link {joint.child!r} has two parents",
-                description.file,
-                joint.line,
+                file=description.file,
+                line=joint.line,
                 got=f"{other.parent!r} by joint {other.name!r} (line {other.line}), "
                 f"{joint.parent!r} by joint {joint.name!r} (line {joint.line})",
                 allowed="one: the file must describe a tree",
@@ -123,19 +123,19 @@ def _root(description: Description, inboard: dict[str, JointWritten]) -> LinkWri
         _fail_cycle(description.joints[0], inboard, description.file)
     if len(roots) > 1:
         shown = ", ".join(f"{link.name!r} (line {link.line})" for link in roots[:10])
-        _fail(
+        raise ModelFileError(
             f"{len(roots)} links have no parent",
-            description.file,
-            roots[1].line,
+            file=description.file,
+            line=roots[1].line,
             got=shown + (", ..." if len(roots) > 10 else ""),
             allowed="one: the root of the tree",
             do="connect the others with joints (a fixed joint will do), or delete them",
         )
     if WORLD in inboard:
-        _fail(
+        raise ModelFileError(
             "only the root link may be named 'world': it is the name of the inertial frame",
-            description.file,
-            inboard[WORLD].line,
+            file=description.file,
+            line=inboard[WORLD].line,
             got=f"'world' hangs from {inboard[WORLD].parent!r} by joint {inboard[WORLD].name!r}",
             do="rename this link",
         )
@@ -152,19 +152,13 @@ def _fail_cycle(joint: JointWritten, inboard: dict[str, JointWritten], file: str
     circle = path[seen[path[-1]] :][::-1]
     shown = " -> ".join(map(repr, circle if len(circle) <= 8 else [*circle[:7], "...", circle[-1]]))
     last = inboard[circle[0]]
-    _fail(
+    raise ModelFileError(
         "the links form a circle, so that none of them is the root",
-        file,
-        last.line,
+        file=file,
+        line=last.line,
         got=f"{shown} (parent -> child)",
         do=f"delete a joint of the circle, {last.name!r} for instance",
     )
-
-
-def _fail(
-    what: str, file: str, line: int, *, got: object = None, allowed: object = None, do: object = None
-) -> NoReturn:
-    raise ModelFileError(what, file=file, line=line, got=got, allowed=allowed, do=do)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,8 @@ from linkwise.errors import ModelFileError
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import ANGLE_SNAP, pose, rotation_rpy
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+"""A finite number as files write it."""
 _INFINITE = re.compile(r"[+-]?inf(?:inity)?", re.ASCII | re.IGNORECASE)
 _LARGEST = 1e30
 _UNLIMITED = 1e15  # files say "no limit" by 1e16, by 1e30 and by the largest double
@@ -174,7 +175,7 @@ class Values:
             allowed += ", or inf"
             if _INFINITE.fullmatch(text):
                 return float(text)
-        if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+        if len(text) > _LONGEST or not NUMBER.fullmatch(text):
             do = "write a point for the decimals" if "," in text else None
             if "$" in text:
                 do = "name the file .xacro and use load(..., arguments={}), or expand the xacro file first"

@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
 from linkwise.files.native.text import decoded
+from linkwise.files.values import NUMBER
 
 _DEEPEST = 20
 _MOST_VALUES = 100_000
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -125,4 +126,4 @@ class _Reader:
             self.fail("a tag is not read", found, got=repr(word[:60]), do="leave it out, or put the value in quotes")
         if text in _WORDS:
             return _WORDS[text]
-        return float(text) if len(text) < 400 and _NUMBER.fullmatch(text) else str(text)
+        return float(text) if len(text) < 400 and NUMBER.fullmatch(text) else str(text)

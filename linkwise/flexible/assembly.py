@@ -27,9 +27,7 @@ from linkwise.flexible.integrals import (
 from linkwise.flexible.reduction import ByKind, ReducedBasis, reduced
 from linkwise.flexible.root_support import KeptNode
 from linkwise.flexible.solving import blocks
-from linkwise.flexible.structure import Structure
-
-__all__ = ["body_of", "in_basis", "in_spinning_modes"]
+from linkwise.flexible.structure import Structure, vector_of
 
 
 def body_of(
@@ -80,12 +78,10 @@ def _with_mass_matrix(integrals: ModalIntegrals, structure: Structure, root: Kep
     inertia = rigid.T @ (structure.M @ rigid)
     coupling = rigid.T @ (structure.M @ shapes)
     modal = shapes.T @ (structure.M @ shapes)
-    skew = inertia[:3, 3:]
-    h0 = 0.5 * np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]])
     return replace(
         integrals,
         mass=float(np.trace(inertia[3:, 3:]) / 3),
-        h0=h0,
+        h0=vector_of(inertia[:3, 3:]),
         h1=coupling[3:],
         J0=0.5 * (inertia[:3, :3] + inertia[:3, :3].T),
         A0=coupling[:3],
@@ -167,7 +163,7 @@ def in_basis(body: FlexibleBody, C: FloatArray) -> FlexibleBody:
     )
 
 
-def in_spinning_modes(body: FlexibleBody, rate: Any, modes: int) -> FlexibleBody:
+def in_spinning_modes(body: FlexibleBody, rate: Sequence[float], modes: int) -> FlexibleBody:
     """`FlexibleBody.in_spinning_modes`."""
     omega = np.asarray(rate, dtype=float)
     if omega.shape != (3,) or not np.isfinite(omega).all():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -17,8 +16,6 @@ from linkwise.flexible.body_sources import BodySources
 from linkwise.flexible.integrals import Frozen, ModalIntegrals
 from linkwise.flexible.reduction import Reduction
 from linkwise.flexible.structure import NodeKey
-
-__all__ = ["FlexibleBody", "FlexibleNode"]
 
 _CAREFREE_SPIN = 0.1
 """Share of the lowest frequency: up to this spin the missing stiffening changes that frequency by less than 1 %."""
@@ -84,7 +81,7 @@ class FlexibleBody(Frozen, BodySources):
     def __post_init__(self) -> None:
         super().__post_init__()
         m = len(self.stiffness)
-        wanted: dict[str, tuple[Any, tuple[int, ...]]]
+        wanted: dict[str, tuple[Array, tuple[int, ...]]]
         wanted = {name: (getattr(self, name), (m, m)) for name in ("stiffness", "damping")}
         for name, shape in self.integrals.shapes(m).items():
             wanted[f"the integral {name}"] = getattr(self.integrals, name), shape

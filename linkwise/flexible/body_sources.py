@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.flexible.choice import BasisChoice, Choice, ModeChoice, choice_from, mode_count
-from linkwise.flexible.frame import frame_structure, straight_beam
+from linkwise.flexible.choice import BasisChoice, Choice, ModeChoice, Places, choice_from, mode_count
+from linkwise.flexible.files.matrix_files import MatrixModel
+from linkwise.flexible.frame import Member, frame_structure, straight_beam
 from linkwise.flexible.integrals import Samples, modal_integrals, without_rounding
-from linkwise.flexible.nodal import nodal_structure
+from linkwise.flexible.nodal import Loads, Nodes, nodal_structure
 from linkwise.flexible.plate import PlateStructure
 from linkwise.flexible.reduction import ByKind
 from linkwise.flexible.root_support import KeptNode, kept_nodes
 from linkwise.flexible.section import Section, pair
-from linkwise.flexible.structure import NodeKey, Structure
+from linkwise.flexible.structure import MatrixLike, NodeKey, Region, Structure
 from linkwise.flexible.structure_checks import check_structure, suspect_units
 
 if TYPE_CHECKING:
@@ -33,15 +36,15 @@ class BodySources:
     @classmethod
     def from_modes(
         cls,
-        points: Any,
-        masses: Any,
-        shapes: Any,
-        stiffness: Any,
+        points: ArrayLike,
+        masses: ArrayLike,
+        shapes: ArrayLike,
+        stiffness: ArrayLike,
         *,
-        nodes: Mapping[str, tuple[Any, Any, Any]],
+        nodes: Mapping[str, tuple[ArrayLike, ArrayLike, ArrayLike]],
         root: str | None = None,
-        damping: Any = None,
-        second: Any = None,
+        damping: ArrayLike | None = None,
+        second: ArrayLike | None = None,
     ) -> FlexibleBody:
         """Body from assumed modes: functions of your own, sampled where the mass is.
 
@@ -74,7 +77,7 @@ class BodySources:
         from linkwise.flexible.body import FlexibleBody, FlexibleNode, frame_node
 
         K = np.atleast_2d(np.asarray(stiffness, dtype=float))
-        m, n = len(K), len(points)
+        m, n = len(K), len(np.asarray(points))
         given = {
             "points": (points, (n, 3)),
             "masses": (masses, (n,)),
@@ -165,7 +168,7 @@ class BodySources:
     def frame(
         cls,
         nodes: Mapping[Hashable, Sequence[float]] | Sequence[Sequence[float]],
-        members: Sequence[Any],
+        members: Sequence[Member],
         *,
         root: NodeKey,
         **choice: Unpack[ModeChoice],
@@ -198,7 +201,7 @@ class BodySources:
         nu: float,
         density: float,
         elements: tuple[int, int] = (8, 4),
-        root: Any = "edge",
+        root: Literal["edge"] | Sequence[float] = "edge",
         nodes: Mapping[str, tuple[float, float]] | None = None,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
@@ -225,25 +228,25 @@ class BodySources:
         structure = PlateStructure(length, width, thickness, E, nu, density, elements)
         for name, point in (nodes or {}).items():
             structure.names[name] = structure.at(point)
-        if isinstance(root, str) and root == "edge":
-            held = KeptNode(structure, "root", structure.edge())
-        else:
-            held = KeptNode(structure, "root", structure.numbers[structure.at(root)])
+        at_root = (
+            structure.edge() if isinstance(root, str) and root == "edge" else structure.numbers[structure.at(root)]
+        )
+        held = KeptNode(structure, "root", at_root)
         keep = [KeptNode(structure, name, name) for name in structure.names]
         return body_of(structure, held, choice_from(choice), keep)
 
     @classmethod
     def from_arrays(
         cls,
-        nodes: Any,
-        M: Any,
-        K: Any,
+        nodes: Nodes,
+        M: MatrixLike,
+        K: MatrixLike,
         *,
-        root: Any,
+        root: Region,
         dofs: Sequence[tuple[NodeKey, int]] | None = None,
-        keep: Any = (),
-        K_geo: Mapping[Any, Any] | None = None,
-        shapes: Any = None,
+        keep: Places = (),
+        K_geo: Loads | None = None,
+        shapes: ArrayLike | None = None,
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
         """Body from free mass and stiffness matrices of any finite-element program, dense or sparse.
@@ -264,7 +267,7 @@ class BodySources:
             shapes: mode shapes (N, m) found elsewhere, to be used instead of our own.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        return _of_matrices(nodes, M, K, root, dofs, keep, None, choice, K_geo, shapes)
+        return _of_matrices(MatrixModel(nodes, M, K, dofs), root, keep, None, choice, K_geo, shapes)
 
     @classmethod
     def from_mesh(
@@ -331,19 +334,19 @@ class BodySources:
         rest = {"keep": (), "dofs": found.dofs} | arguments
         root, dofs, keep = (rest.pop(each) for each in ("root", "dofs", "keep"))
         K_geo, shapes = (rest.pop(each, None) for each in ("K_geo", "shapes"))
-        return _of_matrices(found.nodes, found.M, found.K, root, dofs, keep, os.fspath(path), rest, K_geo, shapes)
+        return _of_matrices(replace(found, dofs=dofs), root, keep, os.fspath(path), rest, K_geo, shapes)
 
     @classmethod
     def from_nastran(
         cls,
         path: str | os.PathLike[str],
         *,
-        root: Any,
+        root: Region,
         bulk: str | os.PathLike[str] | None = None,
         mass: str | None = None,
         stiffness: str | None = None,
         dofs: Sequence[tuple[NodeKey, int]] | None = None,
-        keep: Any = (),
+        keep: Places = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
         """Body from Nastran: DMIG cards in bulk data, or an OUTPUT2 or OUTPUT4 file beside it.
@@ -363,17 +366,17 @@ class BodySources:
         from linkwise.flexible.files.nastran import read_nastran
 
         found = read_nastran(path, bulk, mass, stiffness, dofs)
-        return _of_matrices(found.nodes, found.M, found.K, root, found.dofs, keep, os.fspath(path), choice)
+        return _of_matrices(found, root, keep, os.fspath(path), choice)
 
     @classmethod
     def from_abaqus(
         cls,
         mass: str | os.PathLike[str],
         stiffness: str | os.PathLike[str],
-        nodes: Any,
+        nodes: str | os.PathLike[str] | Mapping[int, ArrayLike],
         *,
-        root: Any,
-        keep: Any = (),
+        root: Region,
+        keep: Places = (),
         **choice: Unpack[ModeChoice],
     ) -> FlexibleBody:
         """Body from the matrices that Abaqus writes with ``*MATRIX OUTPUT`` (format MATRIX INPUT, ``.mtx``).
@@ -390,27 +393,24 @@ class BodySources:
 
         positions = nodes if isinstance(nodes, Mapping) else read_nodes(nodes)
         found = read_mtx(mass, stiffness, positions)
-        return _of_matrices(found.nodes, found.M, found.K, root, found.dofs, keep, os.fspath(stiffness), choice)
+        return _of_matrices(found, root, keep, os.fspath(stiffness), choice)
 
 
 def _of_matrices(
-    nodes: Any,
-    M: Any,
-    K: Any,
-    root: Any,
-    dofs: Sequence[tuple[NodeKey, int]] | None,
-    keep: Any,
+    model: MatrixModel,
+    root: Region,
+    keep: Places,
     file: str | None,
     choice: Mapping[str, Any],
-    K_geo: Mapping[Any, Any] | None = None,
-    shapes: Any = None,
+    K_geo: Loads | None = None,
+    shapes: ArrayLike | None = None,
 ) -> FlexibleBody:
-    structure = nodal_structure(nodes, M, K, dofs=dofs, K_geo=K_geo, file=file)
+    structure = nodal_structure(model.nodes, model.M, model.K, dofs=model.dofs, K_geo=K_geo, file=file)
     modes = None if shapes is None else np.asarray(shapes, dtype=float)
     return _checked_body(structure, root, keep, choice_from(choice), shapes=modes)
 
 
-def _of_shape(array: Any, what: str, shape: tuple[int, ...]) -> FloatArray:
+def _of_shape(array: ArrayLike, what: str, shape: tuple[int, ...]) -> FloatArray:
     numbers: FloatArray = np.asarray(array, dtype=float)
     if numbers.shape != shape or not np.isfinite(numbers).all():
         raise InputError(f"{what}: not what the modes need", got=f"an array {numbers.shape}", allowed=f"{shape}")
@@ -419,8 +419,8 @@ def _of_shape(array: Any, what: str, shape: tuple[int, ...]) -> FloatArray:
 
 def _checked_body(
     structure: Structure,
-    root: Any,
-    keep: Any,
+    root: Region,
+    keep: Places,
     choice: Choice,
     *,
     shapes: FloatArray | None = None,

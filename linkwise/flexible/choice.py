@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.dataclass import dataclass, fields
 from linkwise.errors import InputError, UnknownNameError
-
-__all__ = ["BOUNDARIES", "BasisChoice", "Choice", "ModeChoice", "choice_from", "mode_count"]
+from linkwise.flexible.structure import NodeKey, Region
 
 Boundary = Literal["cantilever", "free", "craig-bampton", "nodal"]
+Places = str | Sequence[NodeKey] | Mapping[str, Region]
+"""Nodes by their names or numbers, or new names of nodes or regions."""
+Component = tuple[NodeKey, str]
+"""A node and a component of its motion, "tx" … "rz"."""
 BOUNDARIES = ("cantilever", "free", "craig-bampton", "nodal")
 
 
@@ -21,14 +25,14 @@ class BasisChoice(TypedDict, total=False):
 
     up_to_hz: float | None
     boundary: Boundary
-    interfaces: Any
-    residuals: Any
-    inputs: Any
-    outputs: Any
+    interfaces: Places
+    residuals: str | Sequence[NodeKey]
+    inputs: Sequence[Component]
+    outputs: Sequence[Component]
     rank_by: Literal["static", "peak"]
-    damping: Any
+    damping: ArrayLike
     stiffening: bool
-    held: Any
+    held: Sequence[Component] | None
 
 
 class ModeChoice(BasisChoice, total=False):
@@ -73,14 +77,14 @@ class Choice:
     modes: int | None = None
     up_to_hz: float | None = None
     boundary: Boundary = "cantilever"
-    interfaces: Any = ()
-    residuals: Any = ()
-    inputs: Any = ()
-    outputs: Any = ()
+    interfaces: Places = ()
+    residuals: str | Sequence[NodeKey] = ()
+    inputs: Sequence[Component] = ()
+    outputs: Sequence[Component] = ()
     rank_by: Literal["static", "peak"] = "static"
-    damping: Any = 0.0
+    damping: ArrayLike = 0.0
     stiffening: bool = True
-    held: Any = None
+    held: Sequence[Component] | None = None
 
     def __post_init__(self) -> None:
         if self.boundary not in BOUNDARIES:

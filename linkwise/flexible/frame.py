@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -30,18 +29,6 @@ from linkwise.errors import InputError
 from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.section import Section, positive
 from linkwise.flexible.structure import Indices, Structure, assembled, cross_matrix
-
-__all__ = [
-    "DOFS",
-    "POINTS",
-    "WEIGHTS",
-    "ElementFields",
-    "FrameStructure",
-    "Member",
-    "element_fields",
-    "frame_structure",
-    "straight_beam",
-]
 
 DOFS = 14
 # Four points integrate the sixth powers of the consistent mass and of ∫x Q dm exactly.
@@ -317,7 +304,7 @@ def frame_structure(
         nodes: name or number -> position, or positions, which are then numbered from 0.
         members: the beams.
     """
-    given: dict[Any, Any] = dict(nodes) if isinstance(nodes, Mapping) else dict(enumerate(nodes))
+    given: dict[Hashable, Sequence[float]] = dict(nodes) if isinstance(nodes, Mapping) else dict(enumerate(nodes))
     keys = list(given)
     try:
         positions = np.array([given[key] for key in keys], dtype=float).reshape(len(keys), 3)

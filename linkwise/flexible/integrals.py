@@ -43,23 +43,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import Field, dataclass, fields
-
-__all__ = [
-    "FloatArray",
-    "Frozen",
-    "ModalIntegrals",
-    "Samples",
-    "SecondOrder",
-    "modal_integrals",
-    "pairs",
-    "unpaired",
-    "without_rounding",
-    "zeroed",
-]
 
 _ROUNDING = 1e-12
 """Entries below this share of what they could be are rounding, and are made zero: a program then leaves them out."""
@@ -94,7 +82,7 @@ class Samples:
     """(n, 3, m): Γ"""
     second: FloatArray | None
     """(n, 3, m (m + 1) / 2): Q by `pairs`; None where the source has none."""
-    weight: Any
+    weight: FloatArray | sparse.csr_array
 
     def weighted(self, field: FloatArray) -> FloatArray:
         """W applied to fields of shape (n, ...)."""
@@ -179,10 +167,6 @@ class ModalIntegrals(Frozen):
         D = np.einsum("a,bij->abij", self.h0, self.a) + np.einsum("ac,bcij->abij", self.S0, self.B)
         second: FloatArray = self.J2 + _inertia(D + D.transpose(1, 0, 2, 3))
         return second
-
-    def first_moment(self, eta: FloatArray) -> FloatArray:
-        """h(η)."""
-        return self.h0 + self.h1 @ eta + 0.5 * (self.h2 @ eta) @ eta
 
     def mass_matrix(self, eta: FloatArray) -> FloatArray:
         """The (m+6)×(m+6) matrix of T in the order [η̇; ω; v]: T = ½ x* M(η) x."""
@@ -275,7 +259,7 @@ def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
     second = np.maximum(
         np.abs(integrals.a).max(axis=0, initial=0.0), size * np.abs(integrals.B).max(axis=(0, 1), initial=0.0)
     )
-    bounds: dict[str, Any] = {
+    bounds: dict[str, ArrayLike] = {
         "h0": weight * arm,
         "h1": weight * modal,
         "S0": arm**2,
@@ -293,7 +277,7 @@ def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
     return ModalIntegrals(mass=integrals.mass, **cleaned)
 
 
-def zeroed(values: FloatArray, bound: Any) -> FloatArray:
+def zeroed(values: FloatArray, bound: ArrayLike) -> FloatArray:
     """The values with zeros where they are rounding beside the bound (broadcast over the last axes)."""
     return np.where(np.abs(values) <= _ROUNDING * np.asarray(bound), 0.0, values)
 

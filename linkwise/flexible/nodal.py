@@ -15,17 +15,20 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from linkwise.array_types import FloatArray
+from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError
 from linkwise.flexible.integrals import Samples, SecondOrder
-from linkwise.flexible.structure import Indices, NodeKey, Structure, cross_matrix
+from linkwise.flexible.structure import Indices, Matrix, MatrixLike, NodeKey, Structure, cross_matrix, vector_of
 from linkwise.memoized import cached_property
 
-__all__ = ["NodalStructure", "nodal_structure"]
-
 _AXES = "xyz"
+Nodes = Sequence[ArrayLike] | Array | Mapping[NodeKey, ArrayLike]
+"""Positions, numbered from 0, or by the name or number of each node."""
+Loads = Mapping[Any, MatrixLike]
+"""Geometric stiffness matrices by their loads, as `FlexibleBody.from_arrays` has them."""
 
 
 class NodalStructure(Structure):
@@ -47,10 +50,10 @@ class NodalStructure(Structure):
         positions: FloatArray,
         numbers: Sequence[int],
         names: Mapping[str, int],
-        M: Any,
-        K: Any,
+        M: MatrixLike,
+        K: MatrixLike,
         table: Indices,
-        K_geo: Mapping[Any, Any] | None = None,
+        K_geo: Loads | None = None,
         file: str | None = None,
     ) -> None:
         super().__init__(positions, numbers, names, M, K, table, file)
@@ -93,7 +96,7 @@ class NodalStructure(Structure):
                 moment[_AXES.index(key[0]), _AXES.index(key[1])] = work
         return SecondOrder(mean, moment), at
 
-    def _checked_geometric(self, given: Mapping[Any, Any] | None) -> dict[Any, sparse.csr_array] | None:
+    def _checked_geometric(self, given: Loads | None) -> dict[Any, Matrix] | None:
         if not given:
             return None
         known = [*_AXES, *(a + b for a in _AXES for b in _AXES)]
@@ -112,7 +115,7 @@ class NodalStructure(Structure):
         return padded[self.table[:, :3]]
 
     @cached_property
-    def _interpolation(self) -> Any:
+    def _interpolation(self) -> Matrix | None:
         """W where M = W ⊗ 1 on displacements and nothing turns; None elsewhere."""
         if (self.table[:, 3:] >= 0).any() or (self.table[:, :3] < 0).any():
             return None
@@ -157,7 +160,7 @@ class NodalStructure(Structure):
 
     def _lumped_inertias(
         self, shapes: FloatArray, masses: FloatArray
-    ) -> tuple[Any, FloatArray, FloatArray, FloatArray] | None:
+    ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, FloatArray] | None:
         """Nodes with offset masses or moments of inertia of their own, as six particles that turn with them."""
         if not self._is_lumped:
             return None
@@ -170,7 +173,7 @@ class NodalStructure(Structure):
             if not np.abs(block[3:, 3:]).max() > 1e-14 * masses[node]:
                 continue
             lever = block[3:, :3] / masses[node]  # c~ of the mass centre
-            c = 0.5 * np.array([lever[2, 1] - lever[1, 2], lever[0, 2] - lever[2, 0], lever[1, 0] - lever[0, 1]])
+            c = vector_of(lever)
             J = block[3:, 3:] - masses[node] * (c @ c * np.eye(3) - np.outer(c, c))
             spread, axes = np.linalg.eigh(0.5 * np.trace(J) * np.eye(3) - J)
             radius = np.sqrt(3 * np.maximum(spread, 0.0) / masses[node])
@@ -193,12 +196,12 @@ class NodalStructure(Structure):
 
 
 def nodal_structure(
-    nodes: Any,
-    M: Any,
-    K: Any,
+    nodes: Nodes,
+    M: MatrixLike,
+    K: MatrixLike,
     *,
     dofs: Sequence[tuple[NodeKey, int]] | None = None,
-    K_geo: Mapping[Any, Any] | None = None,
+    K_geo: Loads | None = None,
     file: str | None = None,
 ) -> NodalStructure:
     """Arrays as users have them, checked for shape."""
@@ -210,7 +213,7 @@ def nodal_structure(
     return NodalStructure(positions, numbers, names, mass, stiffness, table, K_geo, file)
 
 
-def _nodes(nodes: Any, file: str | None) -> tuple[FloatArray, list[int], dict[str, int]]:
+def _nodes(nodes: Nodes, file: str | None) -> tuple[FloatArray, list[int], dict[str, int]]:
     keys: list[Hashable] = list(nodes) if isinstance(nodes, Mapping) else list(range(len(nodes)))
     try:
         values = [nodes[key] for key in keys] if isinstance(nodes, Mapping) else nodes
@@ -231,7 +234,7 @@ def _nodes(nodes: Any, file: str | None) -> tuple[FloatArray, list[int], dict[st
     return positions, numbers, names
 
 
-def _square(matrix: Any, name: str, size: int | None, file: str | None) -> sparse.csr_array:
+def _square(matrix: Any, name: str, size: int | None, file: str | None) -> Matrix:
     try:
         if np.iscomplexobj(matrix):
             raise TypeError
@@ -278,10 +281,10 @@ def _table(
         return table
     if len(dofs) != size:
         raise _error(file, "dofs does not name every row", got=f"{len(dofs)} for {size} rows", allowed=f"{size} pairs")
-    index: dict[Any, int] = {number: k for k, number in enumerate(numbers)}
+    index: dict[NodeKey, int] = {number: k for k, number in enumerate(numbers)}
     index.update(names)
     for row, (node, component) in enumerate(dofs):
-        key: Any = int(node) if isinstance(node, np.integer) else node
+        key = int(node) if isinstance(node, np.integer) else node
         if key not in index:
             raise _error(
                 file,

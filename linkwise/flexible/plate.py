@@ -12,7 +12,8 @@ Mass is consistent, with the rotary inertia ρt³/12. In the plane: plane stress
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -21,9 +22,7 @@ from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
 from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.section import poisson, positive
-from linkwise.flexible.structure import Indices, Structure
-
-__all__ = ["PlateStructure"]
+from linkwise.flexible.structure import Indices, Matrix, Structure
 
 # Four points integrate products of two cubics; six those of the second-order strain (fourth powers times squares).
 _MASS_POINTS, _STRAIN_POINTS = 4, 6
@@ -61,7 +60,7 @@ class PlateStructure(Structure):
         X = [_line_matrices(self._grid[0]), _line_matrices(self._grid[1])]
         place = self._places()
 
-        def product(a: int, b: int, c: int, d: int) -> Any:
+        def product(a: int, b: int, c: int, d: int) -> Matrix:
             """∫ ∂x^a ∂y^c f · ∂x^b ∂y^d g over the plate, in the order of `place`."""
             full = sparse.kron(X[0][a, b], X[1][c, d], format="csr")
             return sparse.csr_array(full[place][:, place])
@@ -103,7 +102,7 @@ class PlateStructure(Structure):
         at = [(2 * i + a) * 2 * ny + 2 * j + b for a, b in ((0, 0), (1, 0), (0, 1), (1, 1))]
         return np.stack(at, axis=-1).reshape(-1)
 
-    def at(self, point: Any) -> int:
+    def at(self, point: Sequence[float]) -> int:
         """The node at a point (x, y) of the grid."""
         try:
             x, y = (float(each) for each in point)
@@ -197,7 +196,7 @@ class PlateStructure(Structure):
             weight=np.concatenate([weight, weight]),
         )
 
-    def motion_rows(self, nodes: Indices, origin: FloatArray) -> Any:
+    def motion_rows(self, nodes: Indices, origin: FloatArray) -> Matrix:
         """Displacement of a node, and its rotation (w_y, -w_x, ½(v_x - u_y)); of a region, its mean rigid motion."""
         if len(nodes) > 1:
             return super().motion_rows(nodes, origin)
@@ -211,7 +210,7 @@ class PlateStructure(Structure):
         along = [_line_values(grid, count) for grid in self._grid]
         place = self._places()
 
-        def both(a: int, b: int) -> Any:
+        def both(a: int, b: int) -> Matrix:
             return sparse.csr_array(
                 sparse.kron(along[0].derivatives[a], along[1].derivatives[b], format="csr")[:, place]
             )
@@ -227,19 +226,23 @@ class PlateStructure(Structure):
         )
 
 
-class _PointValues:
-    def __init__(self, **values: Any) -> None:
-        self.x: FloatArray = values["x"]
-        self.y: FloatArray = values["y"]
-        self.weight: FloatArray = values["weight"]
-        self.at, self.dx, self.dy = values["at"], values["dx"], values["dy"]
+class _PointValues(NamedTuple):
+    """Quadrature points of the plate, their weights, and sparse maps from the dofs of f to f, f_x and f_y there."""
+
+    x: FloatArray
+    y: FloatArray
+    weight: FloatArray
+    at: Matrix
+    dx: Matrix
+    dy: Matrix
 
 
-class _LineValues:
+class _LineValues(NamedTuple):
     """Hermite's cubics on a line: sparse maps from (value, slope) at the nodes to f, f', f'' at quadrature points."""
 
-    def __init__(self, at: FloatArray, weight: FloatArray, derivatives: list[Any]) -> None:
-        self.at, self.weight, self.derivatives = at, weight, derivatives
+    at: FloatArray
+    weight: FloatArray
+    derivatives: list[Matrix]
 
 
 def _line_values(grid: FloatArray, count: int) -> _LineValues:
@@ -259,7 +262,7 @@ def _line_values(grid: FloatArray, count: int) -> _LineValues:
     return _LineValues(at, np.tile(h * weights / 2, elements), maps)
 
 
-def _line_matrices(grid: FloatArray) -> dict[tuple[int, int], Any]:
+def _line_matrices(grid: FloatArray) -> dict[tuple[int, int], Matrix]:
     """∫ f^(a) g^(b) dx for derivatives up to the second."""
     line = _line_values(grid, 4)
     weight = sparse.diags_array(line.weight)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
-from linkwise.flexible.choice import Choice
+from linkwise.flexible.choice import Choice, Component
 from linkwise.flexible.root_support import KeptNode, Support, kept_nodes
 from linkwise.flexible.solving import Eigenmodes, SymmetricFactor, blocks, lowest_modes, modes_below
-from linkwise.flexible.structure import COMPONENTS, Structure
-
-__all__ = ["ByKind", "ReducedBasis", "Reduction", "reduced"]
+from linkwise.flexible.structure import COMPONENTS, Matrix, NodeKey, Structure
 
 _MARGIN = 6
 """Modes found beyond those kept, so that the report can name what was dropped."""
@@ -61,7 +59,7 @@ class Reduction:
     kept_hz: tuple[float, ...]
     dropped_hz: tuple[float, ...]
     effective_mass: tuple[float, ...]
-    static_error: tuple[tuple[Any, float], ...]
+    static_error: tuple[tuple[NodeKey, float], ...]
     gain_error: float | None = None
     contributions: tuple[tuple[float, float, bool], ...] = ()
 
@@ -282,7 +280,7 @@ def _chosen_by_kind(support: Support, found: Eigenmodes, by_kind: ByKind) -> lis
     return sorted(chosen)
 
 
-def _signals(support: Support, signals: Any, what: str) -> Any:
+def _signals(support: Support, signals: Sequence[Component], what: str) -> Matrix:
     """Rows (k×N, sparse) that read the signals from the dofs, or, transposed, apply them."""
     rows = []
     for signal in signals:
@@ -298,7 +296,7 @@ def _signals(support: Support, signals: Any, what: str) -> Any:
     return sparse.vstack(rows, format="csr")
 
 
-def _rows(structure: Structure, place: KeptNode) -> Any:
+def _rows(structure: Structure, place: KeptNode) -> Matrix:
     return structure.motion_rows(place.nodes, place.position)
 
 
@@ -394,7 +392,9 @@ def _coupled(matrix: FloatArray) -> FloatArray:
     return np.where(np.abs(matrix) > 1e-10 * np.outer(scale, scale), matrix, 0.0)
 
 
-def _damping(given: Any, squared: FloatArray, shapes: FloatArray, structure: Structure, *, nodal: bool) -> FloatArray:
+def _damping(
+    given: ArrayLike, squared: FloatArray, shapes: FloatArray, structure: Structure, *, nodal: bool
+) -> FloatArray:
     """D in the coordinates of the shapes; ratios belong to the modes that these make, in the order of frequency."""
     m = len(squared)
     try:
@@ -451,7 +451,7 @@ def _gain_error(support: Support, shapes: FloatArray, choice: Choice) -> float |
     return _compliance_error(support, shapes, outputs, inputs)
 
 
-def _compliance_error(support: Support, shapes: FloatArray, outputs: Any, inputs: Any) -> float:
+def _compliance_error(support: Support, shapes: FloatArray, outputs: Matrix, inputs: Matrix) -> float:
     """‖exact - reduced‖ / ‖exact‖ of the static way from forces to displacements, the root held."""
     exact = (outputs @ support.T) @ support.factor.solve((inputs @ support.T).toarray().T)
     K = shapes.T @ (support.structure.K @ shapes)

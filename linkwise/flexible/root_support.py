@@ -11,16 +11,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, UnknownNameError
+from linkwise.flexible.choice import Component, Places
 from linkwise.flexible.integrals import pairs
 from linkwise.flexible.solving import SymmetricFactor
-from linkwise.flexible.structure import COMPONENTS, Indices, NodeKey, Structure, cross_matrix
+from linkwise.flexible.structure import COMPONENTS, Indices, Matrix, NodeKey, Region, Structure, cross_matrix
 from linkwise.memoized import cached_property
-
-__all__ = ["KeptNode", "Support", "kept_nodes"]
 
 
 class KeptNode:
@@ -32,14 +32,14 @@ class KeptNode:
         position: where it is.
     """
 
-    def __init__(self, structure: Structure, key: NodeKey, nodes: Any, position: Any = None) -> None:
+    def __init__(self, structure: Structure, key: NodeKey, nodes: Region, position: ArrayLike | None = None) -> None:
         self.key = key
         self.nodes: Indices = structure.region(nodes)
         centre = structure.positions[self.nodes].mean(axis=0)
         self.position: FloatArray = centre if position is None else np.asarray(position, dtype=float)
 
 
-def kept_nodes(structure: Structure, given: Any, what: str) -> list[KeptNode]:
+def kept_nodes(structure: Structure, given: Places | None, what: str) -> list[KeptNode]:
     """Places from one node, several, or a mapping of names to nodes or regions."""
     if isinstance(given, Mapping):
         return [KeptNode(structure, name, nodes) for name, nodes in given.items()]
@@ -75,7 +75,7 @@ class Support:
         tied: list[KeptNode],
         kept: Sequence[KeptNode] = (),
         *,
-        held: Any = None,
+        held: Sequence[Component] | None = None,
         free: bool = False,
     ) -> None:
         self.structure, self.root, self.tied, self.held = structure, root, tied, held
@@ -152,7 +152,7 @@ class Support:
         dofs = self.structure.tied(place.nodes)
         return bool(np.linalg.matrix_rank(self.structure.rigid(place.position)[dofs], tol=1e-9) == 6)
 
-    def _component(self, place: KeptNode, component: str) -> Any:
+    def _component(self, place: KeptNode, component: str) -> Matrix:
         """The row (1×N, sparse) that reads a component of a node's motion."""
         if component not in COMPONENTS:
             raise UnknownNameError("component", component, COMPONENTS)
@@ -162,7 +162,7 @@ class Support:
             return sparse.csr_array(([1.0], ([0], [own[which]])), shape=(1, self.structure.size))
         return self.structure.motion_rows(place.nodes, place.position)[[(which + 3) % 6]]
 
-    def _conditions(self) -> Any:
+    def _conditions(self) -> Matrix:
         """R, sparse 6×N."""
         if self.held is None:
             return self.structure.motion_rows(self.root.nodes, self.root.position)
@@ -183,10 +183,10 @@ class Support:
             )
         return rows
 
-    def _columns_held(self, every: Any) -> list[int]:
+    def _columns_held(self, every: Matrix) -> list[int]:
         """The columns of d = T c that the conditions make zero."""
         found = []
-        for row, pair in zip((self.reading @ every).toarray(), self.held, strict=True):
+        for row, pair in zip((self.reading @ every).toarray(), self.held or (), strict=True):
             (which,) = np.nonzero(np.abs(row) > 1e-9)
             if len(which) != 1:
                 raise InputError(

@@ -10,8 +10,6 @@ import numpy as np
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError
 
-__all__ = ["Section", "pair"]
-
 
 @dataclass(frozen=True)
 class Section:

@@ -20,9 +20,7 @@ from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError, require_extra
 from linkwise.flexible.integrals import Samples, pairs
 from linkwise.flexible.section import poisson, positive
-from linkwise.flexible.structure import Indices, Structure, assembled
-
-__all__ = ["SolidStructure"]
+from linkwise.flexible.structure import Indices, Matrix, Structure, assembled
 
 _EXACT = 4
 """Order of quadrature: products of two quadratics."""
@@ -58,7 +56,7 @@ class SolidStructure(Structure):
         table[:, :3] = np.arange(3 * n).reshape(n, 3)
         super().__init__(np.asarray(basis.doflocs.T, dtype=float), range(n), {}, M, K, table)
 
-    def _stiffness(self, n: int) -> Any:
+    def _stiffness(self, n: int) -> Matrix:
         g, dx = self._gradient, self._dx
         elements, local = g.shape[:2]
         K = np.zeros((elements, local, 3, local, 3))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,8 @@ from scipy.sparse import linalg as sparse_linalg
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelError
+from linkwise.flexible.structure import Matrix, MatrixLike
 from linkwise.memoized import cached_property
-
-__all__ = ["Eigenmodes", "SymmetricFactor", "blocks", "lowest_modes", "modes_below"]
 
 _DENSE = 400
 """Below this many dofs a dense solution is as quick, and finds everything."""
@@ -35,14 +33,14 @@ class Eigenmodes:
         """Frequencies; a tiny negative ω² of a rigid motion counts as zero."""
         return np.sqrt(np.maximum(self.squared, 0.0)) / (2 * np.pi)
 
-    def __getitem__(self, chosen: Any) -> Eigenmodes:
+    def __getitem__(self, chosen: Sequence[int] | NDArray[np.intp]) -> Eigenmodes:
         return Eigenmodes(self.squared[chosen], self.shapes[:, chosen])
 
 
 class SymmetricFactor:
     """A symmetric matrix factored for solving, and its number of negative eigenvalues (Sylvester's inertia)."""
 
-    def __init__(self, matrix: Any, what: str, explain: Callable[[int], str] | None = None) -> None:
+    def __init__(self, matrix: MatrixLike, what: str, explain: Callable[[int], str] | None = None) -> None:
         matrix = sparse.csc_array(matrix)
         self._scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix.diagonal()), np.finfo(float).tiny))
         scaled = matrix.multiply(self._scale[:, None]).multiply(self._scale).tocsc()
@@ -93,7 +91,7 @@ _FIND_MECHANISM = (
 )
 
 
-def blocks(*matrices: Any) -> list[NDArray[np.intp]]:
+def blocks(*matrices: MatrixLike) -> list[NDArray[np.intp]]:
     """The sets of dofs that act on each other, through any of the matrices; a straight beam has four families."""
     pattern = sum(abs(sparse.csr_array(matrix)) for matrix in matrices)
     count, label = csgraph.connected_components(pattern, directed=False)
@@ -102,8 +100,8 @@ def blocks(*matrices: Any) -> list[NDArray[np.intp]]:
 
 
 def lowest_modes(
-    K: Any,
-    M: Any,
+    K: Matrix,
+    M: Matrix,
     count: int,
     *,
     free: bool = False,
@@ -127,8 +125,8 @@ def lowest_modes(
 
 
 def modes_below(
-    K: Any,
-    M: Any,
+    K: Matrix,
+    M: Matrix,
     hertz: float,
     *,
     free: bool = False,
@@ -167,7 +165,7 @@ def _merged(size: int, found: list[tuple[NDArray[np.intp], Eigenmodes]], count: 
 
 
 def _family_modes(
-    K: Any, M: Any, family: NDArray[np.intp], count: int, free: bool, whole: Callable[[], SymmetricFactor] | None
+    K: Matrix, M: Matrix, family: NDArray[np.intp], count: int, free: bool, whole: Callable[[], SymmetricFactor] | None
 ) -> Eigenmodes:
     K, M = sparse.csc_array(K[family][:, family]), sparse.csc_array(M[family][:, family])
     size = K.shape[0]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from linkwise.array_types import FloatArray
@@ -21,8 +21,11 @@ from linkwise.flexible.integrals import Samples, SecondOrder
 Indices = NDArray[np.intp]
 NodeKey = Hashable
 """A node by its name (a string) or its number."""
+Region: TypeAlias = Hashable | Iterable[Hashable]
+"""One node or several."""
+Matrix: TypeAlias = sparse.csr_array
+MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 
-__all__ = ["COMPONENTS", "Indices", "NodeKey", "Structure", "assembled", "cross_matrix"]
 
 COMPONENTS = ("tx", "ty", "tz", "rx", "ry", "rz")
 """Components of a node's motion, in the order in which finite-element programs count 1 to 6."""
@@ -47,8 +50,8 @@ class Structure(ABC):
         positions: FloatArray,
         numbers: Sequence[int],
         names: Mapping[str, int],
-        M: Any,
-        K: Any,
+        M: MatrixLike,
+        K: MatrixLike,
         table: Indices,
         file: str | None = None,
     ) -> None:
@@ -142,7 +145,7 @@ class Structure(ABC):
         number = f"node {self.numbers[index]}"
         return f"{number} ({named[0]!r})" if named else number
 
-    def motion_rows(self, nodes: Indices, origin: FloatArray) -> Any:
+    def motion_rows(self, nodes: Indices, origin: FloatArray) -> Matrix:
         """The map (6×N) from dofs to the motion [rotation; displacement] of a region, seen at a point.
 
         For a node with six dofs it picks them; for a region of several nodes it is their mean rigid motion (least
@@ -174,11 +177,16 @@ class Structure(ABC):
         return nodes
 
 
-def assembled(blocks: FloatArray, dofs: Indices, size: int) -> sparse.csr_array:
+def assembled(blocks: FloatArray, dofs: Indices, size: int) -> Matrix:
     """The matrix (size, size) of elements' blocks (e, d, d), each at its dofs (e, d)."""
     rows = np.broadcast_to(dofs[:, :, None], blocks.shape)
     columns = np.broadcast_to(dofs[:, None, :], blocks.shape)
     return sparse.csr_array((blocks.ravel(), (rows.ravel(), columns.ravel())), shape=(size, size))
+
+
+def vector_of(skew: FloatArray) -> FloatArray:
+    """The vector x of a matrix x~ (3, 3), of which only the antisymmetric part counts."""
+    return 0.5 * np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]])
 
 
 def cross_matrix(vectors: FloatArray) -> FloatArray:

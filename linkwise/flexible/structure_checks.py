@@ -13,14 +13,13 @@ from scipy.sparse import csgraph
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError, ModelFileError, ModelWarning
-from linkwise.flexible.nodal import nodal_structure
+from linkwise.flexible.nodal import Nodes, nodal_structure
 from linkwise.flexible.solving import SymmetricFactor, lowest_modes
-from linkwise.flexible.structure import COMPONENTS, NodeKey, Structure
+from linkwise.flexible.structure import COMPONENTS, Matrix, MatrixLike, NodeKey, Structure, vector_of
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
 
-__all__ = ["StructureCheck", "check", "check_structure", "suspect_units"]
 
 _SYMMETRY = 1e-6
 """Asymmetry allowed, of the diagonal: what files with seven digits leave."""
@@ -74,7 +73,9 @@ class StructureCheck:
         )
 
 
-def check(nodes: Any, M: Any, K: Any, dofs: Sequence[tuple[NodeKey, int]] | None = None) -> StructureCheck:
+def check(
+    nodes: Nodes, M: MatrixLike, K: MatrixLike, dofs: Sequence[tuple[NodeKey, int]] | None = None
+) -> StructureCheck:
     """Properties of a free elastic body, or an error if it is none. Arguments as in `FlexibleBody.from_arrays`.
 
     Raises `ModelError` that says what is wrong and where: matrices that are not symmetric or not definite, loose parts,
@@ -107,8 +108,7 @@ def check_structure(structure: Structure, *, own_elements: bool = False) -> Stru
     rigid = structure.rigid(np.zeros(3))
     inertia = rigid.T @ (structure.M @ rigid)
     mass = float(np.trace(inertia[3:, 3:]) / 3)
-    skew = inertia[:3, 3:]
-    com = 0.5 * np.array([skew[2, 1] - skew[1, 2], skew[0, 2] - skew[2, 0], skew[1, 0] - skew[0, 1]]) / mass
+    com = vector_of(inertia[:3, 3:]) / mass
     about_com = inertia[:3, :3] - mass * (com @ com * np.eye(3) - np.outer(com, com))
     return StructureCheck(mass, com, about_com, rigid_energy, np.ptp(structure.positions, axis=0))
 
@@ -136,7 +136,7 @@ def _box(box: FloatArray) -> str:
     return " × ".join(f"{side:.3g}" for side in box)
 
 
-def _check_symmetry(structure: Structure, name: str, matrix: Any) -> None:
+def _check_symmetry(structure: Structure, name: str, matrix: Matrix) -> None:
     difference = sparse.coo_array(matrix - matrix.T)
     if not difference.nnz:
         return
@@ -155,7 +155,7 @@ def _check_symmetry(structure: Structure, name: str, matrix: Any) -> None:
         )
 
 
-def _check_diagonal(structure: Structure, name: str, matrix: Any) -> None:
+def _check_diagonal(structure: Structure, name: str, matrix: Matrix) -> None:
     diagonal = matrix.diagonal()
     if (diagonal < 0).any():
         worst = int(diagonal.argmin())

@@ -21,7 +21,7 @@ Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and 
 IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Part:
     """A rigid piece of a body: its own inertia, placed in the body's frame. Bodies welded together are parts of one."""
 
@@ -38,7 +38,7 @@ class Part:
         return f"<Part {self.name!r}: {self.mass:.6g} kg, mass centre {_shown(self.com)}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Body:
     """A moving body: where its inboard joint sits in the parent, and the parts that make it up."""
 
@@ -113,7 +113,7 @@ class Body:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JointInstance:
     """The inboard joint of one body: its type, its place in q and v, and what else is known of it.
 

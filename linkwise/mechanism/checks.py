@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def checked_vectors(value: Any, names: Sequence[str], what: str) -> list[Three]:
     vectors = for_each(value, len(names), (3,), f"{what}s")
     for k in _places(~np.isfinite(vectors)):
         checked_vector(vectors[k].tolist(), f"{what} of {names[k]!r}")
-    return list(map(tuple, vectors.tolist()))
+    return list(zip(*vectors.T.tolist(), strict=True))
 
 
 def checked_mass(value: Any, name: str) -> float:
@@ -119,8 +120,8 @@ def _orthonormal(X: Array, what: Callable[[int], str]) -> list[Pose]:
     if near:
         u, _, vt = np.linalg.svd(R[near])
         X[near, :3, :3] = u @ vt
-    rows = map(tuple, X[:, :3].reshape(-1, 4).tolist())
-    return [(*three, IDENTITY[3]) for three in zip(rows, rows, rows, strict=True)]
+    rows = (zip(*row, strict=True) for row in X[:, :3].transpose(1, 2, 0).tolist())
+    return list(zip(*rows, repeat(IDENTITY[3], len(X)), strict=True))
 
 
 def _no_transform(what: str, value: Any) -> InputError:
@@ -140,7 +141,9 @@ def checked_inertia(value: Any, name: str, physical: bool = True) -> Six:
 
 def checked_inertias(value: Any, names: Sequence[str], physical: bool) -> list[Six]:
     """3×3 inertias about the mass centres as six numbers each; warnings where no rigid body could have them."""
-    return _symmetric(for_each(value, len(names), (3, 3), "inertias"), names, physical, 6)
+    given = for_each(value, len(names), (3, 3), "inertias")
+    alike = np.ndim(value) == 2  # one for all, which all share
+    return _symmetric(given[:1] if alike else given, names, physical, 6) * (len(names) if alike else 1)
 
 
 def _symmetric(I: Array, names: Sequence[str], physical: bool, callers: int) -> list[Six]:
@@ -160,7 +163,7 @@ def _symmetric(I: Array, names: Sequence[str], physical: bool, callers: int) -> 
         I = (I + transposed) / 2
     if physical:
         _check_moments(I, names, callers)
-    return list(map(tuple, I.reshape(-1, 9)[:, _SIX].tolist()))
+    return list(zip(*I.reshape(-1, 9).T[_SIX].tolist(), strict=True))
 
 
 def _check_moments(I: Array, names: Sequence[str], callers: int) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One ``add_body`` call, checked."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -185,9 +185,6 @@ def welded(
     )
 
 
-T = TypeVar("T")
-
-
 def numbered(bodies: Sequence[Body], joints: Columns) -> tuple[tuple[Body, ...], tuple[JointInstance, ...]]:
     """Give each joint its place in q and v, the modes of its body right before; a mimic takes that of its leader.
 
@@ -220,10 +217,11 @@ def numbered(bodies: Sequence[Body], joints: Columns) -> tuple[tuple[Body, ...],
     return tuple(placed), tuple(instances)
 
 
-def _changed(element: T, **fields: Any) -> T:
+def _changed(body: Body, **fields: Any) -> Body:
     """A copy with other values in some fields, without the constructor: there may be very many of them."""
-    copy = object.__new__(type(element))
-    vars(copy).update(vars(element), **fields)
+    copy = object.__new__(Body)
+    for name in Body.__dataclass_fields__:
+        object.__setattr__(copy, name, fields[name] if name in fields else getattr(body, name))
     return copy
 
 

@@ -90,7 +90,7 @@ def made(kind: type[T], columns: Columns, **same: object) -> list[T]:
     rows = zip(*(columns[name] if name in columns else repeat(same[name]) for name in names), strict=False)
     if len(next(iter(columns.values()))) < _VERY_MANY:
         return list(starmap(kind, rows))
-    twin = make_dataclass(kind.__name__, names)
+    twin = make_dataclass(kind.__name__, names, slots=True)
     found: list[Any] = list(starmap(twin, rows))
     for each in found:
         each.__class__ = kind

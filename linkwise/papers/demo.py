@@ -26,8 +26,6 @@ from linkwise.papers.systems import systems_part
 from linkwise.papers.unified import unified_section
 from linkwise.sim.progress import Progress
 
-__all__ = ["force_table", "make_report"]
-
 
 def framework_section(page: ReportPage) -> None:
     """Write the section of Rodriguez 1989, everything in it that is numbered."""

@@ -6,8 +6,6 @@ import re
 
 from linkwise.papers.report_page import ReportPage
 
-__all__ = ["MISSED", "WELCOME", "systems_part"]
-
 System = tuple[str, str, str]
 """A program, what its users say, and where that is found here: text with links to pages of the documentation."""
 

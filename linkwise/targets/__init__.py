@@ -16,10 +16,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from linkwise.array_types import Precision
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.trace.block import Block
@@ -70,10 +72,10 @@ class Target(ABC):
     """Whether few loops with large bodies are better than more with smaller ones: where there are registers enough."""
 
     @abstractmethod
-    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
+    def source(self, program: Block | Program, dtype: Precision) -> str:
         """The program as text, for float64 or float32; with loops only where ``loops`` says so."""
 
-    def emit(self, program: Block | Program, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+    def emit(self, program: Block | Program, folder: Path, dtype: Precision) -> tuple[Path, ...]:
         """Write the files of a program into a folder that exists; their paths."""
         path = folder / (re.sub(r"\W", "_", program.name) + self.suffix)
         path.write_text(self.source(program, dtype), encoding="utf-8")
@@ -83,17 +85,17 @@ class Target(ABC):
         """Whether functions can run as code of this target, on this machine, from Python."""
         return False
 
-    def holds(self, array: Any) -> bool:
+    def holds(self, array: object) -> bool:
         """Whether an argument of a call lives in this target's memory. Must not import anything."""
         return False
 
-    def device(self, arrays: Sequence[Any]) -> Device:
+    def device(self, arrays: Sequence[object]) -> Device:
         """The place where arrays in this target's memory are, and where its code runs on them."""
         raise LinkwiseError(f"code of the target {self.name!r} is written, not run")
 
     def launch(
-        self, program: Block | Program, dtype: np.dtype[Any]
-    ) -> Callable[[int, Sequence[Any], int], DirectLaunch | None]:
+        self, program: Block | Program, dtype: Precision
+    ) -> Callable[[int, Sequence[int], int], DirectLaunch | None]:
         """Function that launches a program for those who have a stream and addresses of arrays in this memory.
 
         It takes the stream's address, addresses of inputs and outputs (rows without gaps), and the number of states. It
@@ -101,7 +103,7 @@ class Target(ABC):
         """
         raise LinkwiseError(f"code of the target {self.name!r} is written, not launched")
 
-    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
+    def routine_source(self, routine: Program, dtype: Precision) -> str:
         """A routine as text: a simulation's loop, many steps of a function."""
         if self.loops:
             return self.source(routine, dtype)
@@ -117,7 +119,7 @@ class ProgramListing(Target):
     summary = "the operations themselves"
     loops = True
 
-    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
+    def source(self, program: Block | Program, dtype: Precision) -> str:
         """One line for each operation and each statement; the same in every precision."""
         from linkwise.trace.printer import to_text
 
@@ -142,7 +144,7 @@ def register(new: Target) -> None:
     _known()[new.name] = new
 
 
-def place_of(arrays: Sequence[Any]) -> Target | None:
+def place_of(arrays: Sequence[object]) -> Target | None:
     """The target in whose memory one of the arrays is; None if all are on the host."""
     for array in arrays:
         if type(array) not in _ON_HOST:
@@ -152,7 +154,7 @@ def place_of(arrays: Sequence[Any]) -> Target | None:
     return None
 
 
-def check_on_host(what: str, *arrays: Any) -> None:
+def check_on_host(what: str, *arrays: object) -> None:
     """Raise InputError where something that computes with NumPy is given arrays in the memory of a device."""
     place = place_of(arrays)
     if place is not None:
@@ -165,10 +167,10 @@ def check_on_host(what: str, *arrays: Any) -> None:
         )
 
 
-def real(dtype: Any) -> np.dtype[Any]:
+def real(dtype: DTypeLike) -> Precision:
     """A precision that there is code for."""
     try:
-        kind: np.dtype[Any] = np.dtype(dtype)
+        kind: Precision = np.dtype(dtype)
     except TypeError:
         kind = np.dtype(object)
     if kind not in (np.dtype(np.float64), np.dtype(np.float32)):

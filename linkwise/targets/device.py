@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from linkwise.array_types import Precision
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
@@ -28,7 +30,7 @@ class Callee(Protocol):
     inputs: tuple[tuple[str, tuple[int, ...]], ...]
     repeats: tuple[int, Rollout] | None
 
-    def kernel(self, dtype: np.dtype[Any], device: Device, few_states: bool = False) -> Any:
+    def kernel(self, dtype: Precision, device: Device, few_states: bool = False) -> Any:
         """Kernel in a precision, as :meth:`Device.kernel` of that device makes it; kept by the function."""
 
 
@@ -47,7 +49,7 @@ class Device(ABC):
     """The library of the arrays here: NumPy, or one with the same functions."""
 
     @abstractmethod
-    def kernel(self, program: Block | Program, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+    def kernel(self, program: Block | Program, dtype: Precision, few_states: bool = False) -> Any:
         """The program, compiled; ``few_states``: for some that need not wait for others.
 
         That of a simulation's loop has ``program`` and ``run(rows, tables, records, count, threads)``, as that of
@@ -56,7 +58,7 @@ class Device(ABC):
         """
 
     @abstractmethod
-    def call(self, function: Callee, arrays: Sequence[Any], out: Any = None, threads: int = 1) -> list[Any]:
+    def call(self, function: Callee, arrays: Sequence[object], out: object = None, threads: int = 1) -> list[Any]:
         """Evaluate a function for one state or a batch; one result for each output, in the caller's kind of arrays.
 
         Args:
@@ -66,7 +68,7 @@ class Device(ABC):
             threads: threads to split a batch over, where they are not the device's own affair.
         """
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """A new array with arbitrary contents."""
         return self.xp.empty(shape, dtype)
 
@@ -74,30 +76,30 @@ class Device(ABC):
         """Seconds, about, that so many operations on each of so many states take; here by one core of a processor."""
         return 2e-9 + operations * count * 4e-10
 
-    def to_device(self, array: Any) -> Any:
+    def to_device(self, array: object) -> Any:
         """An array of the host, here."""
         return array
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: object) -> Any:
         """An array from here, on the host."""
         return array
 
-    def taken(self, array: Any, index: Any) -> Any:
+    def taken(self, array: Any, index: object) -> Any:
         """``array[index]`` on the host."""
         return array[index]
 
-    def put(self, array: Any, index: Any, values: Any) -> None:
+    def put(self, array: Any, index: object, values: ArrayLike) -> None:
         """``array[index] = values``, of the host."""
         array[index] = values
 
-    def as_callers_library(self, array: Any) -> Any:
+    def as_callers_library(self, array: object) -> Any:
         """An array from here as the caller's library has it."""
         return array
 
-    def owns(self, array: Any) -> bool:
+    def owns(self, array: object) -> bool:
         """Whether an array is here."""
         return isinstance(array, np.ndarray)
 
-    def entered(self) -> AbstractContextManager[Any]:
+    def entered(self) -> AbstractContextManager[object]:
         """Context for the time of a run: the device, and the stream the caller works on."""
         return nullcontext()

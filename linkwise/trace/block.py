@@ -25,6 +25,11 @@ _NO_REFERENCES = (
 )
 
 
+def arguments(node: Node) -> tuple[int, ...]:
+    """Numbers of the values a node reads."""
+    return () if node[0] in ("const", "input") else node[1:]
+
+
 @dataclass(frozen=True)
 class ArraySpec:
     """Name and shape of one array of a block or a program, batch axes left out."""
@@ -51,6 +56,15 @@ class Block:
     def length(self) -> int:
         """Nodes that one evaluation passes through."""
         return len(self.nodes)
+
+    @property
+    def live(self) -> list[int]:
+        """Numbers of the nodes that a result depends on, in order."""
+        wanted = {value for row in self.results for value in row}
+        for number in range(len(self.nodes) - 1, -1, -1):
+            if number in wanted:
+                wanted.update(arguments(self.nodes[number]))
+        return sorted(wanted)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -27,7 +27,8 @@ class Recorder:
 
     def add_body(self, name: str, **parts: Any) -> None:
         assert parts["parent"] == "world" or parts["parent"] in self.bodies
-        self.bodies[name] = parts
+        joint = parts["joint"]
+        self.bodies[name] = parts | {"joint": (joint.word, tuple(joint.axis or (1, 0, 0)))}
 
     def add_frame(self, name: str, body: str, placement: Any) -> None:
         self.frames[name] = body, placement
@@ -53,7 +54,7 @@ def record(
     bodies = bodies_of(arrange(description), **options)
     notes += check_inertias(bodies, file, allow_unphysical=allow_unphysical)
     notes += check_massless(bodies, file)
-    builder = build(Recorder(), lambda joint: (joint.type, tuple(joint.axis)), bodies, description)
+    builder = build(Recorder(), bodies, description)
     return Recorded(builder.bodies, notes, description.name)
 
 

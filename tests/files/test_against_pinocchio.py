@@ -12,7 +12,6 @@ import linkwise as lw
 from linkwise.errors import ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build
-from linkwise.files.load import _joint
 from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import parse
@@ -29,7 +28,7 @@ REFUSED = ("has a negative principal moment",)
 def built(file: Path, **options: Any) -> Any:
     description, _ = read_urdf(parse(file.read_bytes(), file.name), file.name, "robot")
     bodies = bodies_of(arrange(description), **options)
-    return Mechanism(**build(Builder(description.name), _joint, bodies, description))
+    return Mechanism(**build(Builder(description.name), bodies, description))
 
 
 def together(parts: Any) -> tuple[float, np.ndarray[Any, Any], np.ndarray[Any, Any]]:

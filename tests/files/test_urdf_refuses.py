@@ -179,7 +179,7 @@ def test_floating_needs_a_link_to_free(parts: tuple[str, ...]) -> None:
 def built(text: str, refuse: ModelError) -> str:
     description, _ = read_urdf(parse(text.encode(), "robot.urdf"), "robot.urdf", "robot")
     with pytest.raises(ModelFileError) as caught:
-        build(Recorder(refuse=refuse), lambda *_: None, bodies_of(arrange(description)), description)
+        build(Recorder(refuse=refuse), bodies_of(arrange(description)), description)
     assert caught.value.__cause__ is refuse
     return str(caught.value)
 

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from linkwise import targets
+from linkwise.array_types import Array
 from linkwise.cli.arguments import chosen_function, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import check_suffix
 from linkwise.cli.printing import matrix, number, print_json, table
 from linkwise.errors import InputError
+from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.trace.counts import Counts
 
@@ -25,7 +27,7 @@ def run_linearize(options: Namespace) -> None:
     check_suffix(options.output, (".npz",), "--output")
     model = load_model(options)
     q, v = configuration(model, options.q, "--q"), per_freedom(model, options.v, "--v")
-    about: dict[str, Any] = {"q": q, "v": v}
+    about: dict[str, Any] = {"q": q, "v": v}  # for `savez`, which has an argument that is no array
     if options.inverse:
         lin = model.linearize_inverse(q, v, np.zeros(model.nv))
         parts = {"dq": "∂τ/∂q", "dv": "∂τ/∂v", "dvdot": "∂τ/∂v̇ (the mass matrix)"}
@@ -42,7 +44,7 @@ def run_linearize(options: Namespace) -> None:
         np.savez(options.output, **about, **found)
     eigenvalues = _eigenvalues(found["A"]) if "A" in found else None
     if options.json:
-        facts = {"joints": model.freedom_names, **about, **found}
+        facts: dict[str, object] = {"joints": model.freedom_names, **about, **found}
         if eigenvalues is not None:
             facts["eigenvalues"] = [[x.real, x.imag] for x in eigenvalues]
         print_json(facts)
@@ -57,7 +59,7 @@ def run_linearize(options: Namespace) -> None:
         )
 
 
-def _eigenvalues(A: Any) -> list[complex]:
+def _eigenvalues(A: Array) -> list[complex]:
     values = np.linalg.eigvals(A) if len(A) else np.empty(0, complex)
     values = np.where(np.abs(values.imag) < 1e-9 * np.abs(values).max(initial=1.0), values.real, values)
     return sorted((complex(x) for x in values), key=lambda x: (-x.real, x.imag))
@@ -110,7 +112,7 @@ def _of_chain(options: Namespace) -> dict[str, Counts]:
     return {name: count(name, options.chain, options.frames) for name in names}
 
 
-def _count_facts(counts: Counts) -> dict[str, Any]:
+def _count_facts(counts: Counts) -> dict[str, int]:
     return {"M": counts.M, "A": counts.A, "mul": counts.mul, "div": counts.div, "trig": counts.trig, **counts.other}
 
 
@@ -162,7 +164,7 @@ def _measure(model: Model, name: str, options: Namespace) -> dict[str, float]:
     }
 
 
-def _inputs(model: Model, function: Any, batch: tuple[int, ...]) -> list[Any]:
+def _inputs(model: Model, function: CompiledFunction, batch: tuple[int, ...]) -> list[Array]:
     rng = np.random.default_rng(0)
     arrays = []
     for name, shape in function.inputs:
@@ -174,7 +176,7 @@ def _inputs(model: Model, function: Any, batch: tuple[int, ...]) -> list[Any]:
     return arrays
 
 
-def _best(call: Callable[[], Any], rounds: int) -> float:
+def _best(call: Callable[[], object], rounds: int) -> float:
     """Nanoseconds of the quickest round, each long enough to be measured."""
     for _ in range(3):  # what the first calls prepare is not measured
         call()

@@ -6,7 +6,6 @@ import math
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
 
 from linkwise.cli.arguments import load_model
 from linkwise.cli.printing import number, one_line, print_json, table
@@ -185,7 +184,7 @@ def _notes(model: Model) -> list[str]:
     return notes
 
 
-def _facts(model: Model, notes: list[str]) -> dict[str, Any]:
+def _facts(model: Model, notes: list[str]) -> dict[str, object]:
     return {
         "name": model.name,
         "nq": model.nq,
@@ -287,7 +286,7 @@ def _equipment_tables(model: Model) -> Iterator[str]:
         yield table(["configuration", "q"], rows)
 
 
-def _equipment_facts(model: Model) -> dict[str, Any]:
+def _equipment_facts(model: Model) -> dict[str, object]:
     """Equipment as data."""
     return {
         "actuators": [

@@ -6,7 +6,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,13 @@ from linkwise.model.model import Model
 from linkwise.papers.arm_figures import cycloidal
 from linkwise.sim.actuators import Torque
 from linkwise.sim.drives import Drives
+from linkwise.sim.elements import Element, Scalar, Vector
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
+
+_Law = Callable[[Scalar, Vector, Vector, Vector], Vector]
+"""A control as a function of t, q, v and p."""
 
 
 def run_inverse(options: Namespace) -> None:
@@ -142,7 +145,7 @@ def _assembled(model: Model, q: FloatArray) -> FloatArray:
     return closed
 
 
-def _control(model: Model, options: Namespace, q0: FloatArray) -> Any:
+def _control(model: Model, options: Namespace, q0: FloatArray) -> Element | _Law | None:
     if options.hold:
         return holding(model, q0)
     if options.u is not None:
@@ -177,12 +180,12 @@ def _driven(model: Model, text: str) -> Drives:
     return Drives(model, named)
 
 
-def holding(model: Model, q0: FloatArray) -> Callable[..., Any]:
+def holding(model: Model, q0: FloatArray) -> _Law:
     """PD control around a configuration, of ten rad/s and critical damping at each joint's own inertia there."""
     inertia = np.diag(model.mass_matrix(q0))
     stiffness, damping = 100.0 * inertia, 20.0 * inertia
 
-    def control(t: Any, q: Any, v: Any, p: Any) -> Any:
+    def control(t: Scalar, q: Vector, v: Vector, p: Vector) -> Vector:
         return model.gravity_force(q) - stiffness * model.difference(q0, q) - damping * v
 
     return control

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import FloatArray
 from linkwise.cli.arguments import configuration, load_model
 from linkwise.cli.delivery import PAGES
 from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.papers.demo import force_table, make_report
+from linkwise.papers.arm_figures import force_table
+from linkwise.papers.demo import make_report
 from linkwise.sim.trajectory import Trajectory
 
 
@@ -75,7 +76,7 @@ def _motion(model: Model, path: str) -> Trajectory:
     q, v = in_order(model, table, "q", path), in_order(model, table, "v", path)
     if q is None:
         raise InputError(f"{path} has no configurations", allowed="columns q:joint")
-    derived: dict[str, Any] = {name: table.columns[name][1] for name in ("vdot", "tau") if name in table.columns}
+    derived: dict[str, FloatArray] = {name: table.columns[name][1] for name in ("vdot", "tau") if name in table.columns}
     if "energy" in table.columns:
         derived["energy"] = table.columns["energy"][1][:, 0]
     return Trajectory(table.t, q, np.zeros((len(q), model.nv)) if v is None else v, model=model, derived=derived)

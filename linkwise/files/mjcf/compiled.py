@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -82,7 +82,7 @@ class Compiled:
             own += "_"
         return own
 
-    def word(self, kind: str, number: Any) -> str:
+    def word(self, kind: str, number: SupportsInt) -> str:
         """The word for a member of one of MuJoCo's enumerations: ``word("mjtJoint", 3)`` is "hinge"."""
         member: str = getattr(self.mj, kind)(int(number)).name
         return member.partition("_")[2].lower()

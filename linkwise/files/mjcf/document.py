@@ -139,9 +139,7 @@ class _Reader:
 
     def mesh(self, element: Element, file: str, home: Path | None, folder: str, strip: bool) -> str:
         """Read the file of a mesh, named by a file in the folder `home`, and return our name for it."""
-        name = element.attributes["file"]
-        if strip:
-            name = name.replace("\\", "/").rpartition("/")[2]
+        name = _named(element, strip)
         suffix = Path(name).suffix.lower()
         if suffix not in _MESHES:
             self.fail("this kind of mesh cannot be read", element, file, got=shown(name), allowed=", ".join(_MESHES))
@@ -160,10 +158,7 @@ class _Reader:
 
         Nobody needs it for the mechanics, so one that is missing is no error here; whoever draws says it.
         """
-        name = element.attributes["file"]
-        if strip:
-            name = name.replace("\\", "/").rpartition("/")[2]
-        name = _joined(folder, name).replace("\\", "/")
+        name = _joined(folder, _named(element, strip))
         for places in (self.places, self.places.within(home)):
             try:
                 return str(places.find(name))
@@ -345,7 +340,7 @@ class _Writer:
         if "file" not in attributes:
             return
         self.reader.ignored.setdefault("height fields in files", (file, element.line))
-        attributes.setdefault("name", Path(attributes["file"].replace("\\", "/")).stem)
+        attributes.setdefault("name", _stem(element))
         for name in ("file", "elevation", "content_type"):
             attributes.pop(name, None)
         attributes |= {"nrow": "2", "ncol": "2"}
@@ -358,10 +353,9 @@ class _Writer:
     def model(self, element: Element, attributes: dict[str, str], file: str) -> None:
         """A model to be attached: its file becomes a text of ours."""
         if "file" in attributes:
-            written = Path(attributes["file"].replace("\\", "/")).stem
             attributes["file"], size = self.reader.part(element, file, self.depth + self.including)
             self.largest_part = max(self.largest_part, size)
-            attributes.setdefault("name", written)
+            attributes.setdefault("name", _stem(element))
             attributes.pop("content_type", None)
 
 
@@ -380,7 +374,13 @@ def _is_picture(element: Element) -> bool:
 
 def _stem(element: Element) -> str:
     """Name of what is in a file and has none of its own."""
-    return Path(element.attributes["file"].replace("\\", "/")).stem
+    return Path(_named(element, False)).stem
+
+
+def _named(element: Element, strip: bool) -> str:
+    """The file that an element names, without its folder where that is asked for."""
+    name = element.attributes["file"].replace("\\", "/")
+    return name.rpartition("/")[2] if strip else name
 
 
 def _tag(tag: str, attributes: dict[str, str], is_open: bool = False) -> str:
@@ -393,7 +393,7 @@ def _one_line(text: str) -> str:
 
 
 def _joined(folder: str, name: str) -> str:
-    folder, name = folder.replace("\\", "/"), name.replace("\\", "/")
+    folder = folder.replace("\\", "/")
     if not folder or name.startswith("/") or "://" in name:
         return name
     return f"{folder.rstrip('/')}/{name}"

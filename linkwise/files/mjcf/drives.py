@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
+from linkwise.array_types import Array
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.tendons import transmission_of
@@ -154,7 +152,7 @@ def _transmission(places: Places, i: int) -> Transmission | None:
     return None
 
 
-def _affine(kind: str, numbers: Any) -> tuple[float, float, float]:
+def _affine(kind: str, numbers: Array) -> tuple[float, float, float]:
     constant, length, speed = (float(x) for x in numbers[:3])
     known = {"none": (0.0, 0.0, 0.0), "fixed": (constant, 0.0, 0.0), "affine": (constant, length, speed)}
     return known[kind]
@@ -186,6 +184,6 @@ def _activation(source: Compiled, i: int) -> Activation | None:
     return Activation("filter", max(float(m.actuator_dynprm[i, 0]), _SHORTEST), bounds)
 
 
-def _range(limited: Any, numbers: Any) -> Range:
-    low, high = np.asarray(numbers, float).tolist()
+def _range(limited: object, numbers: Array) -> Range:
+    low, high = numbers.tolist()
     return (low, high) if limited else (-math.inf, math.inf)

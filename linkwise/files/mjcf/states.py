@@ -8,13 +8,17 @@ another one here: :func:`to_mujoco` of velocities is linear, and its transpose t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
+from linkwise.spatial.quaternions import rotation_matrix
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
 
 
 class State(NamedTuple):
@@ -24,7 +28,7 @@ class State(NamedTuple):
     v: FloatArray
 
 
-def from_mujoco(model: Any, qpos: ArrayLike, qvel: ArrayLike | None = None) -> State:
+def from_mujoco(model: Model, qpos: ArrayLike, qvel: ArrayLike | None = None) -> State:
     """Our q (..., nq) and v (..., nv) from MuJoCo's qpos and qvel of the same model.
 
     Args:
@@ -42,7 +46,7 @@ def from_mujoco(model: Any, qpos: ArrayLike, qvel: ArrayLike | None = None) -> S
     return State(q, v)
 
 
-def to_mujoco(model: Any, q: ArrayLike, v: ArrayLike | None = None) -> State:
+def to_mujoco(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> State:
     """MuJoCo's qpos (..., nq) and qvel (..., nv) from our q and v; the other way round from :func:`from_mujoco`."""
     here, moving = _arrays(model, q, v)
     qpos, qvel = here.copy(), moving.copy()
@@ -54,7 +58,7 @@ def to_mujoco(model: Any, q: ArrayLike, v: ArrayLike | None = None) -> State:
     return State(qpos, qvel)
 
 
-def _arrays(model: Any, q: ArrayLike, v: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+def _arrays(model: Model, q: ArrayLike, v: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
     places = np.asarray(q, float)
     moving = np.zeros((*places.shape[:-1], model.nv)) if v is None else np.asarray(v, float)
     if places.shape[-1:] != (model.nq,) or moving.shape != (*places.shape[:-1], model.nv):
@@ -67,17 +71,11 @@ def _arrays(model: Any, q: ArrayLike, v: ArrayLike | None) -> tuple[FloatArray, 
     return places, moving
 
 
-def _free(model: Any) -> Iterator[tuple[int, int]]:
+def _free(model: Model) -> Iterator[tuple[int, int]]:
     for joint in model.joints:
         if "free" in joint.type.words.get("mjcf", ()):
             yield joint.q_slice.start, joint.v_slice.start
 
 
 def _rotation(quat_wxyz: FloatArray) -> FloatArray:
-    w, x, y, z = np.moveaxis(quat_wxyz / np.linalg.norm(quat_wxyz, axis=-1, keepdims=True), -1, 0)
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+    return np.moveaxis(np.array(rotation_matrix(list(np.moveaxis(quat_wxyz, -1, 0))).m), (0, 1), (-2, -1))

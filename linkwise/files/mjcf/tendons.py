@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Literal
 
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
@@ -43,10 +43,10 @@ def transmission_of(places: Places, tendon: int, gear: float = 1.0) -> Transmiss
         elif kind == "site":
             paths[-1][0].append(names.sites[m.wrap_objid[wrap]])
         else:
-            shape: Any = kind  # sphere or cylinder
             geom, side = int(m.wrap_objid[wrap]), round(float(m.wrap_prm[wrap]))
-            frame, radius = places.shape(geom), float(m.geom_size[geom, 0])
-            paths[-1][0].append(Wrap(frame, radius, shape, names.sites[side] if side >= 0 else None))
+            shape: Literal["sphere", "cylinder"] = "sphere" if kind == "sphere" else "cylinder"
+            on = names.sites[side] if side >= 0 else None
+            paths[-1][0].append(Wrap(places.shape(geom), float(m.geom_size[geom, 0]), shape, on))
     found = tuple((tuple(stops), factor) for stops, factor in paths if len(stops) > 1)
     return PathTransmission(found) if found else None
 

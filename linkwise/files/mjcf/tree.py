@@ -8,10 +8,11 @@ the file when q is ref, and the coordinates of a free joint are the body's place
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
@@ -77,7 +78,7 @@ class Places:
         X = pose(m.geom_pos[geom], turn(m.geom_quat[geom], self.snap))
         return self._added(("geom", geom), self.source.name("geom", geom), int(m.geom_bodyid[geom]), X)
 
-    def _added(self, key: tuple[str, int], of: str, body: int, X: Any) -> str:
+    def _added(self, key: tuple[str, int], of: str, body: int, X: FloatArray) -> str:
         if key not in self.added:
             self.added[key] = own = unused(f"{of}_{key[0]}", self.names.taken)
             self.frames.append(FrameWritten(own, self.source.at("body", body)[0], self.names.bodies[body], X))
@@ -199,7 +200,7 @@ def _parts(source: Compiled, joint: int) -> dict[str, Any]:
     return parts
 
 
-def turn(quat_wxyz: Any, snap: float) -> FloatArray:
+def turn(quat_wxyz: ArrayLike, snap: float) -> FloatArray:
     """The rotation of a unit quaternion; exact zeros and ones where it is within `snap` of them."""
     R: FloatArray = np.array(quaternions.rotation_matrix(np.asarray(quat_wxyz, float).tolist()).m)
     snap = max(snap, 1e-15)
@@ -209,13 +210,13 @@ def turn(quat_wxyz: Any, snap: float) -> FloatArray:
     return R
 
 
-def _axis(axis: Any, snap: float) -> Vector:
+def _axis(axis: ArrayLike, snap: float) -> Vector:
     a = np.array(axis, float)
     a[np.abs(a) <= max(snap, 1e-15)] = 0.0
     return _vector(a / np.linalg.norm(a))
 
 
-def _vector(numbers: Any) -> Vector:
+def _vector(numbers: Iterable[float]) -> Vector:
     x, y, z = (float(each) + 0.0 for each in numbers)
     return x, y, z
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from linkwise.files.native.kinds import At, Document, Kind, Number, Numbers, OneOf, OrNone, Record, Text
+from linkwise.files.native.kinds import At, Document, Json, Kind, Number, Numbers, OneOf, OrNone, Record, Text
 from linkwise.mechanism.actuation import (
     SENSOR_KINDS,
     Activation,
@@ -22,10 +21,10 @@ from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
 
 
-class _Range(Kind):
+class _Range(Kind[tuple[float, float]]):
     """Two numbers, the first not above the second; null for an end that is not there."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: tuple[float, float], to: Document) -> Json:
         return [None if math.isinf(x) else float(x) for x in value]
 
     def read(self, at: At) -> tuple[float, float]:

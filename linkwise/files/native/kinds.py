@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -19,8 +21,13 @@ from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.arrays import ArrayStore
 from linkwise.files.native.text import Path, line_of, shown_path
 
-REQUIRED: Any = object()
+REQUIRED = object()
 """In place of a default: the field must be there."""
+T = TypeVar("T")
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | dict[str, Json] | None"
+"""A value as JSON has it."""
+Field: TypeAlias = "tuple[Kind[Any], object]"
+"""The kind of a field, and its default or REQUIRED."""
 _ROTATION_TOLERANCE = 1e-6
 _FEW = 48  # numbers of an array that still stand in the file itself
 
@@ -61,6 +68,16 @@ class At:
             do=do,
         )
 
+    @contextmanager
+    def refusals(self, *keys: str | int) -> Iterator[None]:
+        """Context in which errors that know no place are raised as errors here, or at an element inside."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except LinkwiseError as error:
+            reduce(At.inside, keys, self).fail(error.what, **error.parts)
+
     def inside(self, key: str | int) -> At:
         """An element of this object or list."""
         return At(self.value[key], self.document, (*self.path, key))
@@ -72,25 +89,25 @@ class At:
         return [self.inside(k) for k in range(len(self.value))]
 
 
-class Kind(ABC):
+class Kind(ABC, Generic[T]):
     """How a value is written and read."""
 
     @abstractmethod
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: T, to: Document) -> Json:
         """Plain JSON for a value."""
 
     @abstractmethod
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> T:
         """The value, checked."""
 
 
 @dataclass(frozen=True)
-class Text(Kind):
+class Text(Kind[str]):
     """A string; `among` certain ones."""
 
     among: tuple[str, ...] = ()
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: str, to: Document) -> Json:
         return str(value)
 
     def read(self, at: At) -> str:
@@ -103,10 +120,10 @@ class Text(Kind):
         return at.value
 
 
-class Flag(Kind):
+class Flag(Kind[bool]):
     """True or false."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: bool, to: Document) -> Json:
         return bool(value)
 
     def read(self, at: At) -> bool:
@@ -116,13 +133,13 @@ class Flag(Kind):
 
 
 @dataclass(frozen=True)
-class Whole(Kind):
+class Whole(Kind[int]):
     """A whole number, not below `low`, below `end`."""
 
     low: int = 0
     end: int = 2**31
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: int, to: Document) -> Json:
         return int(value)
 
     def read(self, at: At) -> int:
@@ -132,12 +149,12 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True)
-class Number(Kind):
+class Number(Kind[float]):
     """A finite number, not below `low`."""
 
     low: float = -math.inf
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: float, to: Document) -> Json:
         return float(value)
 
     def read(self, at: At) -> float:
@@ -155,13 +172,13 @@ class Number(Kind):
 
 
 @dataclass(frozen=True)
-class Numbers(Kind):
+class Numbers(Kind[tuple[float, ...]]):
     """A tuple of numbers; so many, where `length` is given."""
 
     length: int | None = None
     low: float = -math.inf
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: tuple[float, ...], to: Document) -> Json:
         return [float(x) for x in value]
 
     def read(self, at: At) -> tuple[float, ...]:
@@ -172,10 +189,10 @@ class Numbers(Kind):
         return tuple(each.read(item) for item in items)
 
 
-class Pose(Kind):
+class Pose(Kind[tuple[tuple[float, ...], ...]]):
     """A rigid transform: three rows of four numbers, [R | p]; kept to the last bit."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: tuple[tuple[float, ...], ...], to: Document) -> Json:
         return [[float(x) for x in row] for row in value[:3]]
 
     def read(self, at: At) -> tuple[tuple[float, ...], ...]:
@@ -198,28 +215,28 @@ class Pose(Kind):
 
 
 @dataclass(frozen=True)
-class ListOf(Kind):
+class ListOf(Kind[tuple[T, ...]]):
     """A tuple of values of one kind."""
 
-    kind: Kind
+    kind: Kind[T]
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: tuple[T, ...], to: Document) -> Json:
         return [self.kind.write(each, to) for each in value]
 
-    def read(self, at: At) -> tuple[Any, ...]:
+    def read(self, at: At) -> tuple[T, ...]:
         return tuple(self.kind.read(item) for item in at.items("this"))
 
 
-class Row(Kind):
+class Row(Kind[tuple[object, ...]]):
     """A list of values, each of its own kind."""
 
-    def __init__(self, *kinds: Kind) -> None:
+    def __init__(self, *kinds: Kind[Any]) -> None:
         self.kinds = kinds
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: tuple[object, ...], to: Document) -> Json:
         return [kind.write(each, to) for kind, each in zip(self.kinds, value, strict=True)]
 
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> tuple[object, ...]:
         items = at.items("this")
         if len(items) != len(self.kinds):
             at.fail("this has the wrong length", allowed=f"{len(self.kinds)} values")
@@ -227,40 +244,40 @@ class Row(Kind):
 
 
 @dataclass(frozen=True)
-class Table(Kind):
+class Table(Kind[Mapping[str, T]]):
     """Names to values of one kind."""
 
-    kind: Kind
+    kind: Kind[T]
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: Mapping[str, T], to: Document) -> Json:
         return {str(key): self.kind.write(each, to) for key, each in value.items()}
 
-    def read(self, at: At) -> dict[str, Any]:
+    def read(self, at: At) -> Mapping[str, T]:
         if not isinstance(at.value, dict):
             at.fail("this is not an object", allowed='{"name": …}')
         return {key: self.kind.read(at.inside(key)) for key in at.value}
 
 
 @dataclass(frozen=True)
-class OrNone(Kind):
+class OrNone(Kind[T | None]):
     """A value, or null."""
 
-    kind: Kind
+    kind: Kind[T]
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: T | None, to: Document) -> Json:
         return None if value is None else self.kind.write(value, to)
 
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> T | None:
         return None if at.value is None else self.kind.read(at)
 
 
 @dataclass(frozen=True)
-class Tensor(Kind):
+class Tensor(Kind[np.ndarray]):
     """An array of floats with so many axes: nested lists if it is small, else ``{"array": key}`` in the archive."""
 
     axes: int
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: np.ndarray, to: Document) -> Json:
         array = np.ascontiguousarray(value, float)
         return array.tolist() if array.size <= _FEW and array.size else {"array": to.arrays.put(array)}
 
@@ -294,7 +311,7 @@ class Tensor(Kind):
             self._check(item, axis + 1)
 
 
-class Record(Kind):
+class Record(Kind[Any]):
     """An object with certain fields; those at their default are left out.
 
     Args:
@@ -302,14 +319,12 @@ class Record(Kind):
         make: what is made of the values, by keyword; a dict if not given.
     """
 
-    def __init__(self, fields: Mapping[str, tuple[Kind, Any]], make: Callable[..., Any] | None = None) -> None:
+    def __init__(self, fields: Mapping[str, Field], make: Callable[..., object] | None = None) -> None:
         self.fields = dict(fields)
         self.make = make
 
     @classmethod
-    def of(
-        cls, kind: type, make: Callable[..., Any] | None = None, /, **others: Kind | tuple[Kind, Any] | None
-    ) -> Record:
+    def of(cls, kind: type, make: Callable[..., object] | None = None, /, **others: Kind[Any] | Field | None) -> Record:
         """Record of a dataclass: its fields by their annotations, with their defaults.
 
         Args:
@@ -329,7 +344,7 @@ class Record(Kind):
         _RECORDS[kind] = record = cls(found, make or kind)
         return record
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: Any, to: Document) -> dict[str, Json]:
         found = {}
         for name, (kind, default) in self.fields.items():
             each = value[name] if isinstance(value, dict) else getattr(value, name)
@@ -342,7 +357,7 @@ class Record(Kind):
             at.fail("this is not an object", allowed="{…} with " + ", ".join(self.fields))
         return self.made(at, self.values(at, ()))
 
-    def values(self, at: At, others: tuple[str, ...]) -> dict[str, Any]:
+    def values(self, at: At, others: tuple[str, ...]) -> dict[str, object]:
         """The fields; `others` may be there too."""
         for key in at.value:
             if key not in self.fields and key not in others:
@@ -359,23 +374,19 @@ class Record(Kind):
                 found[name] = default
         return found
 
-    def made(self, at: At, values: dict[str, Any]) -> Any:
+    def made(self, at: At, values: dict[str, object]) -> Any:
         """Object made of the fields; its refusals are reported here."""
         if self.make is None:
             return values
-        try:
+        with at.refusals():
             return self.make(**values)
-        except ModelFileError:
-            raise
-        except LinkwiseError as error:
-            at.fail(error.what, **error.parts)
 
 
-_RECORDS: dict[type, Kind] = {}
-_PLAIN: dict[Any, Kind] = {str: Text(), float: Number(), int: Whole(), bool: Flag()}
+_RECORDS: dict[type, Kind[Any]] = {}
+_PLAIN: dict[object, Kind[Any]] = {str: Text(), float: Number(), int: Whole(), bool: Flag()}
 
 
-def kind_of(hint: Any) -> Kind:
+def kind_of(hint: Any) -> Kind[Any]:
     """Kind of the values that an annotation allows."""
     inner = get_args(hint)
     if get_origin(hint) is Literal:
@@ -393,16 +404,16 @@ def kind_of(hint: Any) -> Kind:
     return _PLAIN[hint] if hint in _PLAIN else _RECORDS[hint]
 
 
-class Either(Kind):
+class Either(Kind[object]):
     """A value of one of several classes: an object by its first field, the last class if it has none of these."""
 
-    def __init__(self, kinds: Mapping[type, Kind]) -> None:
+    def __init__(self, kinds: Mapping[type, Kind[Any]]) -> None:
         self.kinds = kinds
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: object, to: Document) -> Json:
         return self.kinds[type(value)].write(value, to)
 
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> object:
         if str in self.kinds and not isinstance(at.value, dict):
             return self.kinds[str].read(at)
         records = [kind for kind in self.kinds.values() if isinstance(kind, Record)]
@@ -410,25 +421,30 @@ class Either(Kind):
         return next((each for each in records if next(iter(each.fields)) in given), records[-1]).read(at)
 
 
-class OneOf(Kind):
+class OneOf(Kind[object]):
     """An object of one of several classes, told apart by its field ``type``."""
 
     def __init__(self, variants: Mapping[str, Record]) -> None:
         self.records = dict(variants)
         self.tags = {record.make: tag for tag, record in variants.items()}
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: object, to: Document) -> Json:
         tag = self.tags[type(value)]
         return {"type": tag, **self.records[tag].write(value, to)}
 
-    def read(self, at: At) -> Any:
-        if not isinstance(at.value, dict) or "type" not in at.value:
-            at.fail("the field 'type' is missing", allowed=", ".join(self.records))
-        record = self.records[Text(tuple(self.records)).read(at.inside("type"))]
+    def read(self, at: At) -> object:
+        record = _of_type(at, self.records)
         return record.made(at, record.values(at, ("type",)))
 
 
-class Tagged(Kind):
+def _of_type(at: At, records: Mapping[str, Record]) -> Record:
+    """The record that the field ``type`` of an object names."""
+    if not isinstance(at.value, dict) or "type" not in at.value:
+        at.fail("the field 'type' is missing", allowed=", ".join(records))
+    return records[Text(tuple(records)).read(at.inside("type"))]
+
+
+class Tagged(Kind[dict[str, Any]]):
     """An object with fields that all have, and others as its field ``type`` says: a dict with the one, and the other.
 
     Args:
@@ -449,7 +465,7 @@ class Tagged(Kind):
         self._tags = {kind: tag for tag, (kind, _) in variants.items()}
         self._records = {tag: record for tag, (_, record) in variants.items()}
 
-    def tagged(self, own: Any) -> tuple[str, Any]:
+    def tagged(self, own: object) -> tuple[str, object]:
         """The type of an object that can be written, and what has the fields."""
         return self._tags[type(own)], own
 
@@ -457,7 +473,7 @@ class Tagged(Kind):
         """The fields that each type has."""
         return self._records
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: dict[str, Any], to: Document) -> Json:
         reason = self.unstored(value)
         if reason is not None:
             to.refused.append(reason)
@@ -466,10 +482,7 @@ class Tagged(Kind):
         return {"type": tag, **self.common.write(value, to), **self.records()[tag].write(own, to)}
 
     def read(self, at: At) -> dict[str, Any]:
-        records = self.records()
-        if not isinstance(at.value, dict) or "type" not in at.value:
-            at.fail("the field 'type' is missing", allowed=", ".join(records))
-        variant = records[Text(tuple(records)).read(at.inside("type"))]
+        variant = _of_type(at, self.records())
         own = variant.values(at, ("type", *self.common.fields))
         values = self.common.values(at, ("type", *variant.fields))
         return {**values, self.key: variant.made(at, own)}

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
-from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
+from linkwise.errors import UnknownNameError
 from linkwise.files.native.kinds import At
 from linkwise.files.native.schema import FORMAT, VERSION
+from linkwise.flexible.structure import NodeKey
 from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named
 from linkwise.mechanism.closures.attach import closure_between, relation_between
-from linkwise.mechanism.closures.instances import ClosureInstance, Reference
+from linkwise.mechanism.closures.instances import ClosureInstance, Reference, RelationInstance
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.joined_bodies import numbered
@@ -135,7 +136,7 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
     }
 
 
-def _tree(records: Any, at: At, source: Source | None) -> tuple[list[Body], list[JointInstance]]:
+def _tree(records: Sequence[dict[str, Any]], at: At, source: Source | None) -> tuple[list[Body], list[JointInstance]]:
     bodies: list[Body] = []
     joints: list[JointInstance] = []
     known = {"world": -1}
@@ -221,7 +222,9 @@ def _check_node(node: int, body: int, bodies: list[Body] | tuple[Body, ...], at:
         at.fail("there is no such node", got=f"node {node}", allowed=f"0 to {most}" if most else "0: the body is rigid")
 
 
-def _frames(records: Any, known: dict[str, int], bodies: tuple[Body, ...], at: At) -> tuple[Frame, ...]:
+def _frames(
+    records: Sequence[dict[str, Any]], known: dict[str, int], bodies: tuple[Body, ...], at: At
+) -> tuple[Frame, ...]:
     found = []
     taken = set(known)
     for k, record in enumerate(records):
@@ -236,15 +239,15 @@ def _frames(records: Any, known: dict[str, int], bodies: tuple[Body, ...], at: A
     return tuple(found)
 
 
-def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
+def _closed(mechanism: Mechanism, records: Sequence[dict[str, Any]], at: At) -> Mechanism:
     names: set[str] = set()
-    found: list[Any] = []
+    found: list[ClosureInstance | RelationInstance] = []
     for k, record in enumerate(records):
         here = at.inside("closures").inside(k)
         if record["name"] in names:
             here.fail("the name of a closure is taken")
         names.add(record["name"])
-        try:
+        with here.refusals():
             if "a" not in record:
                 found.append(relation_between(mechanism, record["name"], record["kind"]))
                 continue
@@ -255,10 +258,6 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
                 mechanism, record["name"], a["body"], a["placement"], b["body"], b["placement"], record["kind"], *nodes,
                 limits=record["limits"] or None, **numbers,
             )  # fmt: skip
-        except ModelFileError:
-            raise
-        except LinkwiseError as error:
-            here.fail(error.what, **error.parts)
         # To the last bit: checking a pose may turn it by a rounding.
         found.append(replace(made, placement_a=a["placement"], placement_b=b["placement"]))
     return replace(mechanism, closures=Named(found))
@@ -267,19 +266,15 @@ def _closed(mechanism: Mechanism, records: Any, at: At) -> Mechanism:
 def _equipped(mechanism: Mechanism, record: dict[str, Any], at: At) -> Mechanism:
     """With what drives and measures it, and its named configurations."""
     for what in ("actuators", "springs", "sensors", "fields"):
-        try:
+        with at.refusals(what):
             mechanism = mechanism.with_equipment(**{what: record[what]})
-        except LinkwiseError as error:
-            at.inside(what).fail(error.what, **error.parts)
     for name, q in record["configurations"].items():
-        try:
+        with at.refusals("configurations", name):
             mechanism = mechanism.with_configuration(name, q)
-        except LinkwiseError as error:
-            at.inside("configurations").inside(name).fail(error.what, **error.parts)
     return mechanism
 
 
-def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> Any:
+def _node_key(mechanism: Mechanism, place: dict[str, Any], at: At) -> NodeKey | None:
     known = {"world": -1} | {body.name: body.index for body in mechanism.bodies}
     if place["body"] not in known:
         at.fail("there is no such body", **UnknownNameError("body", place["body"], known).parts)
@@ -307,7 +302,5 @@ def _reference(mechanism: Mechanism, record: dict[str, Any] | None, at: At) -> R
 
 
 def _parameters(mechanism: Mechanism, names: tuple[str, ...], at: At) -> tuple[str, ...]:
-    try:
+    with at.refusals("parameters"):
         return check_names(mechanism, names)
-    except LinkwiseError as error:
-        at.inside("parameters").fail(error.what, **error.parts)

@@ -16,6 +16,8 @@ from linkwise.files.native.kinds import (
     REQUIRED,
     At,
     Document,
+    Field,
+    Json,
     Kind,
     ListOf,
     Number,
@@ -46,9 +48,9 @@ FORMAT = "linkwise model"
 VERSION = 1
 """Of the files written; read are this one and those before."""
 
-_NONE: tuple[Any, ...] = ()
+_NONE: tuple[object, ...] = ()
 _PLACEMENT = (Pose(), IDENTITY)
-_PER_FREEDOM: dict[str, tuple[Kind, Any]] = {
+_PER_FREEDOM: dict[str, Field] = {
     **{name: (Numbers(low=0.0), None) for name in ("damping", "friction", "stiffness")},
     "rest": (Numbers(), None),
 }
@@ -57,13 +59,13 @@ _DEEPEST = 24  # names and numbers on the way to a value
 _SAME = 1e-12  # how far an axis may be from length one: the rounding of numbers
 
 
-class _Key(Kind):
+class _Key(Kind[str | int]):
     """The name or number of a node."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: str | int, to: Document) -> Json:
         return value if isinstance(value, str) else int(value)
 
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> str | int:
         return Text().read(at) if isinstance(at.value, str) else Whole(-(2**31)).read(at)
 
 
@@ -80,17 +82,18 @@ def _exact(make: Callable[..., Any], **given: Any) -> Any:
     return made
 
 
-def _of(kind: type, **fields: tuple[Kind, Any]) -> tuple[type, Record]:
+def _of(kind: type, **fields: Field) -> tuple[type, Record]:
     return kind, Record(fields, lambda **given: _exact(kind, **given))
 
 
-class _Constant(Kind):
+class _Constant(Kind[Any]):
     """A constant of a joint: a number, several, a text, or another joint."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: Any, to: Document) -> Json:
         if isinstance(value, Joint):
             return {"type": value.word, **_constants(type(value)).write(value.constants(), to)}
-        return list(value) if isinstance(value, tuple) else value
+        found: Json = list(value) if isinstance(value, tuple) else value
+        return found
 
     def read(self, at: At) -> Any:
         if isinstance(at.value, dict):
@@ -141,7 +144,7 @@ def _joint_unstored(joint: Joint) -> str | None:
 class _JointTagged(Tagged):
     """A joint, or a closure by what a joint leaves free: every type that is there is known by its word."""
 
-    def tagged(self, own: Any) -> tuple[str, Any]:
+    def tagged(self, own: object) -> tuple[str, object]:
         joint = own.joint if isinstance(own, closures.JointClosure) else own
         return (joint.word, joint.constants()) if isinstance(joint, Joint) else super().tagged(own)
 
@@ -207,21 +210,21 @@ RELATIONS: dict[str, tuple[type, Record]] = {
 }
 
 
-class _Friction(Kind):
+class _Friction(Kind[float | tuple[float, float]]):
     """Two coefficients; one of them where both are the same."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: float | tuple[float, float], to: Document) -> Json:
         return [float(mu) for mu in (value if isinstance(value, tuple) else (value, value))]
 
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> float | tuple[float, float]:
         first, second = Numbers(2).read(at)
         return first if first == second else (first, second)
 
 
-class _Stiffness(Kind):
+class _Stiffness(Kind[float]):
     """Null where it is infinite."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: float, to: Document) -> Json:
         return None if math.isinf(value) else float(value)
 
     def read(self, at: At) -> float:
@@ -328,7 +331,7 @@ FRAME = Record({"name": (Text(), REQUIRED), "body": (Text(), "world"), "placemen
 PLACE = Record({"body": (Text(), "world"), "placement": _PLACEMENT, "node": (Whole(), 0)})
 
 
-def _unstored(value: dict[str, Any]) -> str | None:
+def _unstored(value: Mapping[str, Any]) -> str | None:
     kind = value["kind"]
     if isinstance(kind, closures.JointClosure):
         reason = _joint_unstored(kind.joint)
@@ -356,13 +359,13 @@ CLOSURE = _JointTagged(
 RELATION = Tagged(Record({"name": (Text(), REQUIRED)}), "kind", RELATIONS, _unstored)
 
 
-class _Closing(Kind):
+class _Closing(Kind[dict[str, Any]]):
     """A closure between two places, or a relation between joints."""
 
-    def write(self, value: Any, to: Document) -> Any:
+    def write(self, value: dict[str, Any], to: Document) -> Json:
         return (CLOSURE if "a" in value else RELATION).write(value, to)
 
-    def read(self, at: At) -> Any:
+    def read(self, at: At) -> dict[str, Any]:
         if isinstance(at.value, dict) and at.value.get("type") in ("weld", "planar"):  # as files had it once
             names = {"normal": "axis"}
             at = replace(at, value={names.get(k, k): "fixed" if x == "weld" else x for k, x in at.value.items()})

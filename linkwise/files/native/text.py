@@ -104,7 +104,7 @@ def line_of(text: str, path: Path) -> int | None:
     return text.count("\n", 0, tokens[min(at, len(tokens) - 1)].start()) + 1 if tokens else 1
 
 
-def written(value: Any, indent: int = 0) -> str:
+def written(value: object, indent: int = 0) -> str:
     """A value as text: what fits on a line stands on one."""
     flat = json.dumps(value, ensure_ascii=False, allow_nan=False)
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -122,7 +122,7 @@ def written(value: Any, indent: int = 0) -> str:
     return "[\n" + ",\n".join(pad + written(each, indent + 2) for each in value) + "\n" + " " * indent + "]"
 
 
-def _nested(value: Any) -> bool:
+def _nested(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(each, (dict, list)) for each in value)
 
 

@@ -94,10 +94,7 @@ def read_joint(place: Place, ends: Ends, file: str | None) -> JointWritten:
         return replace(joint, mimic=None, **parts)
     if kind == "universal":
         second = _Axis(values.required_child(element, "axis2", of=of), place, of)
-        both: dict[str, Any] = {
-            name: (one, other)
-            for (name, one), other in zip(first.parts().items(), second.parts().values(), strict=True)
-        }
+        both: dict[str, Any] = {name: (one, second.parts()[name]) for name, one in first.parts().items()}
         if any(both.pop("mimic")):
             values.fail(f"{of} follows another, but a joint of two axes cannot", element)
         return replace(joint, axis2=axis_of(place, "axis2", of), mimic=None, **both)
@@ -196,7 +193,7 @@ def _pitch(element: Element, values: Values, of: str) -> float:
     return -1.0 / pitch
 
 
-def _second_only(value: Any) -> tuple[Any, Any]:
+def _second_only(value: object) -> tuple[object, object]:
     return (JointLimits(), value) if isinstance(value, JointLimits) else (0.0, value)
 
 

@@ -12,10 +12,11 @@ import math
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.files.bodies import unused
@@ -202,7 +203,7 @@ class _Writer:
         six = inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
         element(at, "inertial", pos=vector(com), mass=vector([mass]), fullinertia=vector(six))
 
-    def shapes(self, at: ET.Element, visuals: Any, collisions: Any) -> None:
+    def shapes(self, at: ET.Element, visuals: Sequence[Geometry], collisions: Sequence[Geometry]) -> None:
         for shape in visuals:
             self.geom(at, replace(shape, contype=0, conaffinity=0), "1")
         for shape in collisions:
@@ -247,7 +248,7 @@ class _Writer:
 
     # -- joints
 
-    def joint(self, at: ET.Element, body: Body, joint: JointInstance, frame: Any) -> None:
+    def joint(self, at: ET.Element, body: Body, joint: JointInstance, frame: FloatArray) -> None:
         R, p = frame[:3, :3], frame[:3, 3]
         self.steps[joint.name] = []
         series = joint.type.series() or ()
@@ -276,7 +277,7 @@ class _Writer:
             element(self.equality, "joint", joint1=joint.name, joint2=joint.mimic.joint, polycoef=law)
             self.lost.add(f"joint {joint.name!r} follows {joint.mimic.joint!r} softly, with a coordinate of its own")
 
-    def each(self, joint: JointInstance, one: SeriesJoint) -> list[tuple[str, Any, int]]:
+    def each(self, joint: JointInstance, one: SeriesJoint) -> list[tuple[str, ArrayLike | None, int]]:
         """One of a joint's series: of a plane or a body without constraints slides, then a turn or a ball."""
         if one.kind in _TAGS:
             return [(_TAGS[one.kind], one.axis if one.single else None, one.freedom)]
@@ -352,7 +353,7 @@ class _Writer:
             element(self.equality, "connect", name=second, **self.sites_of(closure, "2", out))
         return True
 
-    def sites_of(self, closure: ClosureInstance, suffix: str, X: Any) -> dict[str, str]:
+    def sites_of(self, closure: ClosureInstance, suffix: str, X: FloatArray) -> dict[str, str]:
         """The two places that a closure holds together, at X in each of its frames."""
         found = {}
         for k, (body, placement, _) in enumerate(closure.sides):
@@ -377,9 +378,7 @@ class _Writer:
         if isinstance(way, PathTransmission):
             return self.path(each.name, way)
         if not isinstance(way, JointTransmission):
-            place = self.mechanism.frame(way.frame)
-            name = self.site(way.frame, place.body, place.placement)
-            return {"site": name, "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
+            return {"site": self.site_of(way.frame), "gear": vector([*way.wrench[3:], *way.wrench[:3]])}
         if any(joint not in self.steps for joint in way.joints):  # one that closes a loop: no equality has a coordinate
             return None
         (joint, gear), *others = way.gears
@@ -523,7 +522,7 @@ class _Writer:
             element(self.keys, "key", name=name, qpos=vector(x for own in each for x in own))
 
 
-def _their_q(body: Body, joint: JointInstance, q: Any) -> list[float]:
+def _their_q(body: Body, joint: JointInstance, q: FloatArray) -> list[float]:
     """A joint's part of MuJoCo's qpos."""
     own = [float(x) for x in q[joint.q_slice]]
     if joint.mimic is not None:
@@ -547,7 +546,7 @@ def _their_part(body: Body, one: SeriesJoint, own: list[float]) -> list[float]:
     return [*place, *turn]
 
 
-def _place(X: Any) -> dict[str, str]:
+def _place(X: FloatArray) -> dict[str, str]:
     place: dict[str, str] = {}
     if np.any(X[:3, 3]):
         place["pos"] = vector(X[:3, 3])

@@ -6,9 +6,9 @@ import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.mechanism.editing.locking import locked
@@ -46,7 +46,7 @@ def _number(x: float) -> str:
     return str(int(x)) if abs(x) < 1e15 and x == int(x) else repr(x)
 
 
-def quaternion(R: Any) -> list[float]:
+def quaternion(R: ArrayLike) -> list[float]:
     """w, x, y, z of a rotation."""
     found: list[float] = quaternions_of(np.asarray(R, float)).tolist()
     return found

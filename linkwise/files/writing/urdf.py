@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import os
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -123,7 +123,9 @@ class _Writer:
         )
         self.welded(body.name, others, body.visuals, body.collisions, body.index)
 
-    def welded(self, on: str, parts: tuple[Part, ...], visuals: Any, collisions: Any, index: int) -> None:
+    def welded(
+        self, on: str, parts: Sequence[Part], visuals: Sequence[Geometry], collisions: Sequence[Geometry], index: int
+    ) -> None:
         """Parts and frames that sit on a link."""
         written = set()
         for part in parts:
@@ -249,7 +251,7 @@ def _side_file(mechanism: Mechanism, lost: Losses) -> str:
     """Closures and couplings in the second form of :mod:`linkwise.files.loops`."""
     loops, couplings = [], []
     for each in mechanism.closures:
-        kind: Any = each.type
+        kind = each.type
         if isinstance(kind, closures.Coupling):
             terms = ", ".join(f"{_quoted(j)}: {c!r}" for j, c in zip(kind.joints, kind.coefficients, strict=True))
             couplings.append(f"  - name: {_quoted(each.name)}\n    terms: {{{terms}}}\n    offset: {kind.offset!r}")

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+
+from numpy.typing import ArrayLike
 
 from linkwise.errors import ModelFileError
 from linkwise.flexible.files.matrix_files import Entries, MatrixModel, Place, lines_of, model_of, number, whole
-
-__all__ = ["read_mtx", "read_nodes"]
 
 _SUPPORT = 1e35
 """Abaqus writes 1e36 for a fixed dof."""
 
 
-def read_mtx(mass: str | os.PathLike[str], stiffness: str | os.PathLike[str], nodes: Mapping[int, Any]) -> MatrixModel:
+def read_mtx(
+    mass: str | os.PathLike[str], stiffness: str | os.PathLike[str], nodes: Mapping[int, ArrayLike]
+) -> MatrixModel:
     """M and K with what their rows are; the nodes that they use."""
     M, K = _entries(mass), _entries(stiffness)
     missing = sorted({node for entries in (M, K) for pair in entries for node, _ in pair if node not in nodes})

@@ -13,8 +13,6 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError
 from linkwise.flexible.files.matrix_files import LARGEST_MATRIX, lines_of, number, whole
 
-__all__ = ["BulkData", "DirectMatrix", "read_bulk"]
-
 
 @dataclass
 class DirectMatrix:

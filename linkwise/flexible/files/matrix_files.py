@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError
-
-__all__ = ["LARGEST_FILE", "LARGEST_MATRIX", "MatrixModel", "lines_of", "number", "read_bytes", "whole"]
+from linkwise.flexible.nodal import Nodes
+from linkwise.flexible.structure import MatrixLike, NodeKey
 
 LARGEST_FILE = 2 * 1024**3
 """Bytes."""
@@ -25,10 +25,10 @@ LARGEST_MATRIX = 3_000_000
 class MatrixModel:
     """Content of a file of matrices: positions by node, M and K, and what their rows are."""
 
-    nodes: Any
-    M: Any
-    K: Any
-    dofs: Sequence[tuple[int, int]] | None
+    nodes: Nodes
+    M: MatrixLike
+    K: MatrixLike
+    dofs: Sequence[tuple[NodeKey, int]] | None
 
 
 def read_bytes(path: str | os.PathLike[str], most: int = LARGEST_FILE) -> bytes:
@@ -90,7 +90,7 @@ Place = tuple[int, int]
 Entries = Mapping[tuple[Place, Place], float]
 
 
-def model_of(M: Entries, K: Entries, positions: Mapping[int, Any], symmetric: Sequence[bool]) -> MatrixModel:
+def model_of(M: Entries, K: Entries, positions: Mapping[int, ArrayLike], symmetric: Sequence[bool]) -> MatrixModel:
     """The model of matrices whose entries are given by their places; it has the nodes that they use.
 
     Args:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from linkwise.errors import InputError, ModelFileError, UnknownNameError
 from linkwise.flexible.files.bulk import BulkData, read_bulk
 from linkwise.flexible.files.matrix_files import MatrixModel, model_of, read_bytes
 from linkwise.flexible.files.nastran_output import is_op2, read_op2, read_op4
-
-__all__ = ["read_nastran"]
+from linkwise.flexible.structure import Matrix, NodeKey
 
 _MASS = ("MAA", "MAAX", "MGG", "M2GG", "MXX", "M")
 _STIFFNESS = ("KAA", "KAAX", "KGG", "K2GG", "KXX", "K")
@@ -22,7 +20,7 @@ def read_nastran(
     bulk: str | os.PathLike[str] | None,
     mass: str | None,
     stiffness: str | None,
-    dofs: Sequence[tuple[Any, int]] | None,
+    dofs: Sequence[tuple[NodeKey, int]] | None,
 ) -> MatrixModel:
     """Nodes, M, K and what their rows are; arguments as `FlexibleBody.from_nastran` has them."""
     content = read_bytes(path)
@@ -98,7 +96,9 @@ def _from_cards(
     return model_of(M.entries, K.entries, grids, (M.form == 6, K.form == 6))
 
 
-def _chosen(matrices: Any, name: str | None, usual: Sequence[str], what: str, path: str | os.PathLike[str]) -> str:
+def _chosen(
+    matrices: Collection[str], name: str | None, usual: Sequence[str], what: str, path: str | os.PathLike[str]
+) -> str:
     if name is not None:
         if name.upper() not in matrices:
             raise UnknownNameError(f"matrix in {os.fspath(path)}", name, matrices)
@@ -115,7 +115,7 @@ def _chosen(matrices: Any, name: str | None, usual: Sequence[str], what: str, pa
     )
 
 
-def _real(matrices: dict[str, Any], name: str, path: str | os.PathLike[str]) -> Any:
+def _real(matrices: dict[str, Matrix | None], name: str, path: str | os.PathLike[str]) -> Matrix:
     if matrices[name] is None:
         raise ModelFileError(f"the matrix {name} is complex", file=path, allowed="a real one")
     return matrices[name]

@@ -11,21 +11,19 @@ import os
 import struct
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from linkwise.errors import ModelFileError, require_extra
 from linkwise.flexible.files.matrix_files import LARGEST_MATRIX, read_bytes
-
-__all__ = ["is_op2", "read_op2", "read_op4"]
+from linkwise.flexible.structure import Matrix
 
 _LARGEST_DENSE = 2**26  # entries of a matrix
 """Entries of a matrix that may be read into a dense array; larger ones are read entry by entry."""
 
 
-def read_op4(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_op4(path: str | os.PathLike[str]) -> dict[str, Matrix | None]:
     """Every real matrix of the file by its name in capitals, sparse; complex ones are there as None."""
     op4 = require_extra("pyyeti.nastran.op4", "fem")
     dense = _may_be_dense(read_bytes(path), path)
@@ -37,12 +35,12 @@ def read_op4(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ModelFileError(
             "this is not an OP4 file that can be read", file=path, got=f"{type(error).__name__}: {error}"[:200]
         ) from None
-    found: dict[str, Any] = {}
+    found: dict[str, Matrix | None] = {}
     for name, matrix, kind in zip(read[0], read[1], read[3], strict=True):
         rows, columns = matrix.shape
         _check_head(rows, columns, kind, path)
-        found[name.upper()] = None if kind > 2 else sparse.csr_array(matrix)
-        if kind <= 2 and not np.isfinite(found[name.upper()].data).all():
+        found[name.upper()] = real = None if kind > 2 else sparse.csr_array(matrix)
+        if real is not None and not np.isfinite(real.data).all():
             raise ModelFileError(f"matrix {name.upper()!r} is not finite", file=path)
     return found
 
@@ -115,12 +113,12 @@ def is_op2(content: bytes) -> bool:
     return _byte_order(content) is not None
 
 
-def read_op2(path: str | os.PathLike[str], content: bytes) -> dict[str, Any]:
+def read_op2(path: str | os.PathLike[str], content: bytes) -> dict[str, Matrix | None]:
     """Every real matrix of the file by its name in capitals, sparse; complex ones are there as None."""
     op2 = require_extra("pyyeti.nastran.op2", "fem")
     for _ in _records(content, str(_byte_order(content)), path):
         pass  # each is whole, and the last one ends with the file
-    found: dict[str, Any] = {}
+    found: dict[str, Matrix | None] = {}
     try:
         with op2.OP2(os.fspath(path)) as file:
             for block in file.dblist:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
 from linkwise.flexible.choice import BOUNDARIES
 from linkwise.flexible.files.matrix_files import LARGEST_FILE, MatrixModel, read_bytes
 from linkwise.flexible.integrals import ModalIntegrals
-
-__all__ = ["read_npz", "write_body"]
+from linkwise.flexible.nodal import Nodes
+from linkwise.flexible.structure import MatrixLike
 
 _FORMAT = "linkwise flexible body 1"
 
@@ -65,10 +66,10 @@ def read_npz(path: str | os.PathLike[str]) -> FlexibleBody | MatrixModel:
     return _matrices(arrays, path)
 
 
-def _matrices(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> MatrixModel:
+def _matrices(arrays: Mapping[str, Array], path: str | os.PathLike[str]) -> MatrixModel:
     positions = _array(arrays, "nodes", path)
     numbers = arrays.get("numbers")
-    nodes: Any = positions
+    nodes: Nodes = positions
     if numbers is not None:
         if numbers.shape != (len(positions),) or len(np.unique(numbers)) != len(numbers):
             raise ModelFileError(
@@ -85,7 +86,7 @@ def _matrices(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> Matrix
     return MatrixModel(nodes, _matrix(arrays, "M", path), _matrix(arrays, "K", path), pairs)
 
 
-def _matrix(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) -> Any:
+def _matrix(arrays: Mapping[str, Array], name: str, path: str | os.PathLike[str]) -> MatrixLike:
     if name in arrays:
         return _array(arrays, name, path)
     if f"{name}_data" not in arrays:
@@ -105,7 +106,7 @@ def _matrix(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) 
     return matrix
 
 
-def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBody:
+def _body(arrays: Mapping[str, Array], path: str | os.PathLike[str]) -> FlexibleBody:
     if str(arrays["format"]) != _FORMAT:
         raise ModelFileError(
             "the format of this body is not known", file=path, got=repr(str(arrays["format"])), allowed=repr(_FORMAT)
@@ -120,7 +121,9 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
             "the kind of modes is not known", file=path, got=repr(boundary), allowed=", ".join(BOUNDARIES)
         )
     names = np.atleast_1d(arrays.get("node_names", np.zeros(0, dtype=str)))
-    integrals = {each.name: _array(arrays, f"integral_{each.name}", path) for each in fields(ModalIntegrals)}
+    integrals: dict[str, Any] = {
+        each.name: _array(arrays, f"integral_{each.name}", path) for each in fields(ModalIntegrals)
+    }
     if any(len(np.atleast_1d(each)) != len(names) for each in of_nodes):
         raise ModelFileError(
             "the arrays of nodes have different lengths", file=path, got=str([np.shape(each) for each in of_nodes])
@@ -146,7 +149,7 @@ def _body(arrays: Mapping[str, Any], path: str | os.PathLike[str]) -> FlexibleBo
         raise ModelFileError("the body is not possible", file=path, got=str(error)[:120]) from None
 
 
-def _array(arrays: Mapping[str, Any], name: str, path: str | os.PathLike[str]) -> Any:
+def _array(arrays: Mapping[str, Array], name: str, path: str | os.PathLike[str]) -> Array:
     if name not in arrays:
         raise ModelFileError(f"the archive has no array {name!r}", file=path, got=", ".join(arrays))
     array = arrays[name]

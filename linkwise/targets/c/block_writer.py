@@ -10,12 +10,13 @@ value as soon as nothing reads the old one any more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import heapq
+from collections.abc import Iterable, Iterator
 
 from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import array_names, function_name, wrapped
 from linkwise.targets.c.ops import TABLE, literal
-from linkwise.trace.block import Block, Node
+from linkwise.trace.block import Block, arguments
 from linkwise.trace.ops import OPS
 
 PIECE = 3000  # statements in one function
@@ -30,23 +31,9 @@ class CutBlock:
     size: int
 
 
-def arguments(node: Node) -> tuple[int, ...]:
-    """Numbers of the values a node reads."""
-    return () if node[0] in ("const", "input") else node[1:]
-
-
-def live_nodes(program: Block) -> list[int]:
-    """The operations that some result needs, in order."""
-    wanted = {value for row in program.results for value in row}
-    for number in range(len(program.nodes) - 1, -1, -1):
-        if number in wanted:
-            wanted.update(arguments(program.nodes[number]))
-    return [n for n in sorted(wanted) if program.nodes[n][0] not in ("const", "input")]
-
-
 def cut(program: Block) -> CutBlock:
     """Pieces of equal length. Results count as read by the last piece, which stores all of them."""
-    order = live_nodes(program)
+    order = [n for n in program.live if program.nodes[n][0] not in ("const", "input")]
     count = max(1, -(-len(order) // PIECE))
     length = max(1, -(-len(order) // count))
     pieces = tuple(tuple(order[k * length : (k + 1) * length]) for k in range(count))
@@ -56,27 +43,28 @@ def cut(program: Block) -> CutBlock:
         for number in part:
             last_read.update((a, k) for a in arguments(program.nodes[number]) if a in home)
     last_read.update((value, count - 1) for row in program.results for value in row if value in home)
-    return CutBlock(pieces, *_placed(pieces, home, last_read))
+    crossing = [(value, k, last_read[value]) for value, k in home.items() if last_read.get(value, k) > k]
+    return CutBlock(pieces, *shared_places(crossing))
 
 
-def _placed(
-    pieces: Sequence[Sequence[int]], home: dict[int, int], last_read: dict[int, int]
-) -> tuple[dict[int, int], int]:
+def shared_places(lives: Iterable[tuple[int, int, int]], first: int = 0) -> tuple[dict[int, int], int]:
+    """Places from ``first`` on for values with the times of their beginning and end, and the number of places.
+
+    Values come in the order in which they begin. A place is free for another one after the end of its value.
+    """
     places: dict[int, int] = {}
     free: list[int] = []
-    size = 0
-    ends: dict[int, list[int]] = {}
-    for k, part in enumerate(pieces):
-        for number in part:
-            if last_read.get(number, k) > home[number]:
-                if free:
-                    places[number] = free.pop()
-                else:
-                    places[number], size = size, size + 1
-                ends.setdefault(last_read[number], []).append(places[number])
-        # Only after the piece: within it, places are still read.
-        free.extend(ends.get(k, ()))
-    return places, size
+    ending: list[tuple[int, int]] = []
+    count = 0
+    for value, begin, end in lives:
+        while ending and ending[0][0] < begin:
+            free.append(heapq.heappop(ending)[1])
+        if not free:
+            free.append(first + count)
+            count += 1
+        places[value] = free.pop()
+        heapq.heappush(ending, (end, places[value]))
+    return places, count
 
 
 class BlockWriter:

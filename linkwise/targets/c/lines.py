@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from linkwise.targets.c.ops import literal
 from linkwise.trace.block import ArraySpec, Block
@@ -81,7 +80,7 @@ def wrapped(head: str, parts: Sequence[str], tail: str, none: str = "void") -> l
     return [head, *(f"    {part}," for part in parts[:-1]), f"    {parts[-1]}{tail}"]
 
 
-def literals(values: Iterable[Any], bits: int) -> list[str]:
+def literals(values: Iterable[float], bits: int) -> list[str]:
     """Numbers for an initialiser."""
     return [literal(float(value), bits).strip("()") for value in values]
 

@@ -11,11 +11,10 @@ caller may read and change between two calls.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
 from linkwise.targets.c.lines import constants, function_name, literals, wrapped
 from linkwise.targets.c.ops import rounded
@@ -24,8 +23,6 @@ from linkwise.targets.c.source import guarded
 from linkwise.targets.c.statements import ProgramWriter
 from linkwise.trace.interpreter import Interpreter
 from linkwise.trace.program import Buffer, Program
-
-Numbers = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +41,11 @@ class Simulator:
     """
 
     program: Program
-    start: Mapping[str, Numbers]
+    start: Mapping[str, Array]
     argument: str
     words: Mapping[str, str]
     statuses: Sequence[tuple[str, str]]
-    tables: Mapping[str, Numbers] = field(default_factory=dict)
+    tables: Mapping[str, Array] = field(default_factory=dict)
     calls: Sequence[float] = ()
 
     @property

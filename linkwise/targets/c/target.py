@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-import numpy as np
-
+from linkwise.array_types import Precision
 from linkwise.errors import InputError
 from linkwise.targets import Target, target
 from linkwise.targets.c.lines import function_name
@@ -27,11 +26,11 @@ class C(Target):
     summary = "C99, with a header and a test"
     loops = True
 
-    def source(self, program: Block | Program, dtype: np.dtype[Any]) -> str:
+    def source(self, program: Block | Program, dtype: Precision) -> str:
         """The function alone, in one file."""
         return c_source(program, dtype.itemsize * 8)
 
-    def emit(self, program: Block | Program, folder: Path, dtype: np.dtype[Any]) -> tuple[Path, ...]:
+    def emit(self, program: Block | Program, folder: Path, dtype: Precision) -> tuple[Path, ...]:
         """The function, its header, and a test program."""
         return emit_c(program, folder, bits=dtype.itemsize * 8)
 

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
+from linkwise.array_types import Precision
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
 from linkwise.targets.cuda import exchange
-from linkwise.targets.cuda.exchange import ArrayLibrary, library_of
-from linkwise.targets.cuda.launching import DeviceProgram, Launched, device_block
+from linkwise.targets.cuda.exchange import AnyLaunched, ArrayLibrary, library_of
+from linkwise.targets.cuda.launching import DeviceProgram, device_block
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.source import straight
 from linkwise.targets.cuda.target import TARGET, on_device
@@ -31,9 +33,9 @@ class CudaDevice(Device):
     name = "the GPU"
     target = TARGET
 
-    def __init__(self, arrays: Sequence[Any]) -> None:
+    def __init__(self, arrays: Sequence[object]) -> None:
         self.xp = cupy()
-        self._arrays: Sequence[Any] = arrays  # until a run asks where they are; a call looks at each by itself
+        self._arrays = arrays  # until a run asks where they are; a call looks at each by itself
 
     @cached_property
     def _where(self) -> tuple[ArrayLibrary, int]:
@@ -49,7 +51,7 @@ class CudaDevice(Device):
             )
         return library_of(there[0]), devices.pop()
 
-    def kernel(self, program: Block | Program, dtype: np.dtype[Any], few_states: bool = False) -> Launched[Any]:
+    def kernel(self, program: Block | Program, dtype: Precision, few_states: bool = False) -> AnyLaunched:
         """One state a thread, however few; of a repetition, all steps of a state."""
         if isinstance(program, Repetition):
             # The number of steps is an argument of the kernel, so one kernel serves every number.
@@ -65,12 +67,12 @@ class CudaDevice(Device):
             )
         return DeviceProgram(program, dtype)
 
-    def call(self, function: Callee, arrays: Sequence[Any], out: Any = None, threads: int = 1) -> list[Any]:
+    def call(self, function: Callee, arrays: Sequence[object], out: object = None, threads: int = 1) -> list[Any]:
         """Evaluate on the device and the stream of the arrays."""
         kernel = function.kernel(exchange.dtype_of(arrays), self)
         return exchange.call(kernel, function.name, arrays, out, function.repeats and function.repeats[0])
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """A new array, or an error that says how large it would be."""
         try:
             return self.xp.empty(shape, dtype)
@@ -87,26 +89,26 @@ class CudaDevice(Device):
         """Seconds, not less than one thread takes."""
         return operations * max(_ALONE, count * _TOGETHER)
 
-    def to_device(self, array: Any) -> Any:
+    def to_device(self, array: object) -> Any:
         """Copied to the device."""
         return self.xp.asarray(array)
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: object) -> Any:
         """Copied to the host, when everything before it is done."""
         return self.xp.asnumpy(library_of(array).view(array)) if on_device(array) else np.asarray(array)
 
-    def taken(self, array: Any, index: Any) -> Any:
+    def taken(self, array: Any, index: object) -> Any:
         """``array[index]`` on the host; the index may be an array there."""
         return self.xp.asnumpy(array[self._index(index)])
 
-    def put(self, array: Any, index: Any, values: Any) -> None:
+    def put(self, array: Any, index: object, values: ArrayLike) -> None:
         """``array[index] = values``, both of the host."""
         array[self._index(index)] = self.xp.asarray(np.asarray(values, array.dtype))
 
-    def _index(self, index: Any) -> Any:
+    def _index(self, index: object) -> object:
         return self.xp.asarray(index) if isinstance(index, np.ndarray) else index
 
-    def as_callers_library(self, array: Any) -> Any:
+    def as_callers_library(self, array: object) -> Any:
         """Array of the caller's library, without a copy, but for libraries whose arrays have no gaps."""
         return self._where[0].from_cupy(array)
 

@@ -26,13 +26,12 @@ from linkwise.targets.cuda.row_loops import (
     Tables,
     elements_read,
 )
-from linkwise.targets.cuda.source import Kernel, opening
+from linkwise.targets.cuda.source import Kernel, device_functions, opening
 from linkwise.targets.cuda.statements import (
     Argument,
     ProgramKernelWriter,
     StatementScope,
     Strided,
-    device_functions,
     indented,
 )
 from linkwise.trace.block import Block

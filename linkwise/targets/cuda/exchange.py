@@ -10,12 +10,13 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Precision
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.targets.batch import Shape, check_number, check_shape, check_steps, common_axes, given_outputs
 from linkwise.targets.cuda.launching import Launched
@@ -23,11 +24,14 @@ from linkwise.targets.cuda.runtime import cupy, external_stream
 from linkwise.targets.cuda.target import on_device
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Rollout
-from linkwise.trace.block import ArraySpec
+from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.program import Program
+
+AnyLaunched = Launched[Block] | Launched[Program]
 
 
 def call(
-    program: Launched[Any], name: str, arrays: Sequence[Any], out: Any = None, steps: int | None = None
+    program: AnyLaunched, name: str, arrays: Sequence[object], out: object = None, steps: int | None = None
 ) -> list[Any]:
     """Evaluate a program for a batch; one result for each output.
 
@@ -59,7 +63,7 @@ def call(
         return [result.given for result in results]
 
 
-def dtype_of(arrays: Sequence[Any]) -> np.dtype[Any]:
+def dtype_of(arrays: Sequence[object]) -> Precision:
     """float32 where all arrays on the device are, else float64."""
     single = all(_is_single(array) for array in arrays if on_device(array))
     return np.dtype(np.float32 if single else np.float64)
@@ -85,7 +89,7 @@ class DeviceBatch:
         self,
         name: str,
         specs: Sequence[ArraySpec],
-        arrays: Sequence[Any],
+        arrays: Sequence[object],
         rollout: Rollout | None = None,
         steps: int | None = None,
     ) -> None:
@@ -113,7 +117,7 @@ class DeviceBatch:
         self.shape = common_axes(name, self.inputs, [self._leading(k, view) for k, view in enumerate(self.views)])
         self.count = math.prod(self.shape)
 
-    def _view(self, k: int, spec: ArraySpec, array: Any) -> Any:
+    def _view(self, k: int, spec: ArraySpec, array: object) -> Any:
         """A CuPy array over the same memory, or a NumPy array for a value that serves all."""
         if on_device(array):
             view = library_of(array).view(array)
@@ -141,14 +145,16 @@ class DeviceBatch:
         """The batch axes of an argument."""
         return tuple(view.shape[int(k in self.sequences) : view.ndim - len(self.specs[k].shape)])
 
-    def place(self) -> _DeviceStream:
-        """The device and the caller's stream, for a ``with`` statement."""
-        return _DeviceStream(self.library, self.device)
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Context on the device, and on the caller's stream."""
+        with cupy().cuda.Device(self.device), self.library.stream(self.device):
+            yield
 
     def flat(self) -> tuple[list[Any], tuple[ArrayOrder, ...]]:
         """The inputs as kernels take them, and how each lies; copies only where something must change."""
         cp = cupy()
-        arrays: list[Any] = []
+        arrays = []
         kinds: list[ArrayOrder] = []
         by_columns = self._by_columns()
         for k, (spec, view) in enumerate(zip(self.specs, self.views, strict=True)):
@@ -182,12 +188,12 @@ class DeviceBatch:
         whole = all(v.shape[0] == self.count for v in batched if v.ndim)
         return len(self.shape) == 1 and fortran and whole and any(not v.flags.c_contiguous for v in batched)
 
-    def results(self, specs: Sequence[ArraySpec], out: Any, by_columns: bool) -> list[Result]:
+    def results(self, specs: Sequence[ArraySpec], out: object, by_columns: bool) -> list[Result]:
         """Arrays to fill, one for each output: the caller's, or a new one of the caller's library."""
         given = given_outputs(self.name, len(specs), out)
         return [self._result(spec, target, by_columns) for spec, target in zip(specs, given, strict=True)]
 
-    def _result(self, spec: ArraySpec, target: Any, by_columns: bool) -> Result:
+    def _result(self, spec: ArraySpec, target: object, by_columns: bool) -> Result:
         shape = self.recorded + self.shape + spec.shape
         if target is None:
             return self._new(spec, by_columns)
@@ -215,7 +221,7 @@ class DeviceBatch:
         view = array if type(array).__module__.startswith("cupy") else self.library.view(array)
         return Result(array, view, spec, self.library)
 
-    def _made(self, spec: ArraySpec, by_columns: bool) -> Any:
+    def _made(self, spec: ArraySpec, by_columns: bool) -> object:
         if by_columns and spec.shape:
             apart = self.library.empty((*spec.shape, *self.shape), self.dtype, self.device)
             array = self.library.last_axis_first(apart)
@@ -227,7 +233,7 @@ class DeviceBatch:
 class Result:
     """One output: the array for the caller and CuPy's view of it."""
 
-    def __init__(self, given: Any, view: Any, spec: ArraySpec, library: ArrayLibrary | None = None) -> None:
+    def __init__(self, given: object, view: Any, spec: ArraySpec, library: ArrayLibrary | None = None) -> None:
         self.given, self.view, self.spec = given, view, spec
         self._library = library  # whose array it is to become, if it is new
         self._copied: Any = None
@@ -254,22 +260,6 @@ class Result:
             self.given = self._library.finished(self.given)
 
 
-class _DeviceStream:
-    """A device and a stream, entered together."""
-
-    def __init__(self, library: ArrayLibrary, device: int) -> None:
-        self._device = cupy().cuda.Device(device)
-        self._stream = library.stream(device)
-
-    def __enter__(self) -> None:
-        self._device.__enter__()
-        self._stream.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self._stream.__exit__(*error)
-        self._device.__exit__(*error)
-
-
 def _span(array: Any) -> tuple[int, int]:
     start = int(array.data.ptr)
     return start, start + int(array.nbytes)
@@ -292,7 +282,7 @@ def _same(inputs: Sequence[Any], outputs: Sequence[Any]) -> bool:
     return True
 
 
-def _usual_call(program: Launched[Any], arrays: Sequence[Any]) -> list[Any] | None:
+def _usual_call(program: AnyLaunched, arrays: Sequence[Any]) -> list[Any] | None:
     """One result for each output with as little Python as possible, or None where the call is not a usual one.
 
     A learning loop calls thousands of times a second. Usual are contiguous arrays of one library (CuPy or PyTorch), on
@@ -332,13 +322,13 @@ def _usual_call(program: Launched[Any], arrays: Sequence[Any]) -> list[Any] | No
     return results
 
 
-def _look_at_cupy(array: Any, dtype: np.dtype[Any], device: int) -> Any:
+def _look_at_cupy(array: Any, dtype: Precision, device: int) -> object:
     if array.dtype != dtype or not array.flags.c_contiguous or array.device.id != device:
         return None
     return array
 
 
-def _look_at_torch(tensor: Any, dtype: np.dtype[Any], device: int) -> Any:
+def _look_at_torch(tensor: Any, dtype: Precision, device: int) -> object:
     """The tensor's address."""
     torch = sys.modules["torch"]
     if not tensor.is_cuda or tensor.requires_grad or tensor.dtype is not getattr(torch, dtype.name):
@@ -353,13 +343,13 @@ def _same_stream(cp: Any, device: int) -> bool:
     return bool(sys.modules["torch"].cuda.current_stream(device).cuda_stream == cp.cuda.get_current_stream().ptr)
 
 
-def _new(cp: Any, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _new(cp: Any, like: Any, shape: tuple[int, ...], dtype: Precision) -> Any:
     if type(like).__module__.startswith("cupy"):
         return cp.empty(shape, dtype)
     return like.new_empty(shape)
 
 
-_LOOK: dict[str, Callable[..., Any]] = {"cupy": _look_at_cupy, "torch": _look_at_torch}
+_LOOK: dict[str, Callable[[Any, Precision, int], object]] = {"cupy": _look_at_cupy, "torch": _look_at_torch}
 
 
 class ArrayLibrary:
@@ -368,27 +358,27 @@ class ArrayLibrary:
     can_be_out = True
     """Whether its arrays can be written to."""
 
-    def view(self, array: Any) -> Any:
+    def view(self, array: object) -> Any:
         """The array as CuPy sees it, not copied."""
         return array
 
-    def empty(self, shape: tuple[int, ...], dtype: Any, device: int) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: Precision, device: int) -> object:
         """A new array, of the library or else of CuPy (see ``finished``)."""
         return cupy().empty(shape, dtype)
 
-    def last_axis_first(self, array: Any) -> Any:
+    def last_axis_first(self, array: Any) -> object:
         """Array over the same memory with its last axis in front, or None where the library has no such arrays."""
         return cupy().moveaxis(array, -1, 0)
 
-    def finished(self, array: Any) -> Any:
+    def finished(self, array: object) -> object:
         """Array for the caller, of one that ``empty`` made, once it is filled."""
         return array
 
-    def from_cupy(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> object:
         """A CuPy array as one of the library, over the same memory where the library can."""
         return array
 
-    def stream(self, device: int) -> AbstractContextManager[Any]:
+    def stream(self, device: int) -> AbstractContextManager[object]:
         """The stream the caller works on."""
         return nullcontext()
 
@@ -406,19 +396,19 @@ class _Torch(ArrayLibrary):
             )
         return cupy().asarray(array)
 
-    def empty(self, shape: tuple[int, ...], dtype: Any, device: int) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: Precision, device: int) -> object:
         torch = sys.modules["torch"]
         return torch.empty(shape, dtype=getattr(torch, dtype.name), device=f"cuda:{device}")
 
-    def last_axis_first(self, array: Any) -> Any:
+    def last_axis_first(self, array: Any) -> object:
         return array.movedim(-1, 0)
 
-    def from_cupy(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> object:
         if not array.size:
             return self.empty(array.shape, array.dtype, array.device.id)
         return sys.modules["torch"].from_dlpack(array)
 
-    def stream(self, device: int) -> AbstractContextManager[Any]:
+    def stream(self, device: int) -> AbstractContextManager[object]:
         return external_stream(sys.modules["torch"].cuda.current_stream(device).cuda_stream)
 
 
@@ -427,16 +417,16 @@ class _Jax(ArrayLibrary):
 
     can_be_out = False
 
-    def view(self, array: Any) -> Any:
+    def view(self, array: object) -> Any:
         return cupy().from_dlpack(array)
 
-    def last_axis_first(self, array: Any) -> Any:
+    def last_axis_first(self, array: object) -> object:
         return None  # its arrays are row-major
 
-    def finished(self, array: Any) -> Any:
+    def finished(self, array: object) -> object:
         return importlib.import_module("jax.dlpack").from_dlpack(array)
 
-    def from_cupy(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> object:
         if not array.size:
             return importlib.import_module("jax.numpy").zeros(array.shape, array.dtype)
         return self.finished(cupy().ascontiguousarray(array))
@@ -448,23 +438,23 @@ class _Other(ArrayLibrary):
     def __init__(self, module: str) -> None:
         self.module = module
 
-    def view(self, array: Any) -> Any:
+    def view(self, array: object) -> Any:
         if hasattr(type(array), "__cuda_array_interface__"):
             return cupy().asarray(array)
         return cupy().from_dlpack(array)
 
-    def last_axis_first(self, array: Any) -> Any:
+    def last_axis_first(self, array: object) -> object:
         return None
 
-    def finished(self, array: Any) -> Any:
+    def finished(self, array: object) -> object:
         take = getattr(sys.modules.get(self.module), "from_dlpack", None)
         return array if take is None else take(array)
 
-    def from_cupy(self, array: Any) -> Any:
+    def from_cupy(self, array: Any) -> object:
         return self.finished(cupy().ascontiguousarray(array))
 
 
-def library_of(array: Any) -> ArrayLibrary:
+def library_of(array: object) -> ArrayLibrary:
     """The library an array belongs to."""
     module = type(array).__module__.partition(".")[0]
     if module == "cupy":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property
-from linkwise.trace.block import Block, Node
+from linkwise.trace.block import Block, Node, arguments
 from linkwise.trace.ops import OPS
 
 
@@ -43,11 +43,6 @@ class Instruction:
         return tuple(result for result in self.results if result is not None)
 
 
-def arguments(node: Node) -> tuple[int, ...]:
-    """Numbers of the values a node reads."""
-    return () if node[0] in ("const", "input") else node[1:]
-
-
 def is_truth(node: Node) -> bool:
     """Whether a node is a truth value."""
     return node[0] in OPS and OPS[node[0]].result == "B"
@@ -64,7 +59,7 @@ def operand(program: Block, number: int) -> Operand:
 def instructions(program: Block) -> list[Instruction]:
     """Instructions that the results need, in the order of the program."""
     nodes = program.nodes
-    live = _live(program)
+    live = program.live
     product_of = _fused(program, live)
     fused = set(product_of.values())
     made: list[Instruction] = []
@@ -113,15 +108,6 @@ def _instruction(
 ) -> Instruction:
     reads = dict.fromkeys(o.value for o in operands if program.nodes[o.value][0] != "const")
     return Instruction(op, operands, results, tuple(reads))
-
-
-def _live(program: Block) -> list[int]:
-    """Nodes that a result depends on, in order."""
-    wanted = {value for row in program.results for value in row}
-    for number in range(len(program.nodes) - 1, -1, -1):
-        if number in wanted:
-            wanted.update(arguments(program.nodes[number]))
-    return sorted(wanted)
 
 
 def _fused(program: Block, live: list[int]) -> dict[int, int]:

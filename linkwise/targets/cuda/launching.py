@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property, once
 from linkwise.targets import DirectLaunch
@@ -15,6 +17,7 @@ from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
 from linkwise.targets.cuda.runtime import (
+    Launcher,
     compiled_kernel,
     compiled_kernels,
     cupy,
@@ -67,7 +70,7 @@ class Launched(ABC, Generic[Code]):
     takes_addresses: ClassVar[bool] = True
     """Whether arrays may be given by their addresses alone."""
 
-    def __init__(self, program: Code, dtype: Any) -> None:
+    def __init__(self, program: Code, dtype: DTypeLike) -> None:
         self.program, self.dtype = program, np.dtype(dtype)
         self._memory: dict[int, int] = {}
 
@@ -77,7 +80,7 @@ class Launched(ABC, Generic[Code]):
 
     @abstractmethod
     def launch(
-        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """Run on the current device and stream.
 
@@ -90,7 +93,7 @@ class Launched(ABC, Generic[Code]):
         """
 
 
-def device_block(block: Block, dtype: Any, routine: Repetition | None = None) -> DeviceBlock | DividedBlock:
+def device_block(block: Block, dtype: DTypeLike, routine: Repetition | None = None) -> LaunchedBlock:
     """A block for GPUs: one kernel, or several if its results are wide or it is long."""
     bits = np.dtype(dtype).itemsize * 8
     if routine is None and (is_long(block, bits) or is_wide(block, bits)):
@@ -112,8 +115,29 @@ def is_wide(program: Block, bits: int) -> bool:
     return any(spec.size > layouts.WIDE for spec in program.outputs)
 
 
-class DeviceBlock(Launched[Block]):
-    """A block, or many steps of one: a kernel for each way its arrays can lie.
+class LaunchedBlock(Launched[Block]):
+    """A block for GPUs: kernels for each way its arrays can lie, and for each device."""
+
+    def __init__(self, program: Block, dtype: DTypeLike) -> None:
+        super().__init__(program, dtype)
+        self._texts: dict[Hashable, Kernel] = {}
+        self._launchers: dict[Hashable, list[tuple[Kernel, Launcher]]] = {}
+
+    @abstractmethod
+    def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
+        """The texts for arrays that come in these ways, for devices with so much shared memory."""
+
+    def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> list[tuple[Kernel, Launcher]]:
+        device = cupy().cuda.Device().id
+        known = self._launchers.get((kinds, device))
+        if known is None:
+            kernels = self.kernels(kinds, shared_bytes(self._memory))
+            known = self._launchers[kinds, device] = list(zip(kernels, compiled_kernels(kernels), strict=True))
+        return known
+
+
+class DeviceBlock(LaunchedBlock):
+    """A block, or many steps of one, as one kernel.
 
     Args:
         program: what is computed.
@@ -121,45 +145,38 @@ class DeviceBlock(Launched[Block]):
         routine: for many steps of it in one launch.
     """
 
-    def __init__(self, program: Block, dtype: Any, routine: Repetition | None = None) -> None:
+    def __init__(self, program: Block, dtype: DTypeLike, routine: Repetition | None = None) -> None:
         super().__init__(program, dtype)
         self.routine = routine
         self.rollout = None if routine is None else routine.rollout
-        self._texts: dict[tuple[Any, ...], Kernel] = {}
-        self._launchers: dict[tuple[Any, ...], tuple[Kernel, Any]] = {}
 
-    def kernel(self, kinds: tuple[ArrayOrder, ...]) -> Kernel:
-        """The text for arrays that come in these ways, and for the current device."""
-        key = (kinds, shared_bytes(self._memory))
-        made = self._texts.get(key)
-        if made is None:
-            made = self._texts[key] = self._written(*key)
-        return made
-
-    def _written(self, kinds: tuple[ArrayOrder, ...], available: int) -> Kernel:
+    def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
+        """One kernel."""
         bits = self.dtype.itemsize * 8
-        if self.routine is not None:
-            return rollout_kernel(self.routine, bits, kinds, available)
-        return batch_kernel(self.program, bits, kinds, available)
+
+        def written() -> Kernel:
+            if self.routine is not None:
+                return rollout_kernel(self.routine, bits, kinds, available)
+            return batch_kernel(self.program, bits, kinds, available)
+
+        return [once(self._texts, (kinds, available), written)]
 
     def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
         """Whether an output may be the same array as an input."""
-        return self.kernel(kinds).in_place
+        return self.kernels(kinds, shared_bytes(self._memory))[0].in_place
 
     def launch(
-        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """One launch."""
-        if count == 0:
-            return
-        kernel, launcher = self._loaded(kinds)
-        last = () if steps is None else (np.int32(steps),)
-        own = (*arrays, np.int64(count), *last)
-        launcher((kernel.blocks(count),), (kernel.threads,), own, shared_mem=kernel.shared_bytes)
+        if count:
+            ((kernel, launcher),) = self._loaded(kinds)
+            last = () if steps is None else (np.int32(steps),)
+            _launch(kernel, launcher, count, (*arrays, np.int64(count), *last))
 
     def direct(self, kinds: tuple[ArrayOrder, ...]) -> DirectLaunch | None:
         """Launch without Python; None where there are several devices, or where CuPy does not tell the handle."""
-        kernel, launcher = self._loaded(kinds)
+        ((kernel, launcher),) = self._loaded(kinds)
         handle = getattr(getattr(launcher, "kernel", None), "ptr", None)
         address = launch_address()
         if not handle or not address or cupy().cuda.runtime.getDeviceCount() != 1:
@@ -167,22 +184,9 @@ class DeviceBlock(Launched[Block]):
         states = kernel.states or kernel.threads
         return DirectLaunch(address, int(handle), kernel.threads, states, kernel.shared_bytes)
 
-    def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> tuple[Kernel, Any]:
-        device = cupy().cuda.Device().id
-        known = self._launchers.get((kinds, device))
-        if known is None:
-            kernel = self.kernel(kinds)
-            known = self._launchers[kinds, device] = (kernel, compiled_kernel(cupy(), kernel))
-        return known
 
-
-class DividedBlock(Launched[Block]):
+class DividedBlock(LaunchedBlock):
     """A block with wide results, or a long one: several kernels in sequence, and the memory between them."""
-
-    def __init__(self, program: Block, dtype: Any) -> None:
-        super().__init__(program, dtype)
-        self._texts: dict[tuple[Any, ...], Kernel] = {}
-        self._launchers: dict[tuple[Any, ...], list[tuple[Kernel, Any]]] = {}
 
     @cached_property
     def division(self) -> KernelParts:
@@ -190,7 +194,7 @@ class DividedBlock(Launched[Block]):
         return split(self.program, LONGEST[self.dtype.itemsize * 8])
 
     def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
-        """The texts for arrays that come in these ways, for devices with so much shared memory."""
+        """A kernel for each part, and the last one."""
         program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
         given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
 
@@ -206,7 +210,7 @@ class DividedBlock(Launched[Block]):
         return [*parts, last]
 
     def launch(
-        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """One launch for each kernel, and each turn."""
         if count == 0:
@@ -222,23 +226,15 @@ class DividedBlock(Launched[Block]):
                 _launch(kernel, launcher, end - begin, (*arrays[:cut], between, *numbers))
             _launch(*last, end - begin, (*arrays[cut:], between, *numbers))
 
-    def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> list[tuple[Kernel, Any]]:
-        device = cupy().cuda.Device().id
-        known = self._launchers.get((kinds, device))
-        if known is None:
-            kernels = self.kernels(kinds, shared_bytes(self._memory))
-            known = self._launchers[kinds, device] = list(zip(kernels, compiled_kernels(kernels), strict=True))
-        return known
 
-
-def _launch(kernel: Kernel, launcher: Any, states: int, arguments: tuple[Any, ...]) -> None:
+def _launch(kernel: Kernel, launcher: Launcher, states: int, arguments: tuple[object, ...]) -> None:
     launcher((kernel.blocks(states),), (kernel.threads,), arguments, shared_mem=kernel.shared_bytes)
 
 
 class DeviceProgram(Launched[Program]):
     """A program: called as a function is, or run with whatever arrays its statements name."""
 
-    def __init__(self, program: Program, dtype: Any) -> None:
+    def __init__(self, program: Program, dtype: DTypeLike) -> None:
         super().__init__(program, dtype)
         self.routine = program
         self._ready: dict[int, _Ready] = {}
@@ -249,13 +245,13 @@ class DeviceProgram(Launched[Program]):
         return self._calls is None
 
     def launch(
-        self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
+        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
         """One launch, of a batch that takes turns where there is not enough memory; or one for each call."""
         if count and self._calls and self._calls.launch(arrays, kinds, count):
             return
         specs = (*self.program.inputs, *self.program.outputs)
-        own = []
+        own: list[object] = []
         for array, kind, spec in zip(arrays, kinds, specs, strict=True):
             apart = {"rows": (spec.size, 1), "one": (0, 1), "columns": (1, count)}[kind]
             own += [array, *map(np.int64, apart)]
@@ -263,9 +259,9 @@ class DeviceProgram(Launched[Program]):
 
     def run(
         self,
-        rows: Mapping[str, Any],
-        tables: Mapping[str, Any],
-        records: Mapping[str, Any],
+        rows: Mapping[str, Array],
+        tables: Mapping[str, Array],
+        records: Mapping[str, Array],
         count: int,
         threads: int = 1,
     ) -> None:
@@ -286,16 +282,17 @@ class DeviceProgram(Launched[Program]):
             if buffer.store and isinstance(rows[buffer.name], np.ndarray):
                 rows[buffer.name][...] = cp.asnumpy(here[buffer.name])
 
-    def _launch(self, own: Sequence[Any], count: int) -> None:
+    def _launch(self, own: Sequence[object], count: int) -> None:
         if count == 0:
             return
         ready = self.ready()
-        kernel, blocks = ready.kernel, ready.kernel.blocks(count)
+        blocks = ready.kernel.blocks(count)
         if ready.tables:
             name, tiles = self.program.name, min(blocks, ready.most)
             scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
             own = (*own, scratch, *ready.tables)
-        ready.launcher((blocks,), (kernel.threads,), (*own, np.int64(count)), shared_mem=kernel.shared_bytes)
+        threads, shared = ready.kernel.threads, ready.kernel.shared_bytes
+        ready.launcher((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
 
     def ready(self) -> _Ready:
         """Parts of a launch on the current device."""
@@ -334,7 +331,7 @@ class CallSequence:
     In one kernel its long blocks would wait for instructions, and take a minute to compile.
     """
 
-    def __init__(self, program: Program, dtype: Any) -> None:
+    def __init__(self, program: Program, dtype: DTypeLike) -> None:
         self.program, self.dtype = program, np.dtype(dtype)
         calls = [each for each in program.statements if isinstance(each, Call)]
         codes = {id(call.code): call.code for call in calls}
@@ -345,14 +342,14 @@ class CallSequence:
         self.calls = [(launched[id(call.code)], (*call.inputs, *call.outputs)) for call in calls]
         self.between = [buffer for buffer in program.buffers if not (buffer.load or buffer.store)]
 
-    def launch(self, arrays: Sequence[Any], kinds: tuple[ArrayOrder, ...], count: int) -> bool:
+    def launch(self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int) -> bool:
         """Run on the current device and stream; False, and nothing done, where memory does not suffice."""
         lanes, numbers = layouts.LANES[0], sum(buffer.size for buffer in self.between)
         memory, tiles = working_memory(self.program.name, -(-count // lanes), numbers, self.dtype, BETWEEN_BYTES)
         if tiles * lanes < count:
             return False
         kept = [b.name for b in self.program.buffers if b.load] + [b.name for b in self.program.buffers if b.store]
-        at: dict[Any, tuple[Any, ArrayOrder]] = dict(zip(kept, zip(arrays, kinds, strict=True), strict=True))
+        at: dict[object, tuple[object, ArrayOrder]] = dict(zip(kept, zip(arrays, kinds, strict=True), strict=True))
         begin = 0
         for buffer in self.between:
             at[buffer.name] = (memory[begin : begin + max(1, buffer.size) * count], "columns")
@@ -375,17 +372,20 @@ class _Ready:
     """
 
     kernel: Kernel
-    launcher: Any
-    tables: tuple[Any, ...]
+    launcher: Launcher
+    tables: tuple[object, ...]
     memory: int
     most: int
 
 
-def launch_on_stream(program: Block | Program, dtype: Any) -> Callable[[int, Sequence[Any], int], DirectLaunch | None]:
+def launch_on_stream(
+    program: Block | Program, dtype: DTypeLike
+) -> Callable[[int, Sequence[int], int], DirectLaunch | None]:
     """Function that launches a program on a stream of somebody else's, with arrays of rows known by their addresses."""
+    kernel: LaunchedBlock | DeviceProgram
     kernel = device_block(program, dtype) if isinstance(program, Block) else DeviceProgram(program, dtype)
 
-    def launch(stream: int, places: Sequence[Any], count: int) -> DirectLaunch | None:
+    def launch(stream: int, places: Sequence[int], count: int) -> DirectLaunch | None:
         if not count:
             return None
         cp = cupy()
@@ -405,7 +405,7 @@ def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_B
     return ThreadKernel(program, bits, available)
 
 
-def distances(program: Program, arrays: Mapping[str, Any], count: int) -> dict[tuple[str, str], int]:
+def distances(program: Program, arrays: Mapping[str, Array], count: int) -> dict[tuple[str, str], int]:
     """The numbers among a kernel's arguments, by kind and name, for arrays that lie as they do."""
     numbers: dict[tuple[str, str], int] = {}
     for buffer in program.kept:

@@ -8,11 +8,11 @@ number once, to the rows of matrices where they belong (:func:`linkwise.targets.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Mapping, Sequence
 
 from linkwise.dataclass import dataclass, field
+from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, is_truth, operand, pure_angles
 from linkwise.targets.cuda.order import orders
 from linkwise.trace.block import Block
@@ -150,16 +150,7 @@ def _places(segments: Sequence[Sequence[Instruction]], results: Mapping[int, int
     until = {
         value: k for k, segment in enumerate(segments) for each in segment for value in each.reads if value in home
     }
-    places, count = dict(results), len(results)
-    free: list[int] = []
-    ending: list[tuple[int, int]] = []
     crossing = [value for value, k in until.items() if k > home[value] and value not in results]
-    for value in sorted(crossing, key=home.__getitem__):
-        while ending and ending[0][0] < home[value]:
-            free.append(heapq.heappop(ending)[1])
-        if not free:
-            free.append(count)
-            count += 1
-        places[value] = free.pop()
-        heapq.heappush(ending, (until[value], places[value]))
-    return places, count
+    lives = ((value, home[value], until[value]) for value in sorted(crossing, key=home.__getitem__))
+    places, count = shared_places(lives, len(results))
+    return {**results, **places}, len(results) + count

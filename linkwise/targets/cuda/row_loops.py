@@ -14,11 +14,13 @@ written: what it could fetch early are whole tiles, which would leave the loops 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.trace.block import Block
@@ -300,8 +302,8 @@ class Tables:
         self.head_at: dict[tuple[int, str], int] = {}
         """Places in the head where things of a program begin: buffers, parameters, initial numbers, loops."""
         self.head: list[int] = [self.size]
-        self.integers: list[Any] = []
-        self.reals: list[Any] = []
+        self.integers: list[Array] = []
+        self.reals: list[Array] = []
         self._integers_at, self._reals_at = self._head_size(), 0
         for each in plans:
             owner = id(each.program)
@@ -324,11 +326,11 @@ class Tables:
         self.head += numbers
 
     @property
-    def whole_numbers(self) -> Any:
+    def whole_numbers(self) -> Array:
         """Head and records, int32."""
         return np.concatenate([np.array(self.head, np.int32), *self.integers]).astype(np.int32)
 
-    def numbers(self, dtype: np.dtype[Any]) -> Any:
+    def numbers(self, dtype: Precision) -> Array:
         """Constants of the rows, parameters, and what buffers hold at first."""
         return np.concatenate([*self.reals, np.zeros(1)]).astype(dtype)
 
@@ -352,12 +354,12 @@ class Tables:
             )
         return starts, position
 
-    def _add_integers(self, values: Any) -> int:
+    def _add_integers(self, values: ArrayLike) -> int:
         self.integers.append(np.asarray(values, np.int32).reshape(-1))
         self._integers_at += self.integers[-1].size
         return self._integers_at - int(self.integers[-1].size)
 
-    def _add_reals(self, values: Any) -> int:
+    def _add_reals(self, values: ArrayLike) -> int:
         self.reals.append(np.asarray(values, np.float64).reshape(-1))
         self._reals_at += self.reals[-1].size
         return self._reals_at - int(self.reals[-1].size)
@@ -395,7 +397,7 @@ def _column(place: Place) -> int:
     return place.column
 
 
-def _flags(plan: LinkLoop, kinds: Any, rows: Any) -> Any:
+def _flags(plan: LinkLoop, kinds: Array, rows: Array) -> Array:
     """Flags of each row, in order: carried buffers that it reads from memory, and those that it writes there."""
     flags = np.zeros(len(rows), np.int64)
     for number, each in enumerate(plan.carried):
@@ -404,10 +406,14 @@ def _flags(plan: LinkLoop, kinds: Any, rows: Any) -> Any:
     return flags
 
 
-def through_memory(plan: LinkLoop, each: Carried, kinds: Any, rows: Any) -> tuple[Any, Any]:
+def _reads(stretch: Stretch, call: Call) -> bool:
+    return stretch in call.inputs
+
+
+def through_memory(plan: LinkLoop, each: Carried, kinds: Array, rows: Array) -> tuple[Array, Array]:
     """Masks of the rows, in the order of the loop, that read what is carried from memory, and that write it there."""
 
-    def of_kind(test: Any) -> Any:
+    def of_kind(test: Callable[[Call], bool]) -> Array:
         known = np.zeros(int(kinds.max(initial=0)) + 1, bool)
         for kind, call in plan.calls.items():
             if kind < len(known):
@@ -415,7 +421,7 @@ def through_memory(plan: LinkLoop, each: Carried, kinds: Any, rows: Any) -> tupl
         return known[kinds]
 
     stretches = [Stretch(each.buffer, each.source), Stretch(each.buffer, each.target)]
-    reads, adds = (of_kind(lambda call, s=s: s in call.inputs) for s in stretches)
+    reads, adds = (of_kind(partial(_reads, s)) for s in stretches)
     writes = of_kind(lambda call: stretches[1] in call.outputs)
     source, target = (rows[:, s.column] for s in stretches)
     at_hand = np.zeros(len(rows), bool)

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
-
+from linkwise.array_types import Precision
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.source import Kernel
@@ -24,12 +23,23 @@ from linkwise.targets.cuda.source import Kernel
 OPTIONS = ("--std=c++17", "--fmad=false")
 
 _PLAIN_SHARED = 48 * 1024  # beyond this a kernel must ask
-_kept: list[Any] = []  # memory that a captured graph works in whenever it runs
+_kept: list[object] = []  # memory that a captured graph works in whenever it runs
 
 
 def cupy() -> Any:
     """CuPy, or an error that names the extra."""
     return require_extra("cupy", "cuda")
+
+
+class Launcher(Protocol):
+    """A compiled kernel: a function that launches it."""
+
+    max_dynamic_shared_size_bytes: int
+
+    def __call__(
+        self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[object, ...], *, shared_mem: int
+    ) -> None:
+        """Launch so many blocks of so many threads."""
 
 
 class _Stream:
@@ -42,11 +52,11 @@ class _Stream:
         return 0, self._pointer
 
 
-def external_stream(pointer: int) -> AbstractContextManager[Any]:
+def external_stream(pointer: int) -> AbstractContextManager[object]:
     """Context in which CuPy works on another library's stream."""
     cuda = cupy().cuda
     take = getattr(cuda.Stream, "from_external", None)  # CuPy 14; before, ExternalStream
-    stream: AbstractContextManager[Any] = take(_Stream(pointer)) if take else cuda.ExternalStream(pointer)
+    stream: AbstractContextManager[object] = take(_Stream(pointer)) if take else cuda.ExternalStream(pointer)
     return stream
 
 
@@ -68,12 +78,12 @@ def shared_bytes(known: dict[int, int]) -> int:
     return known[device.id]
 
 
-def compiled_kernels(kernels: Sequence[Kernel]) -> list[Any]:
+def compiled_kernels(kernels: Sequence[Kernel]) -> list[Launcher]:
     """Launchers of some kernels, compiled side by side for the current device."""
     cp = cupy()
     device = cp.cuda.Device().id
 
-    def on_device(kernel: Kernel) -> Any:
+    def on_device(kernel: Kernel) -> Launcher:
         with cp.cuda.Device(device):
             return compiled_kernel(cp, kernel)
 
@@ -81,10 +91,10 @@ def compiled_kernels(kernels: Sequence[Kernel]) -> list[Any]:
         return list(pool.map(on_device, kernels))
 
 
-def compiled_kernel(cp: Any, kernel: Kernel) -> Any:
+def compiled_kernel(cp: Any, kernel: Kernel) -> Launcher:
     """Launcher of a kernel, compiled for the current device."""
     try:
-        launcher = cp.RawModule(code=kernel.text, options=OPTIONS).get_function(kernel.name)
+        launcher: Launcher = cp.RawModule(code=kernel.text, options=OPTIONS).get_function(kernel.name)
     except Exception as error:
         if type(error).__name__ not in ("CompileException", "NVRTCError"):
             raise
@@ -98,7 +108,7 @@ def compiled_kernel(cp: Any, kernel: Kernel) -> Any:
     return launcher
 
 
-def working_memory(name: str, tiles: int, size: int, dtype: np.dtype[Any], most: int) -> tuple[Any, int]:
+def working_memory(name: str, tiles: int, size: int, dtype: Precision, most: int) -> tuple[Any, int]:
     """Memory of the device for tiles of states, which a call works in, and for how many of them there is room.
 
     Args:

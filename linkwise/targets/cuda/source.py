@@ -105,8 +105,9 @@ def all_rows(program: Block) -> tuple[ArrayOrder, ...]:
 
 
 @cache
-def _device_functions() -> str:
-    return Path(__file__).with_name("device.cuh").read_text(encoding="utf-8")
+def device_functions(name: str) -> str:
+    """The functions that are in a file beside this one."""
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def opening(bits: int, lanes: int, warps: int = 1, *, wide_rows: bool = False) -> Iterator[str]:
@@ -118,7 +119,7 @@ def opening(bits: int, lanes: int, warps: int = 1, *, wide_rows: bool = False) -
     yield f"#define LW_WARPS {warps}"
     yield f"#define LW_WIDE_ROWS {int(wide_rows)}"
     yield ""
-    yield _device_functions()
+    yield device_functions("device.cuh")
 
 
 class _TileKernelWriter:

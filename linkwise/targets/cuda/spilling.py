@@ -16,6 +16,7 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 
 from linkwise.dataclass import dataclass, replace
+from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.cuda.instructions import Instruction
 
 _NEVER = 1 << 60
@@ -175,7 +176,8 @@ def with_some_local(plan: SpillPlan, room: int) -> SharedPlan:
     places: dict[int, int] = {}
     local = _scan((), lives, places, room, ())
     shared = 1 + max((place for value, place in places.items() if value not in local), default=-1)
-    behind = _behind([life for life in lives if life.value in local], places, shared)
+    far, behind = shared_places(((life.value, life.begin, life.end) for life in lives if life.value in local), shared)
+    places |= far
     steps = tuple(
         replace(step, slot=plan.given + places[step.value])
         if not isinstance(step, Instruction) and step.value in own
@@ -197,8 +199,9 @@ def with_shared_slots(plan: SpillPlan, room: int) -> SharedPlan:
     local = _scan(inputs, lives, slots, max(room, plan.given), elsewhere)
     count = max(plan.given, 1 + max((slot for value, slot in slots.items() if value not in local), default=-1))
     again = local & elsewhere.keys()
-    behind = _behind([life for life in lives if life.value in local - again], slots, count)
-    slots.update((value, elsewhere[value]) for value in again)
+    waiting = ((life.value, life.begin, life.end) for life in lives if life.value in local - again)
+    far, behind = shared_places(waiting, count)
+    slots |= far | {value: elsewhere[value] for value in again}
     steps: list[Step] = []
     for step in plan.steps:
         if isinstance(step, Reload) and step.slot >= 0:
@@ -257,19 +260,3 @@ def _scan(
         heapq.heappush(ending, (life.end, life.value))
         waiting[life.value] = life
     return local
-
-
-def _behind(lives: Sequence[_Life], slots: dict[int, int], first: int) -> int:
-    """Slots from ``first`` on; how many."""
-    free: list[int] = []
-    ending: list[tuple[int, int]] = []
-    count = 0
-    for life in lives:
-        while ending and ending[0][0] < life.begin:
-            free.append(heapq.heappop(ending)[1])
-        if not free:
-            free.append(first + count)
-            count += 1
-        slots[life.value] = free.pop()
-        heapq.heappush(ending, (life.end, slots[life.value]))
-    return count

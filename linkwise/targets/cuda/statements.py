@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import ClassVar
 
 from linkwise.dataclass import dataclass, replace
@@ -310,9 +308,3 @@ def indented(lines: Iterator[str]) -> Iterator[str]:
     """One step further in, but for the preprocessor's lines."""
     for line in lines:
         yield line if line.startswith("#") else f"    {line}"
-
-
-@cache
-def device_functions(name: str) -> str:
-    """The functions that are in a file beside this one."""
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")

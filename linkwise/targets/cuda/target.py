@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from linkwise.array_types import Precision
 from linkwise.targets import DirectLaunch, Target
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 _CUDA, _MANAGED = 2, 13  # DLPack's numbers for memory of CUDA devices
 
 
-def on_device(array: Any) -> bool:
+def on_device(array: object) -> bool:
     """Whether an argument is an array on a CUDA device. Imports nothing."""
     kind = type(array)
     library = kind.__module__.partition(".")[0]
@@ -45,7 +44,7 @@ class Cuda(Target):
     loops = True
     prefers_few_loops = True
 
-    def source(self, program: Any, dtype: np.dtype[Any]) -> str:
+    def source(self, program: Block | Program, dtype: Precision) -> str:
         """The kernel for a batch; of a block, for states in rows."""
         from linkwise.targets.cuda.launching import kernel_writer
         from linkwise.targets.cuda.source import batch_kernel
@@ -54,7 +53,7 @@ class Cuda(Target):
             return kernel_writer(program, dtype.itemsize * 8).kernel().text
         return batch_kernel(program, dtype.itemsize * 8).text
 
-    def routine_source(self, routine: Program, dtype: np.dtype[Any]) -> str:
+    def routine_source(self, routine: Program, dtype: Precision) -> str:
         """The kernel that runs a loop over time, each state in one thread from the first step to the last."""
         from linkwise.targets.cuda.source import rollout_kernel
         from linkwise.targets.steps import Repetition
@@ -72,19 +71,19 @@ class Cuda(Target):
         except Exception:  # no package, no driver, no device: CuPy has an error of its own for each
             return False
 
-    def holds(self, array: Any) -> bool:
+    def holds(self, array: object) -> bool:
         """Whether an array, of whatever library, is on a CUDA device."""
         return on_device(array)
 
-    def device(self, arrays: Sequence[Any]) -> Device:
+    def device(self, arrays: Sequence[object]) -> Device:
         """The device of the arrays, and the library and the stream of the first that is on one."""
         from linkwise.targets.cuda.device import CudaDevice
 
         return CudaDevice(arrays)
 
     def launch(
-        self, program: Block | Program, dtype: np.dtype[Any]
-    ) -> Callable[[int, Sequence[Any], int], DirectLaunch | None]:
+        self, program: Block | Program, dtype: Precision
+    ) -> Callable[[int, Sequence[int], int], DirectLaunch | None]:
         """Function that launches on a stream; compiled when it is first called."""
         from linkwise.targets.cuda.launching import launch_on_stream
 

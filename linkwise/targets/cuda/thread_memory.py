@@ -25,14 +25,13 @@ from linkwise.targets.c.lines import identifier, identifiers
 from linkwise.targets.c.ops import literal, rounded
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
-from linkwise.targets.cuda.source import LIMIT, Kernel, opening
+from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.spilling import SpillPlan
 from linkwise.targets.cuda.statements import (
     Argument,
     ProgramKernelWriter,
     StatementScope,
     Strided,
-    device_functions,
     indented,
 )
 from linkwise.trace.block import Block

@@ -7,8 +7,6 @@ register wait too. What another kernel needs is in memory between the kernels, 3
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
 
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
@@ -17,7 +15,7 @@ from linkwise.targets.cuda.instructions import is_truth
 from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.parts import KernelPart, KernelParts
 from linkwise.targets.cuda.plan_writer import Constants
-from linkwise.targets.cuda.source import LIMIT, Kernel, opening
+from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.spilling import plan, with_shared_slots
 from linkwise.targets.cuda.tile_layout import ArrayOrder, array_names
 from linkwise.trace.block import Block
@@ -49,12 +47,6 @@ def part_kernel(
         shared_bytes: shared memory that a block may have.
     """
     return _WideKernelWriter(program, whole, part, bits, kinds, shared_bytes).kernel()
-
-
-@cache
-def device_functions() -> str:
-    """Device functions that these kernels use."""
-    return Path(__file__).with_name("wide.cuh").read_text(encoding="utf-8")
 
 
 class _WideKernelWriter:
@@ -150,7 +142,7 @@ class _WideKernelWriter:
         yield f"// Launch with {threads} threads a block and {self.shared_bytes} bytes of shared memory."
         yield from opening(self.bits, threads)
         yield f"#define LW_BITS {self.bits}"
-        yield device_functions()
+        yield device_functions("wide.cuh")
         yield from self.constants.table()
         parameters = [f"const REAL *{name}" for name, _, _ in self.inputs]
         parameters += [
@@ -252,7 +244,7 @@ def _lines(
     yield f"#define LW_STATES {states}"
     yield f"#define LW_TILE {layouts.LANES[0]}"
     yield f"#define LW_INDEX {_index(parts.results, apart)[0]}"
-    yield device_functions()
+    yield device_functions("wide.cuh")
     places = [-1 if place < 0 else place * apart for table in parts.tables for place in table]
     yield "__device__ const LW_INDEX lw_table[] = {"
     yield from (f"    {', '.join(map(str, places[k : k + 24]))}," for k in range(0, len(places), 24))

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Mapping
 
 from linkwise.targets.llvm import ops, transcendental
-from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall, arguments
+from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
 from linkwise.targets.llvm.residence import Residence, Step, residence
 from linkwise.targets.llvm.schedule import absorbed
 from linkwise.targets.llvm.weaving import Overlap
-from linkwise.trace.block import Block
+from linkwise.trace.block import Block, arguments
 from linkwise.trace.ops import is_truth
 
 

@@ -18,7 +18,7 @@ from itertools import chain, compress
 from linkwise.dataclass import dataclass, field
 from linkwise.targets.llvm import schedule
 from linkwise.targets.llvm.transcendental import ENTRY_OF
-from linkwise.trace.block import Block, Node
+from linkwise.trace.block import Block, Node, arguments
 from linkwise.trace.passes import LONG, needed
 
 # LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
@@ -49,11 +49,6 @@ class FunctionPlan:
     pieces: tuple[FunctionPiece, ...]
     item_of: dict[int, tuple[GroupedCall, int, int]] = field(repr=False)  # node -> its group, item and result number
     crossing: frozenset[int] = field(repr=False)
-
-
-def arguments(node: Node) -> tuple[int, ...]:
-    """Numbers of the values a node reads."""
-    return () if node[0] in ("const", "input") else node[1:]
 
 
 def grouped_depths(nodes: Sequence[Node]) -> dict[int, int]:

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.binding import Machine
-from linkwise.targets.llvm.function_plan import arguments, grouped_depths
+from linkwise.targets.llvm.function_plan import grouped_depths
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue, masked_load, masked_store
 from linkwise.targets.llvm.transpose import exchanged, joined
-from linkwise.trace.block import ArraySpec, Block, Node
+from linkwise.trace.block import ArraySpec, Block, Node, arguments
 from linkwise.trace.passes import needed
 
 # Fewer operations than this for each fragment, and the weave would be more transpose than program.

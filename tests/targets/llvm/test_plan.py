@@ -3,8 +3,8 @@
 import pytest
 
 from bench import synthetic_programs
-from linkwise.targets.llvm.function_plan import GroupedCall, arguments, make_plan
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.targets.llvm.function_plan import GroupedCall, make_plan
+from linkwise.trace.block import ArraySpec, Block, arguments
 from tests.targets.programs import mixture
 
 
