@@ -135,9 +135,7 @@ class SmoothedSlope:
         reach = cone.radius * normal if cone.follows is not None else cone.radius
         length = sqrt(maximum(squared(x), _TINY))
         above, _, root = _rounded(length - reach, square)
-        larger = reach + above
-        both = 1.0 / (root * larger)  # one division for two quotients
-        slip, inverse = above * larger * both, root * both
+        slip, inverse = above / root, 1.0 / (reach + above)
         ratio, across, bent = reach * inverse, above * inverse, length * inverse
         shrunk = 1.0 / length
         unit = tuple(a * shrunk for a in x)
@@ -159,13 +157,10 @@ class SmoothedSlope:
     def inverse(self, give: Scalar, proximal: Scalar) -> tuple[Scalar, Scalar]:
         """A⁻¹ across and along the unit vector, A = (1 + proximal) I - D(1 - give), where ``give`` is R/ℓ."""
         across, along = (
-            proximal + rest + (0.0 if is_zero(give) else give * part)
+            1.0 / (proximal + rest + (0.0 if is_zero(give) else give * part))
             for rest, part in ((self.across, self.ratio), (self.along, self.stay))
         )
-        if self.unit is None:
-            return 1.0 / across, 1.0 / along
-        both = 1.0 / (across * along)
-        return along * both, across * both
+        return across, along
 
     def split(self, x: Flat, across: Scalar, along: Scalar) -> list[Scalar]:
         """The x with its part along the unit vector taken ``along`` times, the rest ``across`` times."""
@@ -261,5 +256,8 @@ class SmoothedLaws:
 
 def _rounded(x: Scalar, square: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """The max(x, 0) and max(-x, 0) of a hyperbola: positive, with the product ``square``; and their sum."""
+    positive = x > 0.0
     root = sqrt(x * x + 4.0 * square)
-    return 0.5 * (root + x), 0.5 * (root - x), root
+    larger = 0.5 * (where(positive, x, -x) + root)
+    smaller = square / larger
+    return where(positive, larger, smaller), where(positive, smaller, larger), root
