@@ -1,6 +1,12 @@
 """Shooting beside crocoddyl's FDDP: the same problems, the same answers, in one process and in turn.
 
-    python bench/shooting.py
+    python -m bench.shooting
+
+The wheel of crocoddyl 3.2.1 is built with Pinocchio 4.0.0 and reads other memory beside 4.1, although it lets itself be
+installed there: wrong accelerations, then a segmentation fault. It takes an environment of its own:
+
+    uv venv build/fddp && uv pip install --python build/fddp crocoddyl==3.2.1 pin==4.0.0 --editable .
+    build/fddp/bin/python -m bench.shooting
 
 A hand reaches a point with the Panda, and with both arms of Talos, its feet held to the world (32 freedoms). Costs are
 those of crocoddyl's examples for arms: of the state, of the torques beyond those that hold the start, of the hand's
@@ -11,6 +17,7 @@ solutions; the costs must agree.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import Any
 
@@ -78,7 +85,6 @@ def theirs(robot: Robot, hand: str, goal: Any, posture: dict[str, float]) -> Any
 
     whole = pin.buildModelFromUrdf(str(robot.path))
     model = pin.buildReducedModel(whole, [whole.getJointId(name) for name in robot.locked], pin.neutral(whole))
-    model.armature = np.zeros(model.nv)  # 3.2.1 would add its own
     state = crocoddyl.StateMultibody(model)
     motors = crocoddyl.ActuationModelFull(state)
     n, frame = model.nv, model.getFrameId(hand)
@@ -97,9 +103,26 @@ def theirs(robot: Robot, hand: str, goal: Any, posture: dict[str, float]) -> Any
     running, terminal = (
         crocoddyl.IntegratedActionModelEuler(each, dt) for each, dt in zip(free, (DT, 0.0), strict=True)
     )
+    check_accelerations(model, free[0], x0)
     problem = crocoddyl.ShootingProblem(x0, [running] * STEPS, terminal)
     problem.nthreads = 1
     return crocoddyl.SolverFDDP(problem), [x0] * (STEPS + 1), [hold] * STEPS
+
+
+def check_accelerations(model: Any, dynamics: Any, x: Any) -> None:
+    """Leave unless crocoddyl, at a state without forces, finds the accelerations that Pinocchio itself finds."""
+    import crocoddyl
+    import pinocchio as pin
+
+    none = np.zeros(model.nv)
+    data = dynamics.createData()
+    dynamics.calc(data, x, none)
+    if not np.allclose(data.xout, pin.aba(model, model.createData(), x[: model.nq], none, none)):
+        sys.exit(
+            "error: crocoddyl's accelerations are not those of the Pinocchio beside it: it was built with another\n"
+            f"  got:     crocoddyl {crocoddyl.__version__} beside Pinocchio {pin.__version__}\n"
+            "  do:      an environment of its own, as the head of bench/shooting.py says"
+        )
 
 
 def main() -> None:

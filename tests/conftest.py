@@ -9,7 +9,7 @@ import signal
 import sys
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.viz.browser import ARGUMENTS
 
@@ -24,8 +24,8 @@ sys.dont_write_bytecode = False
 # Under nohup, or in the background of a script, SIGINT is ignored from the start: tests of Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is not a defect: the time limits of single examples are no test of ours.
-settings.register_profile("patient", deadline=None)
+# A busy machine is not a defect: the time limits of single examples, and of drawing them, are no test of ours.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 

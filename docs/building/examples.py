@@ -21,6 +21,8 @@ ONE_PAGE = {
     "box_on_floor": "A box on the floor",
     "stewart_platform": "Stewart platform",
     "satellite": "Satellite in orbit",
+    "gravity_gradient": "Gravity-gradient capture",
+    "constellation": "A constellation as one batch",
     "flexible_arm": "Flexible arm",
     "four_bar": "Four-bar with motor and spring",
     "lqr": "LQR of a cart and pole",

@@ -20,12 +20,12 @@ from linkwise.algorithms.equations import Between, Constraint, Equations, equati
 from linkwise.algorithms.inverse_dynamics import Forces, external_force, needed_forces
 from linkwise.algorithms.kinematics import placed
 from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
-from linkwise.dataclass import dataclass, replace
+from linkwise.dataclass import replace
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
-from linkwise.spatial.vectors import Force, Motion, weighted_sum
+from linkwise.spatial.vectors import Force, weighted_sum
 
 
 class ConstraintForces(NamedTuple):
@@ -166,40 +166,40 @@ def closing_step(by: ClosureSolver, tree: Tree, q: Flat) -> list[Scalar]:
     return integrate(tree, q, change)
 
 
-@dataclass(frozen=True)
-class PlacesOnly(Closure):
-    """Closure of places alone, without its conditions on rates."""
+class ConstraintInPart(Closure, Relation):
+    """A closure or relation whose residuals are multiplied by a number, or without its equations between rates."""
 
-    closure: Closure
+    equations: tuple[str, ...] = ()
+    rate_equations: tuple[str, ...] = ()
+    joins_origins = False
+    time_dependent = False
 
-    @property
-    def equations(self) -> tuple[str, ...]:
-        """Those between places."""
-        return self.closure.equations
+    def __init__(self, whole: Closure | Relation, active: Scalar = None, *, rates: bool = True) -> None:
+        self.whole, self.active = whole, active
+        self.equations, self.rate_equations = whole.equations, whole.rate_equations if rates else ()
+        self.joins_origins = rates and isinstance(whole, Closure) and whole.joins_origins
 
-    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
-        """The same."""
-        return self.closure.residual(X, t)
+    def residual(self, *at: Any) -> list[Scalar]:
+        """Those of the whole, each times the number."""
+        found = self.whole.residual(*at)
+        return found if self.active is None else [e * self.active for e in found]
 
-
-class PlacesOnlyRelation(Relation):
-    """The same for relations between joints."""
-
-    def __init__(self, relation: Relation) -> None:
-        self.relation = relation
-        self.equations = relation.equations
-
-    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
-        """The same."""
-        return self.relation.residual(q, t)
+    def rate_residual(self, *at: Any) -> list[Scalar]:
+        """Those of the whole, each times the number."""
+        found = self.whole.rate_residual(*at) if self.rate_equations else []
+        return found if self.active is None else [g * self.active for g in found]
 
 
 def places_only(constraint: Constraint) -> Constraint:
     """A constraint without its equations between rates."""
-    if isinstance(constraint, Between):
-        return replace(constraint, type=PlacesOnly(constraint.type)) if constraint.type.rate_equations else constraint
-    relation = constraint.type
-    return replace(constraint, type=PlacesOnlyRelation(relation)) if relation.rate_equations else constraint
+    part: Any = ConstraintInPart(constraint.type, rates=False)
+    return replace(constraint, type=part) if constraint.type.rate_equations else constraint
+
+
+def switched(constraint: Constraint, active: Scalar) -> Constraint:
+    """A constraint that holds where ``active`` is one, and asks for nothing where it is zero."""
+    part: Any = ConstraintInPart(constraint.type, active)
+    return replace(constraint, type=part)
 
 
 def held(
@@ -217,57 +217,3 @@ def held(
     bias = [x for e in closures for x in e.bias]
     efforts = [dot(column, multipliers) for column in zip(*J_c, strict=True)]
     return Held(efforts, [x + dot(row, vdot) for x, row in zip(bias, J_c, strict=True)])
-
-
-def switched(constraint: Constraint, active: Scalar) -> Constraint:
-    """A constraint that holds where ``active`` is one, and asks for nothing where it is zero."""
-    if isinstance(constraint, Between):
-        return replace(constraint, type=SwitchedClosure(constraint.type, active))
-    return replace(constraint, type=SwitchedRelation(constraint.type, active))
-
-
-@dataclass(frozen=True, eq=False)
-class SwitchedClosure(Closure):
-    """A closure times a number."""
-
-    closure: Closure
-    active: Scalar
-
-    @property
-    def joins_origins(self) -> bool:
-        """The same."""
-        return self.closure.joins_origins
-
-    @property
-    def equations(self) -> tuple[str, ...]:
-        """The same."""
-        return self.closure.equations
-
-    @property
-    def rate_equations(self) -> tuple[str, ...]:
-        """The same."""
-        return self.closure.rate_equations
-
-    def residual(self, X: RelativePose, t: Scalar) -> list[Scalar]:
-        """Those of the closure, or zeros."""
-        return [e * self.active for e in self.closure.residual(X, t)]
-
-    def rate_residual(self, X: RelativePose, V: Motion, t: Scalar) -> list[Scalar]:
-        """Those of the closure, or zeros."""
-        return [g * self.active for g in self.closure.rate_residual(X, V, t)]
-
-
-class SwitchedRelation(Relation):
-    """A relation between joints times a number."""
-
-    def __init__(self, relation: Relation, active: Scalar) -> None:
-        self.relation, self.active = relation, active
-        self.equations, self.rate_equations = relation.equations, relation.rate_equations
-
-    def residual(self, q: Flat, t: Scalar) -> list[Scalar]:
-        """Those of the relation, or zeros."""
-        return [e * self.active for e in self.relation.residual(q, t)]
-
-    def rate_residual(self, q: Flat, v: Flat, t: Scalar) -> list[Scalar]:
-        """Those of the relation, or zeros."""
-        return [g * self.active for g in self.relation.rate_residual(q, v, t)]

@@ -6,14 +6,14 @@ besides; out come the next state, the transposed Jacobian [∂f/∂u, ∂f/∂x]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 from linkwise.targets.c.lines import function_name, identifier
 from linkwise.targets.c.source import c_source
 from linkwise.trace.program import Program
@@ -78,9 +78,9 @@ class _Derivatives:
         x, u = (name for name, _ in f.inputs[:2])
         inputs = [(f"in{k}", (size,)) for k, size in enumerate(self.sizes)]
 
-        def text(*given: Sequence[Any]) -> dict[str, Any]:
+        def text(*given: Flat) -> NamedNumbers:
             own = given[: len(self.sizes)]
-            found: dict[str, Any] = {"next": list(f.text(*own))}
+            found: dict[str, Scalar | Flat] = {"next": list(f.text(*own))}
             if order:
                 by_x, by_u = (plain.jacobian(name).text(*own) for name in (x, u))
                 found["jac"] = [entry for i in range(self.nx) for entry in (*by_u[i], *by_x[i])]

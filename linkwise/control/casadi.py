@@ -14,19 +14,21 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
-from linkwise.spatial.scalar import is_zero
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, is_zero
 from linkwise.targets.c.lines import function_name, identifier
 from linkwise.targets.c.source import c_source
 from linkwise.trace.program import Program
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 Arrays = Sequence[tuple[str, Shape]]
 
@@ -101,13 +103,13 @@ def _matrix_shape(shape: Shape) -> tuple[int, int]:
     return (shape[0], int(np.prod(shape[1:]))) if shape else (1, 1)
 
 
-def _by_columns(values: Sequence[Any], shape: Shape) -> list[Any]:
+def _by_columns(values: Sequence[T], shape: Shape) -> list[T]:
     """Numbers of an array, row by row, in CasADi's order."""
     rows, columns = _matrix_shape(shape)
     return [values[r * columns + c] for c in range(columns) for r in range(rows)]
 
 
-def _by_rows(values: Sequence[Any], shape: Shape) -> list[Any]:
+def _by_rows(values: Sequence[T], shape: Shape) -> list[T]:
     """Numbers of an array in CasADi's order, row by row."""
     rows, columns = _matrix_shape(shape)
     return [values[c * rows + r] for r in range(rows) for c in range(columns)]
@@ -119,7 +121,7 @@ class _Result:
 
     name: str
     shape: tuple[int, int]
-    entries: list[Any]
+    entries: list[Scalar]
 
 
 class _Exported:
@@ -140,7 +142,7 @@ class _Exported:
         self.shapes: list[tuple[str, tuple[int, int]]] = []
         self.there: list[list[int]] = []
 
-        def kept(*flat: Sequence[Any]) -> dict[str, Any]:
+        def kept(*flat: Flat) -> NamedNumbers:
             rows = [_by_rows(values, all_inputs[k][1]) for values, k in zip(flat, used, strict=True)]
             results = list(text(*rows))
             self.shapes = [(each.name, each.shape) for each in results]
@@ -217,11 +219,11 @@ def _pattern(shape: tuple[int, int], there: Sequence[int]) -> list[int]:
     return [rows, columns, *map(int, begins), *(k % rows for k in there)]
 
 
-def _flat(array: Any) -> list[Any]:
+def _flat(array: Array) -> list[Scalar]:
     return list(np.asarray(array, object).reshape(-1))
 
 
-def _results(f: CompiledFunction, value: Any) -> list[Any]:
+def _results(f: CompiledFunction, value: Any) -> list[Array]:
     """Arrays of a result, one or several."""
     return [value] if f.result_type is None else list(value)
 
@@ -231,7 +233,7 @@ def _outputs(f: CompiledFunction) -> list[tuple[str, Shape]]:
 
 
 def _own(f: CompiledFunction, name: str) -> _Exported:
-    def text(*given: Sequence[Any]) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_Result]:
         for array, (label, shape) in zip(_results(f, f.text(*given)), _outputs(f), strict=True):
             yield _Result(label, _matrix_shape(shape), _by_columns(_flat(array), shape))
 
@@ -239,7 +241,7 @@ def _own(f: CompiledFunction, name: str) -> _Exported:
 
 
 def _blocks(
-    f: CompiledFunction, given: Sequence[Any], by: Sequence[tuple[str, Shape] | None], all_inputs: Arrays
+    f: CompiledFunction, given: Sequence[Flat], by: Sequence[tuple[str, Shape] | None], all_inputs: Arrays
 ) -> Iterator[_Result]:
     """Jacobians of all outputs by all inputs, in CasADi's order; None where nothing depends on an input."""
     columns = {each[0]: _results(f, f.jacobian(each[0]).text(*given)) for each in by if each is not None}
@@ -261,7 +263,7 @@ def _jacobian(f: CompiledFunction, name: str) -> _Exported:
     plain, count = componentwise(f), len(f.inputs)
     nominal = [(f"out_{label}", shape) for label, shape in _outputs(f)]
 
-    def text(*given: Sequence[Any]) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_Result]:
         return _blocks(plain, given, list(f.inputs), f.inputs)
 
     return _Exported(f"jac_{name}", range(count), [*f.inputs, *nominal], text)
@@ -281,7 +283,7 @@ def _adjoint(f: CompiledFunction, name: str) -> _Exported:
     back = plain.vjp()
     all_inputs, used = _seeded(f)
 
-    def text(*given: Sequence[Any]) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_Result]:
         for array, (label, shape) in zip(_results(back, back.text(*given)), f.inputs, strict=True):
             yield _Result(f"adj_{label}", _matrix_shape(shape), _by_columns(_flat(array), shape))
 
@@ -296,7 +298,7 @@ def _second(f: CompiledFunction, name: str) -> _Exported:
         by[place] = each
     nominal = [(f"out_adj_{label}", shape) for label, shape in f.inputs]
 
-    def text(*given: Sequence[Any]) -> Iterator[_Result]:
+    def text(*given: Flat) -> Iterator[_Result]:
         return _blocks(back, given, by, all_inputs)
 
     return _Exported(f"jac_adj1_{name}", used, [*all_inputs, *nominal], text)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.control.stages import Steps
+from linkwise.array_types import Array
+from linkwise.control.stages import Steps, Text
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.state_space import checked_dt
+from linkwise.spatial.scalar import Flat, NamedNumbers
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def crocoddyl_action(
     model: Model,
-    cost: Callable[..., Any],
+    cost: Text,
     *,
     dt: float | None,
     actuated: Sequence[str] | None = None,
@@ -56,11 +58,11 @@ def crocoddyl_action(
         def __init__(self) -> None:
             super().__init__(crocoddyl.StateVector(2 * model.nv), motors.shape[1])
 
-        def calc(self, data: Any, x: Any, u: Any = None) -> None:
+        def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
             """Where the step leads, and its cost."""
             data.xnext, data.cost = made.values(x, u)
 
-        def calcDiff(self, data: Any, x: Any, u: Any = None) -> None:  # its name there
+        def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:  # its name there
             """Their derivatives."""
             found = made.derivatives(x, u)
             data.Lx, data.Lxx = found["Lx"], found["Lxx"]
@@ -74,21 +76,21 @@ def crocoddyl_action(
 class _Action:
     """A step or an end, in numbers."""
 
-    def __init__(self, model: Model, motors: Any, cost: Callable[..., Any], dt: float | None, method: str) -> None:
+    def __init__(self, model: Model, motors: Array, cost: Text, dt: float | None, method: str) -> None:
         self.n, self.m, self.is_end = model.nv, motors.shape[1], dt is None
         running, terminal = (_nothing, cost) if dt is None else (cost, None)
         length = 1.0 if dt is None else checked_dt(dt)
         steps = Steps(model, length, method, motors, running, terminal, None, None, None, 0)
         self.steps, self.dt = steps, length
 
-        def text(q: Any, v: Any, u: Any) -> dict[str, Any]:
+        def text(q: Flat, v: Flat, u: Flat) -> NamedNumbers:
             q_next, v_next = steps.next(*(np.asarray(x, object) for x in (q, v, u)))
             return {"x": [*q_next, *v_next], "cost": steps.spent.value((q, v, u), (), 1.0)}
 
         inputs = [("q", (self.n,)), ("v", (self.n,)), ("u", (self.m,))]
         self.step = CompiledFunction("step", text, inputs)
 
-    def values(self, x: Any, u: Any) -> tuple[Any, float]:
+    def values(self, x: Array, u: Array | None) -> tuple[Array, float]:
         """The next state, and the cost."""
         q, v = x[: self.n], x[self.n :]
         if self.is_end:
@@ -96,7 +98,7 @@ class _Action:
         found = self.step(q, v, np.zeros(self.m) if u is None else u)
         return found.x, float(found.cost)
 
-    def derivatives(self, x: Any, u: Any) -> dict[str, Any]:
+    def derivatives(self, x: Array, u: Array | None) -> dict[str, Array]:
         """Matrices by crocoddyl's names."""
         n, q, v = 2 * self.n, x[: self.n], x[self.n :]
         if self.is_end:
@@ -114,5 +116,5 @@ class _Action:
         return found | {"Fx": F[:, :n], "Fu": F[:, last]}
 
 
-def _nothing(model: Model, q: Any, v: Any, u: Any) -> Any:
+def _nothing(model: Model, q: Array, v: Array, u: Array) -> Array:
     return 0.0 * u

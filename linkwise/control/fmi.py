@@ -18,7 +18,7 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 from platform import machine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -32,6 +32,7 @@ from linkwise.functions.derivatives import componentwise
 from linkwise.model.state_space import checked_dt
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
+from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class _Unit:
         lines += self._called("slopes", self.slopes.program, ("x", "u", "p", "d_x", "d_u", "d_p"), ("d_dx", "d_y"))
         return "\n".join([*lines, "", resources.files("linkwise.control").joinpath("fmi_runtime.c").read_text("utf-8")])
 
-    def _called(self, name: str, program: Any, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
+    def _called(self, name: str, program: Block | Program, inputs: Sequence[str], outputs: Sequence[str]) -> list[str]:
         """A function of all arrays around one of those that are not empty."""
         own = function_name(program)
         text = c_source(program).replace(f"void {own}(", f"static void {own}_numbers(")

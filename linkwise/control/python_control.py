@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.control.rates import input_names, state_names, state_rates
 from linkwise.errors import require_extra
 
@@ -67,9 +68,10 @@ def as_nlsys(model: Model, *, actuated: Sequence[str] | None = None) -> Any:
     function, _ = state_rates(model, motors)
     fixed = [np.asarray(model.parameters.nominal, float)] if len(model.parameters.nominal) else []
 
-    def rates(t: float, x: Any, u: Any, params: Any) -> Any:
+    def rates(t: float, x: Array, u: ArrayLike, params: object) -> Array:
         given = [x, *([np.atleast_1d(u)] if motors.shape[1] else []), *fixed]
-        return function(*(np.asarray(array, float) for array in given)).dx
+        found: Array = function(*(np.asarray(array, float) for array in given)).dx
+        return found
 
     names = _named(state_names(model))
     about = {"inputs": _named(input_names(model, motors)), "states": names, "outputs": names, "name": model.name}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,12 @@ from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.passive_forces import PassiveForces, refuse_rigid_contacts
 from linkwise.sim.trajectory_files import coordinate_names
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-Outputs = Callable[..., Mapping[str, Any]]
+Outputs = Callable[..., Mapping[str, Scalar]]
 
 
 def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> tuple[CompiledFunction, list[str]]:
@@ -41,13 +42,13 @@ def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> 
     nq, m, parameters = model.nq, motors.shape[1], len(model.parameters.nominal)
     passive, names = PassiveForces(model).there_are, list[str]()
 
-    def text(x: Sequence[Any], *rest: Sequence[Any]) -> dict[str, Any]:
+    def text(x: Flat, *rest: Flat) -> NamedNumbers:
         q, v = scalar_array(list(x[:nq]), (nq,)), scalar_array(list(x[nq:]), (model.nv,))
         given = {"p": scalar_array(list(rest[-1]), (parameters,))} if parameters else {}
         tau = scalar_array(list(motors.astype(object) @ np.asarray(rest[0] if m else [], object)), (model.nv,))
         whole = tau + model.passive_force(q, v, **given) if passive else tau
         vdot = model.forward_dynamics(q, v, whole, **given)
-        found: dict[str, Any] = {"dx": [*model._chart.rate(list(q), list(v)), *vdot]}
+        found: dict[str, Scalar | Flat] = {"dx": [*model._chart.rate(list(q), list(v)), *vdot]}
         if outputs is not None:
             named = dict(outputs(model, q, v, tau))
             names[:] = named

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class Riccati:
         arrays = (F, lead, H_x, H_u, V, K, costates, work)
         places, steps, call, dt = [array.ctypes.data for array in arrays], len(F), self._call, self.dt or 0.0
 
-        def run(damping: float, held: Any = (arrays, self._library)) -> float | None:
+        def run(damping: float, held: object = (arrays, self._library)) -> float | None:
             result: float = call(*places, steps, damping, dt)
             return None if result < 0.0 else result
 
@@ -79,7 +78,7 @@ class Riccati:
 
 
 @cache
-def _compiled(n: int, m: int, by_speeds: bool) -> tuple[Any, Any]:
+def _compiled(n: int, m: int, by_speeds: bool) -> tuple[object, Callable[..., float]]:
     machine = binding.host()
     text = _Recursion(n, m, machine.lanes(np.float64), by_speeds).text()
     obj = disk.get(cache_key(text, "riccati", "float64", machine), lambda: bytes(jit.compile_text(text, machine)))
@@ -153,9 +152,8 @@ class _Recursion:
             place = code.element(T, row, n)
             self._add(place, f.load("double", code.element(V, row, n), 8))
             f.store("double", f.load("double", place, 8), code.element(ahead, 0, row), 8)
-        code.product(
-            X, F.part(f, every, every), T.part(f, every, slice(0, self.short)), start=H_x, transposed=True, lower=True
-        )
+        A, TA = F.part(f, every, every), T.part(f, every, slice(0, self.short))
+        code.product(X, A, TA, start=H_x, transposed=True, lower=self.is_large)
         code.product(U, F.part(f, every, slice(n + 1, n + 1 + self.m)), T, start=H_u, transposed=True)
 
     def _carried_by_speeds(

@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.control.riccati import Riccati, padded
-from linkwise.control.stages import Group, Steps
+from linkwise.control.stages import Group, Steps, Text
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
-from linkwise.functions.function import CompiledFunction
+from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.many_steps import RolloutFunction
 from linkwise.memoized import cached_property
 from linkwise.model.state_space import checked_dt
+from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
@@ -88,6 +89,10 @@ class Plan:
         return Trajectory(self.t, self.q, self.v, model=self.model, method="shooting")
 
 
+Start = Plan | tuple[ArrayLike, ArrayLike, ArrayLike]
+"""Where a solution begins: an earlier one, or q (N + 1, nq), v (N + 1, nv) and u (N, m)."""
+
+
 class Shooting:
     """An optimal control problem over a horizon, compiled once and solved as often as needed.
 
@@ -130,11 +135,11 @@ class Shooting:
         steps: int,
         dt: float,
         *,
-        running: Callable[..., Any],
-        terminal: Callable[..., Any] | None = None,
-        below: Callable[..., Any] | None = None,
-        end_below: Callable[..., Any] | None = None,
-        end_zero: Callable[..., Any] | None = None,
+        running: Text,
+        terminal: Text | None = None,
+        below: Text | None = None,
+        end_below: Text | None = None,
+        end_zero: Text | None = None,
         limits: bool = False,
         actuated: Sequence[str] | None = None,
         method: str = "euler",
@@ -180,7 +185,7 @@ class Shooting:
         v0: ArrayLike | None = None,
         *,
         goal: ArrayLike | None = None,
-        start: Plan | tuple[ArrayLike, ArrayLike, ArrayLike] | None = None,
+        start: Start | None = None,
         iterations: int = 200,
         tolerance: float = 1e-9,
         excess: float = 1e-6,
@@ -358,7 +363,7 @@ def _repeated(
     }
     run = kernel.bound(passed, series, {routine.made(k): array for k, array in enumerate(records)}, lanes)
 
-    def call(held: Any = (passed, series, records)) -> None:
+    def call(held: object = (passed, series, records)) -> None:
         for name, row in rows.items():  # those that are fed back were overwritten
             row[:] = given[name]
         run()
@@ -369,14 +374,16 @@ def _repeated(
 class _Search:
     """One solution on its way."""
 
-    def __init__(self, problem: Shooting, q0: ArrayLike, v0: ArrayLike | None, goal: Any, start: Any) -> None:
+    def __init__(
+        self, problem: Shooting, q0: ArrayLike, v0: ArrayLike | None, goal: ArrayLike | None, start: Start | None
+    ) -> None:
         model, N, m = problem.model, problem.count, problem.steps.m
         self.problem = problem
         first = _shaped("q0", q0, (model.nq,)), _shaped("v0", np.zeros(model.nv) if v0 is None else v0, (model.nv,))
         model.constraints.check(*first)
-        q: Any
-        v: Any
-        u: Any
+        q: ArrayLike
+        v: ArrayLike
+        u: ArrayLike
         if start is None:
             q, v = first[0], np.zeros(model.nv)
             u = np.linalg.lstsq(problem.steps.motors, model.inverse_dynamics(q, v, v), rcond=None)[0]
@@ -508,14 +515,14 @@ class _Search:
         return plan
 
 
-def _with_limits(model: Model, motors: Array, below: Callable[..., Any] | None) -> Callable[..., Any]:
+def _with_limits(model: Model, motors: Array, below: Text | None) -> Text:
     """The model's own limits beside those given."""
     low, high = np.array(model.limits.lower, float), np.array(model.limits.upper, float)
     fastest, strongest = np.array(model.limits.velocity, float), np.array(model.limits.effort, float)
 
-    def limited(model: Model, q: Any, v: Any, u: Any, *goal: Any) -> Any:
+    def limited(model: Model, q: Array, v: Array, u: Array, *goal: Array) -> Array:
         tau = motors.astype(object) @ np.asarray(u, object)
-        found: list[Any] = [] if below is None else list(below(model, q, v, u, *goal))
+        found: list[Scalar] = [] if below is None else list(below(model, q, v, u, *goal))
         for values, lower, upper in ((q, low, high), (v, -fastest, fastest), (tau, -strongest, strongest)):
             for x, a, b in zip(values, lower, upper, strict=True):
                 found += ([a - x] if np.isfinite(a) else []) + ([x - b] if np.isfinite(b) else [])
@@ -524,10 +531,8 @@ def _with_limits(model: Model, motors: Array, below: Callable[..., Any] | None) 
     return limited
 
 
-def _led_to(steps: Steps) -> Any:
+def _led_to(steps: Steps) -> CompiledFunction:
     """The state after a step, compiled."""
-    from linkwise.functions.function import compile
-
     return compile(lambda model, q, v, u: steps.next(q, v, u), steps.model, {"q": "q", "v": "v", "u": steps.m}, "next")
 
 
@@ -545,8 +550,8 @@ def shoot(
     *,
     steps: int,
     dt: float,
-    running: Callable[..., Any],
-    terminal: Callable[..., Any] | None = None,
+    running: Text,
+    terminal: Text | None = None,
     **more: Any,
 ) -> Plan:
     """The best motion over a horizon, found once: :class:`Shooting` and its :meth:`~Shooting.solve` in one.

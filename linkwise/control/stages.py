@@ -10,8 +10,8 @@ max(0, λ + ρg)/√ρ, of h = 0 that of (λ + ρh)/√ρ. Residuals they are, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,41 +26,44 @@ from linkwise.math import maximum, sqrt, where
 from linkwise.memoized import cached_property
 from linkwise.model.held_motion import one_step
 from linkwise.model.passive_forces import PassiveForces, refuse_rigid_contacts
-from linkwise.spatial.scalar import is_zero
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
 
-Flat = Sequence[Any]
-Text = Callable[..., Any]
+Text = Callable[..., Scalar | Flat | Array]
 
 
 class Stage(NamedTuple):
     """A step's matrices for z = [δx; 1; δu], what it costs, and how far its limits are exceeded."""
 
-    F: Any
+    F: Matrix | Array
     """[A | gap | B | 0] (n, ·): δx⁺ = F z, the gap being from the next state given to where the step leads.
 
     Where positions follow from the new speeds, δq⁺ = δq + lead + dt δv⁺, the rows of v alone.
     """
-    lead: Any
+    lead: Array
     """Gap of positions less that of speeds times dt (nv); without entries where F has all rows."""
-    H_x: Any
+    H_x: Matrix | Array
     """[xx | x | 0] (n, ·): second derivatives of the cost, then its gradient."""
-    H_u: Any
+    H_u: Matrix | Array
     """[ux | u | uu | 0] (m, ·)."""
-    cost: Any
+    cost: Scalar
     """With the limits' share."""
-    excess: Any
+    excess: Flat | Array
     """Values of the limits: g (c); what is above zero is too much."""
 
 
 class End(NamedTuple):
     """The end of a horizon: [xx | x | 0] (n, ·) of its cost, the cost, and the values of its conditions."""
 
-    H_x: Any
-    cost: Any
-    excess: Any
+    H_x: Matrix | Array
+    cost: Scalar
+    excess: Flat | Array
+
+
+SecondOrder = tuple[Scalar, list[Scalar], Matrix, list[Scalar]]
+"""A cost, its gradient and second derivatives, and the values of limits."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +80,10 @@ class Group:
 class FedBack(NamedTuple):
     """A step under feedback: the next state, what has been spent so far, and the controls."""
 
-    q: Any
-    v: Any
-    cost: Any
-    u: Any
+    q: Array
+    v: Array
+    cost: Scalar
+    u: Flat | Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +121,10 @@ class Steps:
         return int(self.motors.shape[1])
 
     @cached_property
-    def _kinds(self) -> dict[str, Any]:
+    def _kinds(self) -> dict[str, str | int | tuple[int, ...]]:
         """Kinds of the inputs of the functions of a step; those of an end have no ``u``."""
-        return {"q": "q", "v": "v", "u": self.m} | ({"goal": self.goal} if self.goal else {})
+        goal = {"goal": self.goal} if self.goal else {}
+        return {"q": "q", "v": "v", "u": self.m, **goal}
 
     def _compiled(self, fn: Text, name: str, at_end: bool) -> CompiledFunction:
         kinds = {key: kind for key, kind in self._kinds.items() if not (at_end and key == "u")}
@@ -143,32 +147,32 @@ class Steps:
         return Terms(cost, limits, {"q": self.model.nv, "v": self.model.nv})
 
     # Where it leads.
-    def forces(self, q: Any, v: Any, u: Any) -> Any:
+    def forces(self, q: Array, v: Array, u: Array) -> Array:
         """Joint forces (nv): the motors' and the passive ones."""
-        tau = scalar_array(list(self.motors.astype(object) @ np.asarray(u, object)), (self.model.nv,))
+        tau: Array = scalar_array(list(self.motors.astype(object) @ np.asarray(u, object)), (self.model.nv,))
         return tau + self.model.passive_force(q, v) if self._passive else tau
 
     @cached_property
     def _passive(self) -> bool:
         return PassiveForces(self.model).there_are
 
-    def next(self, q: Any, v: Any, u: Any) -> tuple[Any, Any]:
+    def next(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
         """The state after a step with constant controls."""
         model = self.model
 
-        def rate(q: Any, v: Any) -> Any:
+        def rate(q: Array, v: Array) -> Array:
             return model.forward_dynamics(q, v, self.forces(q, v, u))
 
         return one_step(model, rate, q, v, self.dt, fourth_order=self.method == "rk4")
 
-    def _gap(self, model: Model, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> Any:
+    def _gap(self, model: Model, q: Array, v: Array, u: Array, q_next: Array, v_next: Array) -> Array:
         """From the next state given to where the step leads, 2 nv."""
         q_there, v_there = self.next(q, v, u)
         return np.concatenate([model.difference(q_next, q_there), v_there - v_next])
 
     @cached_property
     def _led(self) -> CompiledFunction:
-        kinds: dict[str, Any] = {"q": "q", "v": "v", "u": self.m, "q_next": "q", "v_next": "v"}
+        kinds: dict[str, str | int | tuple[int, ...]] = {"q": "q", "v": "v", "u": self.m, "q_next": "q", "v_next": "v"}
         return compile(self._gap, self.model, kinds, "gap")
 
     @property
@@ -176,9 +180,9 @@ class Steps:
         """Whether positions follow from the new speeds, along a flat tangent space."""
         return self.method == "euler" and not self.model.closures and not len(self.model._structure[0])
 
-    def _matrix(self, q: Any, v: Any, u: Any, q_next: Any, v_next: Any) -> tuple[list[list[Any]], Any]:
+    def _matrix(self, q: Array, v: Array, u: Array, q_next: Array, v_next: Array) -> tuple[Matrix, Array]:
         """F, row by row, and the lead."""
-        lead: Any = np.empty(0)
+        lead: Array = np.empty(0)
         if self.by_speeds:
             by_q, by_v, by_u, gap = self._speeds(q, v, u, v_next)
             lead = q + self.dt * v_next - q_next
@@ -189,7 +193,7 @@ class Steps:
         rows = zip(by_q, by_v, gap, by_u, strict=True)
         return [[*row_q, *row_v, g, *row_u] for row_q, row_v, g, row_u in rows], lead
 
-    def _speeds(self, q: Any, v: Any, u: Any, v_next: Any) -> tuple[Any, Any, Any, Any]:
+    def _speeds(self, q: Array, v: Array, u: Array, v_next: Array) -> tuple[Array, Array, Array, Array]:
         """Derivatives and gap of the speeds after a step, by the recursion for derivatives."""
         model, dt, n = self.model, self.dt, self.model.nv
         lin = model.linearize_forward(q, v, self.forces(q, v, u))
@@ -236,11 +240,11 @@ class Steps:
         """A stage in groups, and these: F, lead, H_x and H_u of each, then cost and excess."""
         found: list[Group] = []
 
-        def text(*flat: Flat) -> dict[str, Any]:
+        def text(*flat: Flat) -> Mapping[str, Scalar | Flat | Array]:
             whole = self._whole(*flat)
             found[:] = self._groups(whole)
             n, nv = 2 * self.model.nv, self.model.nv
-            results: dict[str, Any] = {}
+            results: dict[str, Scalar | Flat | Array] = {}
             for k, group in enumerate(found):
                 x = [*group.freedoms, *(nv + i for i in group.freedoms)]
                 columns = [*x, n, *(n + 1 + i for i in group.controls)]
@@ -285,12 +289,12 @@ class Steps:
         return [Group(tuple(range(nv)), tuple(range(self.m)))]  # what nothing moves goes with all others
 
     @cached_property
-    def _end_pattern(self) -> list[list[Any]]:
+    def _end_pattern(self) -> Matrix:
         """Rows of the end's second derivatives, zeros where they are so by structure."""
         size = 2 * self.model.nv
         found = np.zeros((size, size))
 
-        def text(*flat: Flat) -> Any:
+        def text(*flat: Flat) -> Flat:
             _, _, hessian, _ = self._spent_at_end(*flat)
             found[:] = [[not is_zero(x) for x in row] for row in hessian]
             return [x for row in hessian for x in row]
@@ -302,7 +306,7 @@ class Steps:
     def _end_inputs(self) -> list[tuple[str, tuple[int, ...]]]:
         return [("q", (self.model.nq,)), ("v", (self.model.nv,)), *self._further(self.spent_at_end.limit_count)]
 
-    def _spent_at_end(self, q: Flat, v: Flat, *rest: Flat) -> Any:
+    def _spent_at_end(self, q: Flat, v: Flat, *rest: Flat) -> SecondOrder:
         given, multipliers, weight = self._rest(rest, self.spent_at_end.limit_count)
         return self.spent_at_end.second_order((q, v, *given), multipliers, weight)
 
@@ -360,7 +364,7 @@ class Steps:
         goal = [("goal", (self.goal,))] if self.goal else []
         return goal + ([("multipliers", (limits,)), ("weight", ())] if limits else [])
 
-    def _rest(self, rest: Sequence[Flat], limits: int) -> tuple[Sequence[Flat], Flat, Any]:
+    def _rest(self, rest: Sequence[Flat], limits: int) -> tuple[Sequence[Flat], Flat, Scalar]:
         """The goal as further arguments, the multipliers and the weight."""
         given = rest[:1] if self.goal else ()
         return (given, rest[-2], rest[-1][0]) if limits else (given, (), 1.0)
@@ -396,7 +400,7 @@ class Terms:
         """How many numbers are limited."""
         return sum(function.program.outputs[0].size for function, _ in self.limits)
 
-    def _excess(self, given: Sequence[Flat]) -> list[Any]:
+    def _excess(self, given: Sequence[Flat]) -> list[Scalar]:
         return [x for function, _ in self.limits for x in np.ravel(function.text(*given))]
 
     @property
@@ -404,15 +408,15 @@ class Terms:
         """Which of the limited numbers may be below zero."""
         return [bound for function, bound in self.limits for _ in range(function.program.outputs[0].size)]
 
-    def value(self, given: Sequence[Flat], multipliers: Flat, weight: Any) -> Any:
+    def value(self, given: Sequence[Flat], multipliers: Flat, weight: Scalar) -> Scalar:
         """The cost with the limits' share."""
-        total: Any = 0.0
+        total: Scalar = 0.0
         if self.cost is not None:
             own = self.cost.text(*given)
             total = own if np.ndim(own) == 0 else _half_square(own)
         return total + _half_square(self._pressed(self._excess(given), multipliers, weight))
 
-    def _pressed(self, excess: Flat, multipliers: Flat, weight: Any) -> list[Any]:
+    def _pressed(self, excess: Flat, multipliers: Flat, weight: Scalar) -> list[Scalar]:
         """Residuals of the limits."""
         found = []
         for g, multiplier, bound in zip(excess, multipliers, self.one_sided, strict=True):
@@ -420,15 +424,13 @@ class Terms:
             found.append((maximum(0.0, pressed) if bound else pressed) / sqrt(weight))
         return found
 
-    def second_order(
-        self, given: Sequence[Flat], multipliers: Flat, weight: Any
-    ) -> tuple[Any, list[Any], list[list[Any]], list[Any]]:
+    def second_order(self, given: Sequence[Flat], multipliers: Flat, weight: Scalar) -> SecondOrder:
         """Cost, gradient, second derivatives by [q; v; u] in the tangent space, and the values of the limits."""
         names, width = list(self.sizes), sum(self.sizes.values())
-        gradient: list[Any] = [0.0] * width
-        hessian: list[list[Any]] = [[0.0] * width for _ in range(width)]
-        residuals: list[tuple[Any, Flat]] = []
-        total: Any = 0.0
+        gradient: list[Scalar] = [0.0] * width
+        hessian: Matrix = [[0.0] * width for _ in range(width)]
+        residuals: list[tuple[Scalar, Flat]] = []
+        total: Scalar = 0.0
         if self.cost is not None:
             own = self.cost.text(*given)
             if np.ndim(own) == 0:
@@ -460,28 +462,29 @@ class Terms:
         return total, gradient, hessian, excess
 
 
-def _jacobian(function: CompiledFunction, names: Sequence[str], given: Sequence[Flat]) -> list[list[Any]]:
+def _jacobian(function: CompiledFunction, names: Sequence[str], given: Sequence[Flat]) -> Matrix:
     """Rows of ∂(function)/∂[q; v; u]."""
     size = function.program.outputs[0].size
     parts = [np.asarray(function.jacobian(name).text(*given), object).reshape(size, -1) for name in names]
     return [list(row) for row in np.concatenate(parts, axis=-1)]
 
 
-def _half_square(residuals: Any) -> Any:
-    total: Any = 0.0
+def _half_square(residuals: Iterable[Scalar]) -> Scalar:
+    total: Scalar = 0.0
     for r in residuals:
         total = total + 0.5 * r * r
     return total
 
 
-def _mean(a: Any, b: Any) -> Any:
+def _mean(a: Scalar, b: Scalar) -> Scalar:
     return a if a is b else 0.5 * (a + b)
 
 
-def _row(values: list[Any]) -> list[Any]:
+def _row(values: list[Scalar]) -> list[Scalar]:
     """A row of a matrix for the recursion, whole registers."""
     return values + [0.0] * (padded(len(values)) - len(values))
 
 
-def _vector(values: Any) -> Any:
-    return scalar_array(list(values), (len(values),))
+def _vector(values: Flat | Array) -> Array:
+    vector: Array = scalar_array(list(values), (len(values),))
+    return vector

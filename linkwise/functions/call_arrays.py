@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.scalar_protocol import NumPyScalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.targets.batch import FLOAT32, FLOAT64, HostBatch, Inputs, check_number
 
-Assemble = Callable[[Any], Any]
+Assemble = Callable[[Array], object]
 
 
-def scalars_of(value: Any) -> tuple[Any, Assemble] | None:
+def scalars_of(value: Any) -> tuple[Array, Assemble] | None:
     """The scalars of a CasADi or SymPy matrix in an object array (a column as a vector), and what makes such a matrix.
 
     None for anything else.
@@ -34,7 +36,7 @@ def scalars_of(value: Any) -> tuple[Any, Assemble] | None:
     return None
 
 
-def _array(entries: list[list[Any]], rows: int, columns: int) -> Any:
+def _array(entries: list[list[Scalar]], rows: int, columns: int) -> Array:
     array = np.empty((rows, columns), object)
     for i in range(rows):
         for j in range(columns):
@@ -42,8 +44,8 @@ def _array(entries: list[list[Any]], rows: int, columns: int) -> Any:
     return array[:, 0] if columns == 1 else array
 
 
-def _casadi(kind: Any) -> Assemble:
-    def assemble(array: Any) -> Any:
+def _casadi(kind: type) -> Assemble:
+    def assemble(array: Array) -> object:
         casadi = sys.modules["casadi"]
         if np.ndim(array) == 0:
             return kind(array)
@@ -56,7 +58,7 @@ def _casadi(kind: Any) -> Assemble:
     return assemble
 
 
-def _sympy(array: Any) -> Any:
+def _sympy(array: Array) -> object:
     sympy = sys.modules["sympy"]
     return sympy.Matrix(array) if np.ndim(array) in (1, 2) else array
 
@@ -64,7 +66,7 @@ def _sympy(array: Any) -> Any:
 _PLAIN = ((FLOAT64, 1), (FLOAT32, 1), (FLOAT32, 0))  # precision, axes of the batch
 
 
-def host_arrays(name: str, inputs: Inputs, arrays: Sequence[Any]) -> list[Any]:
+def host_arrays(name: str, inputs: Inputs, arrays: Sequence[object]) -> list[Array]:
     """Arguments on the host as NumPy arrays, of numbers or of symbols."""
     check_number(name, inputs, arrays)
     return [
@@ -83,17 +85,19 @@ class SymbolBatch(HostBatch):
         given: the same as the caller gave them.
     """
 
-    def __init__(self, name: str, inputs: Inputs, arrays: Sequence[Any], given: Sequence[Any]) -> None:
+    def __init__(self, name: str, inputs: Inputs, arrays: Sequence[Array], given: Sequence[object]) -> None:
         super().__init__(name, inputs, arrays)
         self._assemble = next((found[1] for found in map(scalars_of, given) if found is not None), None)
 
-    def each_state(self, text: Callable[..., Any], collect: Callable[[Any], tuple[list[Any], type[Any] | None]]) -> Any:
+    def each_state(
+        self, text: Callable[..., object], collect: Callable[[object], tuple[list[Array], type[Any] | None]]
+    ) -> Any:
         """Run a text eagerly on symbols, one state after another."""
         whole = [
             np.broadcast_to(array, self.shape + shape)
             for (_, shape), array in zip(self.inputs, self.arrays, strict=True)
         ]
-        stacks: list[np.ndarray[Any, Any]] = []
+        stacks: list[Array] = []
         result_type = None
         for index in np.ndindex(*self.shape):
             arrays, result_type = collect(text(*(_scalars(array[index]) for array in whole)))
@@ -101,19 +105,19 @@ class SymbolBatch(HostBatch):
                 stacks = [np.empty(self.shape + np.shape(a), object) for a in arrays]
             for stack, array in zip(stacks, arrays, strict=True):
                 stack[index] = array
-        values = [stack[()] if stack.ndim == 0 else stack for stack in stacks]
+        values: list[Scalar] = [stack[()] if stack.ndim == 0 else stack for stack in stacks]
         if any(isinstance(x, NumPyScalar) for array in whole for x in array.flat):
             values = [scalar_array(value) if np.ndim(value) else value for value in values]
         if self._assemble is not None:  # a symbolic library's own vectors in, the same out
             values = [self._assemble(value) for value in values]
         return values[0] if result_type is None else result_type._make(values)
 
-    def one_state(self) -> list[list[Any]]:
+    def one_state(self) -> list[list[Scalar]]:
         """The scalars of a call without batch axes, one flat list for each array."""
         return [_scalars(array) for array in self.arrays]
 
 
-def is_plain_batch(arrays: Sequence[Any], inputs: Inputs) -> bool:
+def is_plain_batch(arrays: Sequence[object], inputs: Inputs) -> bool:
     """Whether a call is one that a builtin function may serve with a batch kernel.
 
     That is arrays of one precision with one leading axis, or of float32 with none.
@@ -125,7 +129,7 @@ def is_plain_batch(arrays: Sequence[Any], inputs: Inputs) -> bool:
     return bool(kinds) and kinds[0] in _PLAIN and kinds.count(kinds[0]) == len(kinds)
 
 
-def is_one_state(arrays: Sequence[Any], inputs: Inputs) -> bool:
+def is_one_state(arrays: Sequence[object], inputs: Inputs) -> bool:
     """Whether a call is one for the single-state function: float64 arrays with no batch axes."""
     return all(
         isinstance(a, np.ndarray) and a.ndim == len(shape) and a.dtype == FLOAT64
@@ -133,7 +137,7 @@ def is_one_state(arrays: Sequence[Any], inputs: Inputs) -> bool:
     )
 
 
-def results_like(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
+def results_like(shape: tuple[int, ...], values: Flat) -> Scalar:
     """Scalars in an object array of this shape; the scalar itself for shape ()."""
     if shape == ():
         return values[0]
@@ -142,17 +146,17 @@ def results_like(shape: tuple[int, ...], values: Sequence[Any]) -> Any:
     return array.reshape(shape)
 
 
-def _scalars(array: Any) -> list[Any]:
+def _scalars(array: Array) -> list[Scalar]:
     """Flat Python scalars: constants as floats, so that they fold."""
     return [float(x) if _is_constant(x) else x for x in np.ravel(array)]
 
 
-def _is_constant(x: Any) -> bool:
+def _is_constant(x: object) -> bool:
     own = type(x).__module__.partition(".")[0] in ("builtins", "numpy", "fractions", "decimal")
     return own and isinstance(x, (numbers.Real, np.bool_, Decimal))
 
 
-def _as_array(function: str, name: str, value: Any) -> Any:
+def _as_array(function: str, name: str, value: object) -> Array:
     found = scalars_of(value)
     try:
         array = np.asarray(value if found is None else found[0])
@@ -179,7 +183,7 @@ def _as_array(function: str, name: str, value: Any) -> Any:
     return array
 
 
-def _is_number_or_symbol(entry: Any) -> bool:
+def _is_number_or_symbol(entry: Scalar) -> bool:
     if isinstance(entry, (numbers.Real, Decimal)):
         try:
             float(entry)  # not a whole number beyond all floats

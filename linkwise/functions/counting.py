@@ -33,7 +33,7 @@ from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.placement import transform
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import minus
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus
 from linkwise.trace.block import Block
 from linkwise.trace.counts import Counts
 from linkwise.trace.counts import count as count_program
@@ -44,11 +44,11 @@ FRAMES: dict[Frames, tuple[bool, bool]] = {"general": (False, False), "dh": (Tru
 """The link frames as the file has them; Denavit and Hartenberg's; these, with inertias regrouped across the joints."""
 
 
-def _solve(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
+def _solve(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     return articulated.solve(tree, q, articulated.articulate(tree, q), tau, None)
 
 
-def _composite(tree: Tree, q: Any, v: Any, tau: Any) -> list[Any]:
+def _composite(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     bias = inverse_dynamics.bias_force(tree, q, v)
     rest = minus(tau, bias)
     return sparse_factor.factorize(mass_matrix.mass_matrix(tree, q)).solve(rest)
@@ -206,7 +206,7 @@ def linearized_counts(n: int) -> list[LinearizedCount]:
 def _linearized_count(function: Callable[..., Any], vectors: int, n: int, regroup: bool) -> Counts:
     tree: Tree = lay_out(chain(n, Revolute(axis=(0.0, 0.0, 1.0))), regroup=regroup)
 
-    def text(*flat: Any) -> Any:
+    def text(*flat: Flat) -> list[tuple[str, tuple[int, ...], list[Scalar]]]:
         results = function(tree, *flat)
         arrays = results if isinstance(results, tuple) else (results,)
         return [(f"out{i}", (len(x),), x) for i, x in enumerate(_flattened(array) for array in arrays)]
@@ -214,5 +214,5 @@ def _linearized_count(function: Callable[..., Any], vectors: int, n: int, regrou
     return count_program(trace("counted", text, [(f"x{i}", (n,)) for i in range(vectors)]))
 
 
-def _flattened(array: Any) -> list[Any]:
+def _flattened(array: Flat | Matrix) -> list[Scalar]:
     return [x for row in array for x in row] if isinstance(array[0], list) else list(array)

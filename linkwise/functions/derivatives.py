@@ -16,12 +16,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import results_like
 from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.trace.derivatives import Cotangent, Tangent
 from linkwise.trace.recorded import (
     Recorded,
@@ -32,7 +34,6 @@ from linkwise.trace.recorded import (
     refuse_again,
 )
 
-Flat = Sequence[Any]
 Mode = Literal["forward", "reverse"]
 
 
@@ -47,11 +48,11 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
     if chosen not in ("forward", "reverse"):
         raise InputError("no such mode of differentiation", got=repr(mode), allowed='"forward", "reverse" or None')
 
-    def forward(*flat: Flat) -> Any:
+    def forward(*flat: Flat) -> list[Matrix]:
         moved = _tangents(f, flat, _unit_directions(f, flat, name))
         return [[[x.get(k, 0.0) for k in range(columns)] for x in array] for array in moved]
 
-    def reverse(*flat: Flat) -> Any:
+    def reverse(*flat: Flat) -> list[Matrix]:
         weights: list[list[Cotangent]] = []
         row = 0
         for array in outputs:
@@ -65,7 +66,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
 
     text = forward if chosen == "forward" else reverse
 
-    def shaped(*flat: Flat) -> Any:
+    def shaped(*flat: Flat) -> object:
         return _result(
             f,
             [
@@ -82,7 +83,7 @@ def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
     whole = jacobian(f, name)
     axes = len(_tangent_shape(f, name))
 
-    def text(*flat: Flat) -> Any:
+    def text(*flat: Flat) -> object:
         results = whole.text(*flat)
         arrays = results if f.result_type is not None else [results]
         return _result(f, [_axes_first(array, axes) for array in arrays])
@@ -104,7 +105,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     _check(f, names)
     cut = len(f.inputs)
 
-    def text(*flat: Flat) -> Any:
+    def text(*flat: Flat) -> object:
         given = dict(zip(names, flat[cut:], strict=True))
         directions: list[list[Tangent]] = []
         for (name, _), own in zip(f.inputs, flat, strict=False):
@@ -130,7 +131,7 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     cut = len(f.inputs)
     kind = tuple_of(names)
 
-    def text(*flat: Flat) -> Any:
+    def text(*flat: Flat) -> object:
         weights: list[list[Cotangent]] = [[{0: x} for x in array] for array in flat[cut:]]
         back = _cotangents(f, flat[:cut], weights)
         results = []
@@ -148,8 +149,8 @@ def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
 class ValueAndGradient(NamedTuple):
     """The number that a function returns, and its gradient."""
 
-    value: Any
-    gradient: Any
+    value: Array
+    gradient: Array
 
 
 def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
@@ -165,7 +166,7 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
         )
     kind: Any = ValueAndGradient if len(names) == 1 else tuple_of(("value", *(f"d_{name}" for name in names)))
 
-    def text(*flat: Flat) -> Any:
+    def text(*flat: Flat) -> object:
         ((number,),) = code_values(f.differentiable, flat, ANY_SCALAR)
         back = _cotangents(f, flat, [[{0: 1.0}]])
         gradients = []
@@ -250,20 +251,20 @@ def _tangent_shape(f: CompiledFunction, name: str) -> tuple[int, ...]:
     return dict(f.inputs)[name] if chart is None else (chart.size,)
 
 
-def _pushed(f: CompiledFunction, name: str, values: Flat, direction: Flat) -> list[Any]:
+def _pushed(f: CompiledFunction, name: str, values: Flat, direction: Flat) -> list[Scalar]:
     """A direction of the tangent space as one of the input's own numbers."""
     chart = f.charts.get(name)
     return list(direction) if chart is None else list(chart.rate(values, direction))
 
 
-def _pulled(f: CompiledFunction, name: str, flat: Sequence[Flat], weights: Flat) -> list[Any]:
+def _pulled(f: CompiledFunction, name: str, flat: Sequence[Flat], weights: Flat) -> list[Scalar]:
     """Derivatives with respect to the input's own numbers as ones in its tangent space."""
     chart = f.charts.get(name)
     if chart is None:
         return list(weights)
-    total: list[Any] = []
+    total: list[Scalar] = []
     for rate in _chart_columns(chart, flat[_position(f, name)]):
-        entry: Any = 0.0
+        entry: Scalar = 0.0
         for r, w in zip(rate, weights, strict=True):
             if not scalar.is_zero(r) and not scalar.is_zero(w):
                 entry = entry + r * w
@@ -271,7 +272,7 @@ def _pulled(f: CompiledFunction, name: str, flat: Sequence[Flat], weights: Flat)
     return total
 
 
-def _chart_columns(chart: Chart, values: Flat) -> list[list[Any]]:
+def _chart_columns(chart: Chart, values: Flat) -> list[list[Scalar]]:
     return [list(chart.rate(values, [1.0 if i == j else 0.0 for i in range(chart.size)])) for j in range(chart.size)]
 
 
@@ -290,12 +291,12 @@ def _unit_directions(f: CompiledFunction, flat: Sequence[Flat], name: str) -> li
     return directions
 
 
-def _result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
+def _result(f: CompiledFunction, arrays: Sequence[object]) -> object:
     """One array, or the function's own kind of tuple."""
     return arrays[0] if f.result_type is None else f.result_type._make(arrays)
 
 
-def _axes_first(array: Any, axes: int) -> Any:
+def _axes_first(array: object, axes: int) -> Array:
     whole = np.asarray(array, dtype=object)
     return np.moveaxis(whole, range(whole.ndim - axes, whole.ndim), range(axes))
 

@@ -28,6 +28,7 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual, parts_of_level
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.passes import remove_dead
@@ -39,10 +40,10 @@ from linkwise.trace.tracer import Traced
 Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None
 
 
-def _logic(operation: Callable[..., Any], in_casadi: str) -> Callable[..., Any]:
+def _logic(operation: Callable[..., Scalar], in_casadi: str) -> Callable[..., Scalar]:
     """An operation on truth values, for which CasADi has no operators."""
 
-    def function(*conditions: Any) -> Any:
+    def function(*conditions: Scalar) -> Scalar:
         if any(type(x).__module__.startswith("casadi") for x in conditions):
             return getattr(sys.modules["casadi"], in_casadi)(*conditions)
         return operation(*conditions)
@@ -76,8 +77,8 @@ class FrozenFunction:
 
     program: Block
     structure: Structure
-    called: tuple[Any, ...] = ()
-    original: Callable[..., Any] | None = field(default=None, compare=False)
+    called: tuple[object, ...] = ()
+    original: Callable[..., object] | None = field(default=None, compare=False)
     __name__: str = field(default="", compare=False)
 
     @property
@@ -99,7 +100,7 @@ class FrozenFunction:
     def __repr__(self) -> str:
         return f"<the formulas of {self.__name__}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """State without what follows from it; a hash is another in another process."""
         return {name: value for name, value in vars(self).items() if name not in ("_hash", "_needed")}
 
@@ -109,7 +110,7 @@ class FrozenFunction:
         kind = inspect.Parameter.POSITIONAL_ONLY
         return inspect.Signature([inspect.Parameter(spec.name, kind) for spec in self.program.inputs])
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Scalar | Flat) -> Any:
         """The result for scalars of any kind; vectors as lists."""
         if self.original is not None:
             return self.original(*arguments)
@@ -118,7 +119,7 @@ class FrozenFunction:
         return _put(run_again(self._needed, flat)[0], self.structure)
 
 
-def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> FrozenFunction:
+def freeze(function: Callable[..., object], sizes: Mapping[str, int | None]) -> FrozenFunction:
     """The formulas of a function of vectors of these sizes, by name; None for a scalar.
 
     Raises whatever the function raises.
@@ -140,7 +141,7 @@ def freeze(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> Fro
     return FrozenFunction(program, structure, called, function, name_of(function))
 
 
-def name_of(thing: Any) -> str:
+def name_of(thing: object) -> str:
     """The name of a function, or whatever else says what this is; the same in every process."""
     own = any("__repr__" in vars(base) for base in type(thing).__mro__[:-1])  # that of object tells an address
     return str(getattr(thing, "__name__", "") or (repr(thing) if own else type(thing).__name__))
@@ -153,7 +154,7 @@ def is_of_the_user(kind: Hashable) -> bool:
     return any(base.__module__.partition(".")[0] not in ("linkwise", "builtins", "abc") for base in bases)
 
 
-def run_again(code: Code, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def run_again(code: Code, arguments: Sequence[Flat]) -> list[list[Scalar]]:
     """The outputs of a program or a trace, flat, for flat vectors of any scalars."""
     if isinstance(code, Recorded):
         return code_values(code, arguments, ANY_SCALAR, run_again)
@@ -180,11 +181,11 @@ def _taken(result: Any, tracer: CallingTracer, numbers: list[int]) -> Structure:
     return len(numbers) - 1
 
 
-def _has_parts(value: Any) -> bool:
+def _has_parts(value: object) -> bool:
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
-def _put(found: Sequence[Any], structure: Structure) -> Any:
+def _put(found: Flat, structure: Structure) -> Any:
     """Numbers in their places."""
     if isinstance(structure, int):
         return found[structure]
@@ -200,11 +201,11 @@ _LARGE = 4096  # numbers in an array above which only some are compared
 
 
 def frozen_alike(
-    function: Callable[..., Any],
+    function: Callable[..., object],
     what: str,
     sizes: Mapping[str, int | None],
     do: str,
-    whose: Callable[..., Any] | None = None,
+    whose: Callable[..., object] | None = None,
     known: Collection[FrozenFunction] = (),
 ) -> tuple[FrozenFunction | None, str]:
     """The formulas of a function of (t, q, v, …, p); or None, and why it cannot be traced, in a line.
@@ -232,7 +233,7 @@ def frozen_alike(
     return first, reason
 
 
-def checked_once(function: Callable[..., Any], what: str, call: Callable[[], Any]) -> None:
+def checked_once(function: Callable[..., object], what: str, call: Callable[[], object]) -> None:
     """Call once, and refuse if that changes what the function refers to."""
     before = _remembered(function)
     call()
@@ -253,7 +254,7 @@ def _refuse_changes(
         )
 
 
-def _trace(function: Callable[..., Any], sizes: Mapping[str, int | None]) -> tuple[FrozenFunction | None, str]:
+def _trace(function: Callable[..., object], sizes: Mapping[str, int | None]) -> tuple[FrozenFunction | None, str]:
     """The formulas of a function; why it cannot be traced, if it cannot."""
     try:
         return freeze(function, sizes), ""
@@ -305,7 +306,7 @@ def _state_of_numpy() -> Hashable:
     return (name, hash(np.asarray(keys).tobytes()), *map(str, rest))
 
 
-def _shown(value: Any, depth: int) -> Hashable:
+def _shown(value: object, depth: int) -> Hashable:
     """Value that differs when another has been changed; of what is not known to be data, only which it is."""
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return (type(value).__name__, repr(value))

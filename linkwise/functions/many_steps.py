@@ -19,8 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise import targets
+from linkwise.array_types import Array, Precision
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import host_arrays
 from linkwise.functions.derivatives import (
@@ -33,6 +35,7 @@ from linkwise.functions.derivatives import (
 from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import CompiledFunction, checked_function, checked_threads
 from linkwise.memoized import cached_property, once
+from linkwise.spatial.scalar import Flat
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, StepsBatch, device_of
 from linkwise.targets.steps import Repetition, Rollout, repeated
@@ -65,7 +68,7 @@ def rollout(
 class RolloutFunction:
     """Repeats a step; called with the step's inputs, returns what the step returns. Made by :func:`rollout`."""
 
-    def __init__(self, step: CompiledFunction, steps: Any, sequences: str | Sequence[str], record: bool) -> None:
+    def __init__(self, step: CompiledFunction, steps: object, sequences: str | Sequence[str], record: bool) -> None:
         checked_function(step)
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or not 1 <= steps < 2**31:
             raise InputError("steps is not a positive whole number", got=repr(steps), allowed="1, 2, 3, …")
@@ -88,7 +91,7 @@ class RolloutFunction:
         self.rollout = Rollout(self.feedback, self.sequences, self.record)
         self.repeats: tuple[int, Rollout] | None = (self.steps, self.rollout)
 
-    def __call__(self, *arrays: Any, out: Any = None, threads: int | None = None, **named: Any) -> Any:
+    def __call__(self, *arrays: object, out: object = None, threads: int | None = None, **named: object) -> Any:
         """Run all steps. Inputs in their order or by name, ``out`` and ``threads`` as for any compiled function."""
         if named:
             arrays = self.step.in_order(arrays, named)
@@ -99,7 +102,7 @@ class RolloutFunction:
         kind = self.step.result_type
         return values[0] if kind is None else kind._make(values)
 
-    def source(self, dtype: Any = np.float64, target: str = "cuda") -> str:
+    def source(self, dtype: DTypeLike = np.float64, target: str = "cuda") -> str:
         """The generated code of all steps, as text."""
         return targets.target(target).routine_source(self.routine, targets.real(dtype))
 
@@ -108,7 +111,7 @@ class RolloutFunction:
         """All steps, as what runs on the processor and on a GPU; kept with the step."""
         return once(self.step.routines, self.rollout, lambda: repeated(self.step.program, self.rollout))
 
-    def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
+    def kernel(self, dtype: Precision, device: Device = PROCESSOR, few_states: bool = False) -> Any:
         """All steps, compiled for a device; kept with the step."""
         key = (self.rollout, device.name, dtype, few_states and device is PROCESSOR)
         return once(self.step.routines, key, lambda: device.kernel(self.routine, dtype, few_states))
@@ -141,7 +144,7 @@ class RolloutFunction:
         """
         return StepsGradient(self, names, of)
 
-    def on_host(self, arrays: Sequence[Any]) -> StepsBatch:
+    def on_host(self, arrays: Sequence[object]) -> StepsBatch:
         """The checked arguments, for what runs the steps by itself."""
         return StepsBatch(self.name, self.inputs, host_arrays(self.name, self.inputs, arrays), self.rollout, self.steps)
 
@@ -149,7 +152,7 @@ class RolloutFunction:
         return f"<{self.steps} steps of {self.step!r}>"
 
 
-def one_step_of(values: Any, step: int, part: slice) -> Any:
+def one_step_of(values: Array, step: int, part: slice) -> Array:
     """The rows (count, size) that some states get from a sequence at one step."""
     row = values[step] if values.shape[1] == 1 else values[step, part]
     return np.ascontiguousarray(np.broadcast_to(row, (part.stop - part.start, row.shape[1])))
@@ -205,7 +208,7 @@ class _StepsDerivative:
 class StepsForward(_StepsDerivative):
     """Directions carried along; made by ``rollout(…).jvp``."""
 
-    def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
+    def __call__(self, *arrays: ArrayLike, threads: int | None = None) -> Any:
         """Takes the inputs, then a direction for each name."""
         cut = len(self.step.inputs)
         wanted = cut + len(self.names)
@@ -235,14 +238,14 @@ class StepsForward(_StepsDerivative):
         feeds = dict(self.steps.feedback)
         outputs = [names[feeds[k]] if k in feeds else spec.name for k, spec in enumerate(program.outputs)]
 
-        def text(*flat: Any) -> Any:
+        def text(*flat: Flat) -> dict[str, Array]:
             there = flat[: len(inputs)]
             directions: list[list[Tangent]] = [[{} for _ in array] for array in there]
             for k, d in zip(carried, flat[len(inputs) :], strict=True):
                 directions[k] = [{0: x} for x in d]
             found = code_values(whole, there, ANY_SCALAR)
             moved = code_tangents(whole, there, directions, ANY_SCALAR)
-            results: dict[str, Any] = {}
+            results: dict[str, Array] = {}
             for name, spec, numbers in zip(outputs, program.outputs, found, strict=True):
                 results[name] = np.array(numbers, object).reshape(spec.shape)
             for name, spec, array in zip(outputs, program.outputs, moved, strict=True):
@@ -264,7 +267,7 @@ class StepsBackward(_StepsDerivative):
         """Weights of what is asked for or comes back, from the inputs of a step and the weights of its outputs."""
         return self.plain.vjp(*(self.step.inputs[k][0] for k in self.carried))
 
-    def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
+    def __call__(self, *arrays: ArrayLike, threads: int | None = None) -> Any:
         """Takes the inputs, then a weight for each output."""
         cut, outputs = len(self.step.inputs), self.step.program.outputs
         wanted = cut + len(outputs)
@@ -276,10 +279,12 @@ class StepsBackward(_StepsDerivative):
             )
         return self._named(self.run(arrays[:cut], arrays[cut:], checked_threads(threads))[1])
 
-    def _named(self, gradients: list[Any]) -> Any:
+    def _named(self, gradients: list[Array]) -> Any:
         return gradients[0] if len(self.names) == 1 else tuple_of(self.names)(*gradients)
 
-    def run(self, arrays: Sequence[Any], weights: Sequence[Any], threads: int) -> tuple[list[Any], list[Any]]:
+    def run(
+        self, arrays: Sequence[ArrayLike], weights: Sequence[ArrayLike], threads: int
+    ) -> tuple[list[Array], list[Array]]:
         """The last outputs (or all, if recorded), flat, and the gradients of the names, in the caller's shapes."""
         steps, specs = self.steps.steps, self.step.program.outputs
         batch = self.steps.on_host(arrays)
@@ -302,7 +307,7 @@ class StepsBackward(_StepsDerivative):
         found = [self._shaped(arrays, k, gradients[k], batch.shape) for k in self.places]
         return [a.reshape((*kept, *batch.shape, *spec.shape)) for a, spec in zip(outputs, specs, strict=True)], found
 
-    def _shaped(self, arrays: Sequence[Any], k: int, gradient: Any, batch: tuple[int, ...]) -> Any:
+    def _shaped(self, arrays: Sequence[ArrayLike], k: int, gradient: Array, batch: tuple[int, ...]) -> Array:
         """A gradient in the caller's shape; by a configuration, in its tangent space."""
         name, shape = self.step.inputs[k]
         lead = (self.steps.steps, *batch) if k in self.steps.sequences else batch
@@ -310,16 +315,16 @@ class StepsBackward(_StepsDerivative):
         chart = self.step.charts.get(name)
         if chart is None:
             return whole
-        return to_tangents(chart, *shape).general(np.asarray(arrays[k], whole.dtype), whole)
+        return np.asarray(to_tangents(chart, *shape).general(np.asarray(arrays[k], whole.dtype), whole))
 
     def _piece(
         self,
         part: slice,
-        rows: list[Any],
-        series: dict[int, Any],
-        weights: list[Any],
-        outputs: list[Any],
-        gradients: dict[int, Any],
+        rows: list[Array],
+        series: dict[int, Array],
+        weights: list[Array],
+        outputs: list[Array],
+        gradients: dict[int, Array],
         threads: int,
     ) -> None:
         """Some states, forth and back."""
@@ -385,7 +390,7 @@ class StepsGradient:
         self.place = next(k for k, spec in enumerate(outputs) if spec.name == chosen)
         self.outputs = outputs
 
-    def __call__(self, *arrays: Any, threads: int | None = None, **named: Any) -> Any:
+    def __call__(self, *arrays: ArrayLike, threads: int | None = None, **named: ArrayLike) -> Any:
         """Takes the inputs, in their order or by name."""
         if named:
             arrays = self.back.step.in_order(arrays, named)

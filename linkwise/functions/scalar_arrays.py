@@ -10,31 +10,41 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.errors import message
 from linkwise.scalar_protocol import HANDLERS, NumPyScalar
 from linkwise.spatial import scalar
+from linkwise.spatial.scalar import Flat, Scalar
+
+Function = Callable[..., object]
+"""One of NumPy's."""
+Binary = Callable[[Scalar, Scalar], Scalar]
+Order = float | Literal["fro"] | None
+"""Order of a norm."""
 
 
 class ScalarArray(np.ndarray):
     """Scalars of any kind in the shape of an array."""
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> Scalar:
         return call_ufunc(ufunc, method, inputs, keywords)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, function: Function, types: Iterable[type], args: Iterable[object], kwargs: Mapping[str, object]
+    ) -> Scalar:
         return call_function(function, args, kwargs)
 
-    def where(self, a: Any, b: Any) -> Any:
+    def where(self, a: Scalar, b: Scalar) -> Scalar:
         """Element by element, of truth values: ``a`` where true, ``b`` where false."""
         return _elementwise(scalar.where, (self, a, b))
 
 
-def scalar_array(values: Any, shape: tuple[int, ...] | None = None) -> Any:
+def scalar_array(values: Flat | Array, shape: tuple[int, ...] | None = None) -> Scalar:
     """Scalars as such an array; a scalar of its own where the shape is ()."""
     if isinstance(values, np.ndarray) and values.dtype == object:
         array = values
@@ -45,42 +55,42 @@ def scalar_array(values: Any, shape: tuple[int, ...] | None = None) -> Any:
     return array.view(ScalarArray) if array.ndim else array[()]
 
 
-def _logical(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def combined(a: Any, b: Any) -> Any:
+def _logical(choose: Binary) -> Binary:
+    def combined(a: Scalar, b: Scalar) -> Scalar:
         return choose(a if _is_truth(a) else a != 0.0, b if _is_truth(b) else b != 0.0)
 
     return combined
 
 
-def _is_truth(value: Any) -> bool:
+def _is_truth(value: object) -> bool:
     return isinstance(value, (bool, np.bool_)) or hasattr(value, "__invert__")
 
 
-def _not(a: Any) -> Any:
+def _not(a: Scalar) -> Scalar:
     return (not a) if isinstance(a, (bool, np.bool_)) else ~a if _is_truth(a) else a == 0.0
 
 
-def _expm1(x: Any) -> Any:
+def _expm1(x: Scalar) -> Scalar:
     half = 0.5 * x
     return 2.0 * scalar.sinh(half) * scalar.exp(half)
 
 
-def _log1p(x: Any) -> Any:
+def _log1p(x: Scalar) -> Scalar:
     s = x / (2.0 + x)
     t = s * s
     series = 2.0 * s * (1.0 + t * (1 / 3 + t * (1 / 5 + t * (1 / 7 + t * (1 / 9 + t * (1 / 11 + t / 13))))))
     return scalar.where(abs(x) < 0.1, series, scalar.log(1.0 + x))
 
 
-def _heaviside(x: Any, middle: Any) -> Any:
+def _heaviside(x: Scalar, middle: Scalar) -> Scalar:
     return scalar.where(x > 0.0, 1.0, scalar.where(x < 0.0, 0.0, middle))
 
 
-def _hypot(x: Any, y: Any) -> Any:
+def _hypot(x: Scalar, y: Scalar) -> Scalar:
     return scalar.sqrt(x * x + y * y)
 
 
-_UFUNCS: dict[str, Callable[..., Any]] = {
+_UFUNCS: dict[str, Callable[..., Scalar]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "true_divide": operator.truediv, "power": operator.pow, "float_power": operator.pow, "negative": operator.neg,
     "positive": operator.pos, "absolute": scalar.absolute, "fabs": scalar.absolute, "sign": scalar.sign,
@@ -130,7 +140,7 @@ def _refused(name: str, reason: object) -> TypeError:
     )
 
 
-def _elementwise(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
+def _elementwise(function: Callable[..., Scalar], inputs: Sequence[object]) -> Scalar:
     """Values of each element, broadcast like NumPy's; constants are plain floats on the way."""
     arrays = [_base(each) for each in inputs]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
@@ -138,7 +148,7 @@ def _elementwise(function: Callable[..., Any], inputs: Sequence[Any]) -> Any:
     return scalar_array([function(*values) for values in zip(*columns, strict=True)], shape)
 
 
-def _base(value: Any) -> Any:
+def _base(value: object) -> Array:
     """A plain array; scalars of ours as such an array too, so that NumPy does not ask them again."""
     if isinstance(value, NumPyScalar):
         array = np.empty((), object)
@@ -156,13 +166,13 @@ def _bases(value: Any) -> Any:
     return {key: _bases(each) for key, each in value.items()} if type(value) is dict else value
 
 
-def _back(value: Any) -> Any:
+def _back(value: object) -> Scalar:
     if isinstance(value, np.ndarray) and value.dtype == object:
         return scalar_array(value)
     return tuple(map(_back, value)) if type(value) is tuple else value
 
 
-def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[object], keywords: Mapping[str, Any]) -> Scalar:
     """Result of one of NumPy's elementwise functions or operators."""
     name = ufunc.__name__
     out = keywords.get("out")
@@ -179,7 +189,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: Sequence[Any], keywords: dict[st
         raise _refused(name, error) from None
 
 
-def _into(target: Any, result: Any, name: str) -> Any:
+def _into(target: Array, result: Scalar, name: str) -> Array:
     if target.dtype != np.dtype(object):
         raise TypeError(
             message(
@@ -192,30 +202,30 @@ def _into(target: Any, result: Any, name: str) -> Any:
     return target
 
 
-def _reduced(function: Callable[[Any, Any], Any], array: Any, axis: Any) -> Any:
+def _reduced(function: Binary, array: Array, axis: int | None) -> Scalar:
     if axis is None or array.ndim == 0:
         return functools.reduce(function, array.reshape(-1).tolist())
     parts = np.moveaxis(array, axis, 0)
     return functools.reduce(lambda a, b: _elementwise(function, (a, b)), parts)
 
 
-def _where(condition: Any, *choices: Any) -> Any:
+def _where(condition: object, *choices: object) -> Scalar:
     if len(choices) != 2:
         raise TypeError("places are not known before values are: give both choices, np.where(condition, a, b)")
     return _elementwise(scalar.where, (condition, *choices))
 
 
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, **keywords: Any) -> Any:
+def _clip(a: Scalar, a_min: Scalar = None, a_max: Scalar = None, **keywords: Scalar) -> Scalar:
     low, high = keywords.get("min", a_min), keywords.get("max", a_max)
     a = a if low is None else _elementwise(scalar.maximum, (a, low))
     return a if high is None else _elementwise(scalar.minimum, (a, high))
 
 
-def _extreme(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+def _extreme(function: Binary) -> Callable[..., Scalar]:
     return lambda a, axis=None: _reduced(function, _base(a), axis)
 
 
-def cross(a: Any, b: Any, *axes: Any, **named_axes: Any) -> Any:
+def cross(a: Flat | Array, b: Flat | Array, *axes: int, **named_axes: int) -> Scalar:
     """``np.cross`` of scalars, of three components each; anything else is left to NumPy.
 
     NumPy's own, before 2.3, takes the product of two constants for an array of floats, and fails to put others into it.
@@ -227,7 +237,7 @@ def cross(a: Any, b: Any, *axes: Any, **named_axes: Any) -> Any:
     return scalar_array(a[..., i] * b[..., j] - a[..., j] * b[..., i])
 
 
-def _norm(x: Any, ord: Any = None, axis: int | None = None) -> Any:
+def _norm(x: Array, ord: Order = None, axis: int | None = None) -> Scalar:
     from linkwise.functions.small_matrices import norm
 
     if axis is None:
@@ -237,8 +247,8 @@ def _norm(x: Any, ord: Any = None, axis: int | None = None) -> Any:
     return scalar_array(values, rows.shape[:-1])
 
 
-def _matrices(name: str) -> Callable[..., Any]:
-    def call(*arguments: Any) -> Any:
+def _matrices(name: str) -> Callable[..., Scalar]:
+    def call(*arguments: object) -> Scalar:
         from linkwise.functions import small_matrices
 
         return getattr(small_matrices, name)(*(_base(each) for each in arguments))
@@ -246,7 +256,7 @@ def _matrices(name: str) -> Callable[..., Any]:
     return call
 
 
-_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+_FUNCTIONS: dict[Function, Callable[..., Scalar]] = {
     np.where: _where,
     np.clip: _clip,
     np.max: _extreme(scalar.maximum),
@@ -260,7 +270,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 
-def call_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call_function(function: Function, args: Iterable[object], kwargs: Mapping[str, object]) -> Scalar:
     """Result of any other function of NumPy."""
     name = getattr(function, "__name__", str(function))
     try:

@@ -6,8 +6,6 @@ with partial pivoting, and as many choices again. For matrices of a few rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linkwise.array_types import Array
@@ -108,7 +106,7 @@ def cholesky(A: Array) -> Array:
     return lower
 
 
-def norm(x: Array, order: Any = None) -> Scalar:
+def norm(x: Array, order: float | str | None = None) -> Scalar:
     """The length of a vector, or the root of the sum of squares of a matrix; orders 1 and inf of vectors too."""
     flat = list(np.asarray(x, object).reshape(-1))
     total: Scalar = 0.0

@@ -14,16 +14,19 @@ import numpy as np
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
-from linkwise.spatial.scalar import Items, either, plainly_looped_over, where
+from linkwise.spatial.flattening import flatten, lifted
+from linkwise.spatial.scalar import Flat, Items, Scalar, either, plainly_looped_over, where
 from linkwise.trace import state_loops
+from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer, Captured
+from linkwise.trace.program import Program
 from linkwise.trace.tracer import Traced, TracedBool
 
 State = Any
-Rebuild = Callable[[Sequence[Any]], Any]
+Rebuild = Callable[[Flat], State]
 
 
-def loop(count: int, body: Callable[[Any, State], State], state: State) -> State:
+def loop(count: int, body: Callable[[Scalar, State], State], state: State) -> State:
     """The state after ``count`` passes of ``state = body(i, state)``, i = 0, 1, ….
 
     Inside a function that ``lw.compile`` compiles it is a loop of machine code, with derivatives in forward and reverse
@@ -58,7 +61,7 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
         return first
     leaves, rebuild = _taken_apart((0.0, state))
 
-    def on(held: Sequence[Any]) -> list[Any]:
+    def on(held: Flat) -> list[Scalar]:
         number, now = rebuild(held)
         return _leaves_of((number + 1.0, _alike(body(number, now), now)))
 
@@ -69,7 +72,7 @@ def loop(count: int, body: Callable[[Any, State], State], state: State) -> State
 
 
 def while_loop(
-    condition: Callable[[State], Any],
+    condition: Callable[[State], Scalar],
     body: Callable[[State], State],
     state: State,
     limit: int = 1_000_000,
@@ -98,7 +101,7 @@ def while_loop(
         return _plain_while(condition, body, state, int(limit), goes_on)
     leaves, rebuild = _taken_apart((0.0, state))
 
-    def on(held: Sequence[Any]) -> list[Any]:
+    def on(held: Flat) -> list[Scalar]:
         number, now = rebuild(held)
         going = _both(condition(now), number < float(limit))
         following = _leaves_of((number + 1.0, _alike(body(now), now)))
@@ -106,7 +109,7 @@ def while_loop(
 
     made = _RecordedBody(tracer, leaves, on)
 
-    def flag(numbers: Sequence[Any]) -> list[Any]:
+    def flag(numbers: Flat) -> list[Scalar]:
         number, now = rebuild(made.held(numbers))
         return [where(_both(condition(now), number < float(limit)), 1.0, 0.0)]
 
@@ -120,10 +123,10 @@ def while_loop(
 
 def loop_over_items(
     columns: Sequence[Items],
-    step: Callable[..., tuple[list[Any], list[Any]]],
-    state: list[Any],
-    asks: Sequence[Callable[..., Any]] = (),
-) -> tuple[list[Any], list[list[Any]]]:
+    step: Callable[..., tuple[list[Scalar], list[Scalar]]],
+    state: list[Scalar],
+    asks: Sequence[Callable[..., Scalar]] = (),
+) -> tuple[list[Scalar], list[list[Scalar]]]:
     """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
     known = [_is_known(column) for column in columns]
     numbers = [
@@ -169,7 +172,7 @@ def _is_whole(number: object) -> bool:
 
 
 def _plain_while(
-    condition: Callable[[State], Any], body: Callable[[State], State], state: State, limit: int, goes_on: Any
+    condition: Callable[[State], Scalar], body: Callable[[State], State], state: State, limit: int, goes_on: Scalar
 ) -> State:
     passes = 0
     while _known(goes_on):
@@ -181,7 +184,7 @@ def _plain_while(
     return state
 
 
-def _known(truth: Any) -> bool:
+def _known(truth: Scalar) -> bool:
     try:
         return bool(truth)
     except Exception as error:  # every library of symbols has an error of its own for this
@@ -193,7 +196,7 @@ def _known(truth: Any) -> bool:
         ) from error
 
 
-def _both(a: Any, b: Any) -> Any:
+def _both(a: Scalar, b: Scalar) -> Scalar:
     return a & b if not isinstance(a, bool) else (b if a else False)
 
 
@@ -203,35 +206,33 @@ class _RecordedBody:
     A number of the state that the body makes a dual number (of what it sees around) is one from the beginning on.
     """
 
-    def __init__(
-        self, tracer: CallingTracer, leaves: Sequence[Any], body: Callable[[Sequence[Any]], list[Any]]
-    ) -> None:
+    def __init__(self, tracer: CallingTracer, leaves: Flat, body: Callable[[Flat], list[Scalar]]) -> None:
         kinds = [_levels(x) for x in leaves]
         while True:
-            self.kinds = kinds
-            self.begin = [part for x, levels in zip(leaves, kinds, strict=True) for part in _parts(x, levels)]
+            self.begin = flatten(list(map(lifted, leaves, kinds)))[0]
+            self._rebuilt = flatten([lifted(0.0, levels) for levels in kinds])[1]
             self.inputs = tracer.loop_input("state", len(self.begin))
             following = body(self.held(self.inputs))
             found = [tuple(sorted({*k, *_levels(x)}, reverse=True)) for k, x in zip(kinds, following, strict=True)]
             if found == kinds:
                 break
             kinds = found
-        self.outputs = [part for x, levels in zip(following, kinds, strict=True) for part in _parts(x, levels)]
+        self.outputs = flatten(list(map(lifted, following, kinds)))[0]
         for number in self.outputs:
             if isinstance(number, TracedBool):
                 raise InputError("the state of a loop holds a truth value", do="lw.math.where(condition, 1.0, 0.0)")
 
-    def held(self, numbers: Sequence[Any]) -> list[Any]:
+    def held(self, numbers: Flat) -> list[Scalar]:
         """The leaves of a state whose parts these are."""
-        rest = iter(numbers)
-        return [_whole(levels, rest) for levels in self.kinds]
+        state: list[Scalar] = self._rebuilt(numbers)
+        return state
 
     results = held
 
 
 def _with_flag(
-    tracer: CallingTracer, made: _RecordedBody, flag: Callable[[Sequence[Any]], list[Any]]
-) -> tuple[Any, Captured, Any]:
+    tracer: CallingTracer, made: _RecordedBody, flag: Callable[[Flat], list[Scalar]]
+) -> tuple[Block | Program, Captured, Block | Program]:
     """The body with the flag of its result, and what raises the first flag, both of the same captured values."""
     following = [x if isinstance(x, Traced) else Traced(tracer, tracer.number(x)) for x in made.outputs]
     outputs = [("next", made.outputs), ("flag_next", flag(following))]
@@ -242,7 +243,7 @@ def _with_flag(
 
 
 # Numbers in nested sequences.
-def _taken_apart(value: Any) -> tuple[list[Any], Rebuild]:
+def _taken_apart(value: State) -> tuple[list[Scalar], Rebuild]:
     """The numbers of a state, and a function that puts others in their places."""
     if isinstance(value, np.ndarray):
         shape, plain = value.shape, value.dtype != object
@@ -256,7 +257,7 @@ def _taken_apart(value: Any) -> tuple[list[Any], Rebuild]:
         pieces = [_taken_apart(x) for x in value]
         sizes, kind = [len(leaves) for leaves, _ in pieces], type(value)
 
-        def rebuild(numbers: Sequence[Any]) -> Any:
+        def rebuild(numbers: Flat) -> State:
             rest = iter(numbers)
             made = [build([next(rest) for _ in range(n)]) for n, (_, build) in zip(sizes, pieces, strict=True)]
             return kind(*made) if hasattr(kind, "_fields") else kind(made)
@@ -267,13 +268,13 @@ def _taken_apart(value: Any) -> tuple[list[Any], Rebuild]:
     return [float(value) if isinstance(value, (int, np.number)) else value], lambda numbers: numbers[0]
 
 
-def _array(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def _array(numbers: Flat, shape: tuple[int, ...]) -> State:
     if all(isinstance(x, float) for x in numbers):
         return np.array(numbers).reshape(shape)
     return scalar_array(numbers, shape)
 
 
-def _leaves_of(value: Any) -> list[Any]:
+def _leaves_of(value: State) -> list[Scalar]:
     return _taken_apart(value)[0]
 
 
@@ -290,7 +291,7 @@ def _alike(following: State, state: State) -> State:
     return following
 
 
-def _form(value: Any) -> Any:
+def _form(value: State) -> object:
     """Nesting of a state, to be shown and compared."""
     if isinstance(value, np.ndarray):
         return f"array {value.shape}" if value.shape else "number"
@@ -301,7 +302,7 @@ def _form(value: Any) -> Any:
     return "number"
 
 
-def _tracer_of(value: Any) -> CallingTracer | None:
+def _tracer_of(value: State) -> CallingTracer | None:
     """The tracer of a state's scalars, if its trace can have loops."""
     if isinstance(value, (bool, TracedBool)):
         tracer = getattr(value, "tracer", None)
@@ -322,25 +323,8 @@ def _tracer_in(numbers: Sequence[Any]) -> CallingTracer | None:
     return None
 
 
-# Dual numbers as their parts.
-def _levels(x: Any) -> tuple[int, ...]:
+def _levels(x: Scalar) -> tuple[int, ...]:
     """The levels of differentiation of a number, the highest first."""
     if not isinstance(x, Dual):
         return ()
     return tuple(sorted({x.level, *_levels(x.value), *_levels(x.tangent)}, reverse=True))
-
-
-def _parts(x: Any, levels: tuple[int, ...]) -> list[Any]:
-    """The plain numbers of a dual number of these levels."""
-    if not levels:
-        return [x]
-    own = isinstance(x, Dual) and x.level == levels[0]
-    value, tangent = (x.value, x.tangent) if own else (x, 0.0)
-    return [*_parts(value, levels[1:]), *_parts(tangent, levels[1:])]
-
-
-def _whole(levels: tuple[int, ...], rest: Any) -> Any:
-    if not levels:
-        return next(rest)
-    value = _whole(levels[1:], rest)
-    return Dual(value, _whole(levels[1:], rest), levels[0])

@@ -1,4 +1,4 @@
-"""The tasks in Gymnasium's registry: ``gymnasium.make_vec("linkwise/CartPole-v0", num_envs=…)``."""
+"""The tasks in Gymnasium's registry: ``gymnasium.make_vec("linkwise.gym:linkwise/CartPole-v0", num_envs=…)``."""
 
 from __future__ import annotations
 

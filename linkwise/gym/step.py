@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop
-from linkwise.gym.moment import SEED_SIZE, Draws, Moment
+from linkwise.gym.moment import SEED_SIZE, Beginning, Draws, Moment
 from linkwise.math import where
 from linkwise.model.held_motion import one_step
 from linkwise.model.model import Model
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 
 Method = Literal["semi-implicit", "rk4", "contact"]
 Autoreset = Literal["next_step", "same_step", "disabled"]
 
 _UNROLLED = 4  # substeps up to which each is written out
 
+State = dict[str, Array]
+"""Arrays of an environment between two steps, by name."""
 _NAMES = ("q", "v", "goal", "impulses", "p", "clock", "seed", "over")  # ``clock`` counts steps; ``over``: has ended
 
 
@@ -47,39 +51,39 @@ class Rules:
     """
 
     model: Model
-    observe: Callable[[Moment], Any]
-    reward: Callable[[Moment], Any]
-    done: Callable[[Moment], Any]
-    act: Callable[[Moment], Any] | None
-    reset: Callable[[Model, Draws], Sequence[Any]]
-    choices: Any
+    observe: Callable[[Moment], Flat | Array]
+    reward: Callable[[Moment], Scalar]
+    done: Callable[[Moment], Scalar]
+    act: Callable[[Moment], Flat | Array] | None
+    reset: Callable[[Model, Draws], Beginning]
+    choices: Array | None
     size: int
     dt: float
     substeps: int
     method: Method
-    drawn: Any
+    drawn: Array | None
     max_episode_steps: int | None
 
-    def fresh(self, seed: Sequence[Any]) -> dict[str, Any]:
+    def fresh(self, seed: Flat | Array) -> State:
         """State at the beginning of an episode."""
         draws = Draws(seed)
         q, v, *goal = self.reset(self.model, draws)
         p = [] if self.drawn is None else [draws.uniform(low, high) if low < high else low for low, high in self.drawn]
         state = {"q": q, "v": v, "goal": goal[0] if goal else [], "p": p, "impulses": np.zeros(self.impulses)}
-        return {name: _flat(values) for name, values in state.items()} | {"clock": _flat([0.0]), "seed": draws.seed}
+        return {name: _flat(values) for name, values in (state | {"clock": [0.0], "seed": draws.seed}).items()}
 
     @property
     def impulses(self) -> int:
         """Numbers that contacts keep between steps."""
         return int(self.model.function("contact_step").inputs[3][1][0]) if self.method == "contact" else 0
 
-    def moment(self, state: Mapping[str, Any], action: Any) -> Moment:
+    def moment(self, state: State, action: Array) -> Moment:
         """Moment of a state."""
         p = state["p"] if self.drawn is not None else None
         time = state["clock"][0] * self.dt
         return Moment(self.model, state["q"], state["v"], action, state["goal"], p, time, state["impulses"])
 
-    def _chosen(self, action: Any) -> Any:
+    def _chosen(self, action: Array) -> Array:
         """Action that is meant: of a choice, its row."""
         if self.choices is None:
             return action
@@ -88,14 +92,14 @@ class Rules:
             row = [where(action[0] < k + 0.5, a, b) for a, b in zip(self.choices[k], row, strict=True)]
         return _flat(row)
 
-    def moved(self, state: Mapping[str, Any], action: Any) -> dict[str, Any]:
+    def moved(self, state: State, action: Array) -> State:
         """State after a step."""
 
-        def once(_: Any, parts: Sequence[Any]) -> list[Any]:
+        def once(_: Scalar, parts: list[Array]) -> list[Array]:
             q, v, impulses = parts
             return list(self._substep({**state, "q": q, "v": v, "impulses": impulses}, action))
 
-        parts: list[Any] = [state["q"], state["v"], state["impulses"]]
+        parts = [state["q"], state["v"], state["impulses"]]
         if self.substeps <= _UNROLLED and self.method != "contact":
             for k in range(self.substeps):
                 parts = once(k, parts)
@@ -104,23 +108,23 @@ class Rules:
         q, v, impulses = map(_flat, parts)
         return {**state, "q": q, "v": v, "impulses": impulses, "clock": _flat([state["clock"][0] + 1.0])}
 
-    def _substep(self, state: Mapping[str, Any], action: Any) -> tuple[Any, Any, Any]:
+    def _substep(self, state: State, action: Array) -> tuple[Array, Array, Array]:
         model, h = self.model, self.dt / self.substeps
-        others = {} if self.drawn is None else {"p": state["p"]}
+        p = None if self.drawn is None else state["p"]
 
-        def forces(q: Any, v: Any) -> Any:
+        def forces(q: Array, v: Array) -> Array:
             moment = self.moment({**state, "q": q, "v": v}, action)
             own = action if self.act is None else self.act(moment)
-            return _flat(own) + model.passive_force(q, v, **others)
+            return _flat(own) + model.passive_force(q, v, p=p)
 
-        def rate(q: Any, v: Any) -> Any:
-            return model.forward_dynamics(q, v, forces(q, v), **others)
+        def rate(q: Array, v: Array) -> Array:
+            return model.forward_dynamics(q, v, forces(q, v), p=p)
 
         q, v, impulses = state["q"], state["v"], state["impulses"]
         if self.method == "contact":
-            found = model.contact_step(q, v, forces(q, v), impulses, h, **others)
-            return found.q, found.v, found.impulses
-        q, v = one_step(model, rate, q, v, h, fourth_order=self.method == "rk4", **others)
+            found = model.contact_step(q, v, forces(q, v), impulses, h, p=p)
+            return _flat(found.q), _flat(found.v), _flat(found.impulses)
+        q, v = one_step(model, rate, q, v, h, fourth_order=self.method == "rk4", p=p)
         return q, v, impulses
 
     def compiled_step(self, mode: Autoreset) -> CompiledFunction:
@@ -130,7 +134,7 @@ class Rules:
         ``truncated`` (0 or 1) and, in the same-step mode, ``final_obs``.
         """
 
-        def step(model: Model, *arrays: Any) -> dict[str, Any]:
+        def step(model: Model, *arrays: Array) -> NamedNumbers:
             *kept, action = arrays
             state = self._state(kept)
             over = state.pop("over")[0] > 0.5
@@ -158,7 +162,7 @@ class Rules:
     def compiled_reset(self) -> CompiledFunction:
         """The beginning of an episode where ``over`` says so: takes :attr:`kept`, returns them anew, and ``obs``."""
 
-        def reset(model: Model, *arrays: Any) -> dict[str, Any]:
+        def reset(model: Model, *arrays: Array) -> NamedNumbers:
             state = self._state(arrays)
             over = state.pop("over")[0] > 0.5
             state = _either(over, self.fresh(state["seed"]), state)
@@ -174,7 +178,7 @@ class Rules:
     @cached_property
     def kept(self) -> dict[str, int]:
         """Arrays of an environment between two steps, and their lengths; those without numbers are left out."""
-        example = self.fresh([1.0] * SEED_SIZE) | {"over": [0.0]}
+        example = self.fresh([1.0] * SEED_SIZE) | {"over": _flat([0.0])}
         for name, size in (("q", self.model.nq), ("v", self.model.nv)):
             if len(example[name]) != size:
                 raise InputError(f"reset returns a {name} of the wrong length", got=len(example[name]), allowed=size)
@@ -183,22 +187,22 @@ class Rules:
     def _inputs(self) -> dict[str, str | int | tuple[int, ...]]:
         return {name: name if name in ("q", "v") else (size,) for name, size in self.kept.items()}
 
-    def _state(self, arrays: Sequence[Any]) -> dict[str, Any]:
+    def _state(self, arrays: Sequence[Array]) -> State:
         return dict.fromkeys(_NAMES, _flat([])) | dict(zip(self.kept, arrays, strict=True))
 
-    def _some(self, state: Mapping[str, Any]) -> dict[str, Any]:
+    def _some(self, state: State) -> State:
         return {name: state[name] for name in self.kept if name in state}
 
 
-def _flat(values: Any) -> Any:
-    flat = list(np.asarray(values, dtype=object).reshape(-1))
-    return scalar_array(flat, (len(flat),))
+def _flat(values: object) -> Array:
+    flat: Array = scalar_array(np.asarray(values, dtype=object).reshape(-1))
+    return flat
 
 
-def _number(truth: Any) -> Any:
+def _number(truth: Scalar) -> Scalar:
     return where(truth, 1.0, 0.0) if not isinstance(truth, (bool, np.bool_, float, int)) else float(truth)
 
 
-def _either(condition: Any, yes: Mapping[str, Any], no: Mapping[str, Any]) -> dict[str, Any]:
+def _either(condition: Scalar, yes: State, no: State) -> State:
     """State of one or the other kind, number by number."""
     return {name: _flat([where(condition, a, b) for a, b in zip(yes[name], no[name], strict=True)]) for name in no}

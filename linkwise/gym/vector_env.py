@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
 
 import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, DTypeLike
 
-from linkwise.errors import InputError, UnknownNameError
-from linkwise.gym.moment import Draws, Moment, seeds
-from linkwise.gym.step import Autoreset, Method, Rules
+from linkwise.array_types import Array
+from linkwise.errors import InputError, UnknownNameError, require_extra
+from linkwise.gym.moment import Beginning, Draws, Moment, seeds
+from linkwise.gym.step import Autoreset, Method, Rules, State
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_positive
+from linkwise.sim.checks import check_count, check_positive
+from linkwise.spatial.scalar import Flat, Scalar
+
+if TYPE_CHECKING:
+    from linkwise.viz.video import Pictured
 
 _PICTURES = "rgb_array"
 
@@ -25,7 +31,7 @@ _MODES: dict[Autoreset, AutoresetMode] = {
 }
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
     """Many environments of one mechanism, as Gymnasium knows them.
 
     ``observe``, ``reward``, ``done``, ``act`` and ``reset`` are traced once, as functions of ``lw.compile`` are: they
@@ -65,33 +71,34 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         model: Model,
-        observe: Callable[[Moment], Any],
-        reward: Callable[[Moment], Any],
-        done: Callable[[Moment], Any] | None,
+        observe: Callable[[Moment], Flat | Array],
+        reward: Callable[[Moment], Scalar],
+        done: Callable[[Moment], Scalar] | None,
         dt: float,
         *,
-        reset: Callable[[Model, Draws], Sequence[Any]] | None = None,
-        act: Callable[[Moment], Any] | None = None,
-        actions: tuple[Any, Any] | int | None = None,
-        choices: Any = None,
+        reset: Callable[[Model, Draws], Beginning] | None = None,
+        act: Callable[[Moment], Flat | Array] | None = None,
+        actions: tuple[ArrayLike, ArrayLike] | int | None = None,
+        choices: ArrayLike | None = None,
         num_envs: int = 1,
         max_episode_steps: int | None = None,
         substeps: int = 1,
         method: Method | None = None,
-        randomize: Mapping[str, Any] | None = None,
+        randomize: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
         autoreset_mode: Autoreset | AutoresetMode = "next_step",
-        dtype: Any = np.float32,
+        dtype: DTypeLike = np.float32,
         device: str = "cpu",
         threads: int | None = None,
-        bounds: tuple[Any, Any] | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
         render_mode: str | None = None,
     ) -> None:
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=repr(model)[:80], allowed="lw.load(…), builder.build()")
-        self.num_envs = _whole("num_envs", num_envs)
-        self.mode = _mode(autoreset_mode)
-        check_positive("dt", dt)
-        self.dt = float(dt)
+        check_count(num_envs=num_envs, substeps=substeps)
+        if max_episode_steps is not None:
+            check_count(max_episode_steps=max_episode_steps)
+        check_positive(dt=dt)
+        self.num_envs, self.dt, self.mode = int(num_envs), float(dt), _mode(autoreset_mode)
         self.metadata = {
             "render_modes": [_PICTURES],
             "render_fps": round(1.0 / self.dt),
@@ -100,7 +107,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if render_mode not in (None, _PICTURES):
             raise InputError("environments are not shown so", got=repr(render_mode), allowed=f"None, {_PICTURES!r}")
         self.render_mode = render_mode
-        self._pictured: Any = None
+        self._pictured: Pictured | None = None
         self.dtype, self._threads, self._device = np.dtype(dtype), threads, device
         _library(device)  # says where there is none
         self.single_action_space, table, size = _action_space(model, actions, choices, act is None, self.dtype)
@@ -115,10 +122,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             table,
             size,
             self.dt,
-            _whole("substeps", substeps),
+            int(substeps),
             _method(model, method),
             drawn,
-            None if max_episode_steps is None else _whole("max_episode_steps", max_episode_steps),
+            max_episode_steps,
         )
         self._step, self._begin = self.rules.compiled_step(self.mode), self.rules.compiled_reset()
         seen = next(spec for spec in self._step.program.outputs if spec.name == "obs")
@@ -128,7 +135,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.single_observation_space = gymnasium.spaces.Box(edges[0], edges[1], dtype=self.dtype.type)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._state: dict[str, Any] = {}
+        self._state: State = {}
 
     @property
     def _xp(self) -> Any:
@@ -140,11 +147,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self.rules.model
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """Arrays of all environments between two steps: q, v, goal, p and others, (num_envs, n); those in use."""
         return self._state
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begin anew: all environments, or those of ``options={"reset_mask": truth values (num_envs)}``.
 
         With a seed, what happens from here on is the same for every number of threads and on every machine.
@@ -162,7 +169,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._keep(found)
         return self._seen(found.obs), {}
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: ArrayLike) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One step of all environments: observations, rewards, terminated, truncated, and ``info``.
 
         In the same-step mode ``info["final_obs"]`` (num_envs, …) has the last observations of the episodes that have
@@ -186,7 +193,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             info = {"final_obs": self._seen(found.final_obs), "_final_obs": terminated | truncated}
         return self._seen(found.obs), found.reward, terminated, truncated, info
 
-    def render(self) -> tuple[Any, ...] | None:
+    def render(self) -> tuple[Array, ...] | None:
         """Pictures (480, 640, 3) of all environments, with ``render_mode="rgb_array"``; the camera stays."""
         if self.render_mode is None:
             return None
@@ -200,21 +207,21 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._pictured = Pictured(self.model, [self.model.start, *states[:1]], 640, 480, p=own[0])
         return tuple(self._pictured.at([q], [row]) for q, row in zip(states, own, strict=True))
 
-    def _keep(self, found: Any) -> None:
+    def _keep(self, found: object) -> None:
         self._state = {name: getattr(found, name) for name in self._state}
 
-    def _seen(self, observations: Any) -> Any:
+    def _seen(self, observations: Array) -> Array:
         return observations.reshape(self.num_envs, *self._shape)
 
     def __repr__(self) -> str:
         return f"<{self.num_envs} environments of {self.model.name}, {self.mode.replace('_', '-')} resets>"
 
 
-def _on_host(array: Any) -> Any:
+def _on_host(array: Any) -> Array:
     return array if isinstance(array, np.ndarray) else array.get()
 
 
-def _at_start(model: Model, draws: Draws) -> tuple[Any, Any]:
+def _at_start(model: Model, draws: Draws) -> Beginning:
     return model.start, np.zeros(model.nv)
 
 
@@ -222,13 +229,7 @@ def _never(now: Moment) -> bool:
     return False
 
 
-def _whole(what: str, number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-        raise InputError(f"{what} is not a positive whole number", got=repr(number), allowed="1, 2, 3, …")
-    return int(number)
-
-
-def _mode(asked: Any) -> Autoreset:
+def _mode(asked: object) -> Autoreset:
     for word, mode in _MODES.items():
         if asked in (word, mode):
             return word
@@ -249,13 +250,17 @@ def _library(device: str) -> Any:
     if device == "cpu":
         return np
     if device == "cuda":
-        from linkwise.errors import require_extra
-
         return require_extra("cupy", "cuda")
     raise InputError("no such device", got=repr(device), allowed='"cpu", "cuda"')
 
 
-def _action_space(model: Model, actions: Any, choices: Any, all_joints: bool, dtype: Any) -> tuple[Any, Any, int]:
+def _action_space(
+    model: Model,
+    actions: tuple[ArrayLike, ArrayLike] | int | None,
+    choices: ArrayLike | None,
+    all_joints: bool,
+    dtype: np.dtype[Any],
+) -> tuple[gymnasium.Space[Any], Array | None, int]:
     """Space of one action, the rows of choices, and the numbers of an action."""
     if choices is not None:
         table = np.atleast_2d(np.asarray(choices, float))
@@ -276,7 +281,7 @@ def _action_space(model: Model, actions: Any, choices: Any, all_joints: bool, dt
     return gymnasium.spaces.Box(low.copy(), high.copy(), dtype=np.dtype(dtype).type), None, len(low)
 
 
-def _randomized(model: Model, randomize: Mapping[str, Any]) -> tuple[Model, Any]:
+def _randomized(model: Model, randomize: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> tuple[Model, Array | None]:
     """The model with its run-time parameters, and bounds of all their numbers (n, 2)."""
     if not randomize:
         return model, None
@@ -292,7 +297,7 @@ def _randomized(model: Model, randomize: Mapping[str, Any]) -> tuple[Model, Any]
     return made, drawn
 
 
-class Env(gymnasium.Env[Any, Any]):
+class Env(gymnasium.Env[Array, ArrayLike]):
     """One environment, of a vector of one that does not reset by itself.
 
     Args:
@@ -310,7 +315,7 @@ class Env(gymnasium.Env[Any, Any]):
         self.observation_space = vector.single_observation_space
         self.action_space = vector.single_action_space
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         """Begin an episode: its first observation."""
         super().reset(seed=seed)
         observations, info = self.vector.reset(seed=seed)
@@ -319,13 +324,13 @@ class Env(gymnasium.Env[Any, Any]):
             self._np_random_seed = seed
         return observations[0], info
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: ArrayLike) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """One step: observation, reward, terminated, truncated, info."""
         found = self.vector.step(np.asarray(action)[None])
         observations, rewards, terminated, truncated, info = found
         return observations[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
-    def render(self) -> Any:
+    def render(self) -> Array | None:
         """Picture (480, 640, 3), with ``render_mode="rgb_array"``."""
         found = self.vector.render()
         return None if found is None else found[0]

@@ -9,12 +9,15 @@ the model.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Literal
 
+from numpy.typing import ArrayLike
+
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
+from linkwise.mechanism.checks import finite_numbers, set_finite
 from linkwise.mechanism.fields import FluidBox, FluidEllipsoid, GravityCompensation
 from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
@@ -58,9 +61,9 @@ class JointTransmission:
 
     gears: tuple[tuple[str, tuple[float, ...]], ...]
 
-    def __init__(self, gears: Any) -> None:
-        pairs = gears.items() if hasattr(gears, "items") else gears
-        each = tuple((str(joint), _numbers(gear, f"the gear of joint {joint!r}")) for joint, gear in pairs)
+    def __init__(self, gears: Mapping[str, ArrayLike] | Iterable[tuple[str, ArrayLike]]) -> None:
+        pairs = gears.items() if isinstance(gears, Mapping) else gears
+        each = tuple((str(joint), finite_numbers(gear, f"the gear of joint {joint!r}")) for joint, gear in pairs)
         if not each:
             raise InputError("a transmission moves no joint", got="no gears", allowed='e.g. {"knee": 50.0}')
         object.__setattr__(self, "gears", each)
@@ -84,10 +87,7 @@ class FrameTransmission:
     wrench: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        wrench = _numbers(self.wrench, f"the wrench at {self.frame!r}")
-        if len(wrench) != 6:
-            raise InputError(f"the wrench at {self.frame!r} has the wrong length", got=len(wrench), allowed="6 numbers")
-        object.__setattr__(self, "wrench", wrench)
+        set_finite(self, "wrench", f"the force at {self.frame!r}", 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def ratio(one: Transmission, other: Transmission) -> float | None:
     return found if all(math.isclose(x[place], found * y[place], rel_tol=1e-12) for place in x) else None
 
 
-def _factors(way: Transmission) -> dict[Any, float]:
+def _factors(way: Transmission) -> dict[tuple[Hashable, int], float]:
     """The factor of each part of a length in it."""
     if isinstance(way, JointTransmission):
         return {(joint, k): g for joint, gear in way.gears for k, g in enumerate(gear)}
@@ -189,11 +189,8 @@ class Activation:
     def __post_init__(self) -> None:
         if self.kind not in ACTIVATIONS:
             raise UnknownNameError("kind of activation", self.kind, ACTIVATIONS)
-        for value in (self.time_constant, self.release_time):
-            if not (math.isfinite(value) and value > 0.0):
-                raise InputError("a time constant is not possible", got=value, allowed="s, > 0")
-        if not (math.isfinite(self.smoothing) and self.smoothing >= 0.0):
-            raise InputError("the smoothing of an activation is not possible", got=self.smoothing, allowed=">= 0")
+        set_finite(self, "time_constant release_time", "an activation", above=0.0)
+        set_finite(self, "smoothing", "an activation", least=0.0)
         object.__setattr__(self, "range", _range(self.range, "the range of an activation"))
 
 
@@ -226,15 +223,7 @@ class Actuator:
 
     def __post_init__(self) -> None:
         _check_transmission(self.transmission, f"the actuator {self.name!r}")
-        for what in ("gain", "bias"):
-            numbers = _numbers(getattr(self, what), f"the {what} of actuator {self.name!r}")
-            if len(numbers) != 3:
-                raise InputError(
-                    f"the {what} of actuator {self.name!r} has the wrong length",
-                    got=f"{len(numbers)} numbers",
-                    allowed="3: constant, per length, per speed",
-                )
-            object.__setattr__(self, what, numbers)
+        set_finite(self, "gain bias", f"actuator {self.name!r}", 3)
         for what in ("control_range", "force_range"):
             object.__setattr__(self, what, _range(getattr(self, what), f"the {what} of actuator {self.name!r}"))
 
@@ -263,11 +252,7 @@ class Spring:
 
     def __post_init__(self) -> None:
         _check_transmission(self.transmission, f"the spring {self.name!r}")
-        for what in ("stiffness", "damping", "friction"):
-            value = float(getattr(self, what))
-            if not (math.isfinite(value) and value >= 0.0):
-                raise InputError(f"the {what} of spring {self.name!r} is not possible", got=value, allowed=">= 0")
-            object.__setattr__(self, what, value)
+        set_finite(self, "stiffness damping friction", f"spring {self.name!r}", least=0.0)
         for what in ("rest", "limits"):
             object.__setattr__(self, what, _range(getattr(self, what), f"the {what} of spring {self.name!r}"))
 
@@ -376,12 +361,8 @@ class Sensor:
                 got=f"target={self.target!r}",
                 allowed=f"the name of a {wanted}" if wanted else 'target=""',
             )
-        for what in ("noise", "cutoff"):
-            value = float(getattr(self, what))
-            if not (math.isfinite(value) and value >= 0.0):
-                raise InputError(f"the {what} of sensor {self.name!r} is not possible", got=value, allowed=">= 0")
-            object.__setattr__(self, what, value)
-        object.__setattr__(self, "field", _numbers(self.field, f"the field of sensor {self.name!r}"))
+        set_finite(self, "noise cutoff", f"sensor {self.name!r}", least=0.0)
+        set_finite(self, "field", f"sensor {self.name!r}", 3)
 
     @property
     def size(self) -> int:
@@ -389,7 +370,7 @@ class Sensor:
         return SENSOR_KINDS[self.kind][1]
 
 
-def _check_transmission(transmission: Any, whose: str) -> None:
+def _check_transmission(transmission: object, whose: str) -> None:
     if not isinstance(transmission, (JointTransmission, FrameTransmission, PathTransmission)):
         raise InputError(
             f"{whose} has no transmission",
@@ -398,20 +379,7 @@ def _check_transmission(transmission: Any, whose: str) -> None:
         )
 
 
-def _numbers(values: Any, what: str) -> tuple[float, ...]:
-    """One finite number or several, as a tuple."""
-    try:
-        numbers = tuple(
-            float(x) for x in (values if isinstance(values, Sequence) or hasattr(values, "__iter__") else (values,))
-        )
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is not made of numbers", got=repr(values)[:80]) from None
-    if not all(map(math.isfinite, numbers)):
-        raise InputError(f"{what} is not finite", got=repr(values)[:80])
-    return numbers
-
-
-def _range(values: Any, what: str) -> Range:
+def _range(values: Iterable[float], what: str) -> Range:
     try:
         low, high = (float(x) for x in values)
     except (TypeError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
+    from linkwise.flexible.structure import NodeKey
 
 Pose = tuple[tuple[float, ...], ...]  # 4×4 as rows: hashable, comparable, and safe to share
 IDENTITY: Pose = ((1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0), (0.0, 0.0, 0.0, 1.0))
@@ -179,7 +180,7 @@ def _shown(values: Sequence[float]) -> str:
     return "(" + ", ".join(f"{value:.4g}" for value in values) + ")"
 
 
-def number_of_node(flexible: FlexibleBody, key: Any) -> int:
+def number_of_node(flexible: FlexibleBody, key: NodeKey) -> int:
     """The place of a node in ``flexible.nodes``, from its name or number."""
     node = flexible.node(key)
     return next(i for i, known in enumerate(flexible.nodes) if known is node)

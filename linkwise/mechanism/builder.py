@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, ModelError, UnknownNameError
@@ -39,11 +40,15 @@ from linkwise.mechanism.many_bodies import checked_bodies
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.shapes import BodyShape
 from linkwise.memoized import no_search_for_cycles
+from linkwise.spatial.scalar import Flat, Scalar
 
 if TYPE_CHECKING:
     from linkwise.flexible.body import FlexibleBody
 
 _IDENTITY = np.eye(4)
+
+
+T = TypeVar("T")
 
 
 class Builder:
@@ -60,7 +65,7 @@ class Builder:
         self._sensors: list[Sensor] = []
         self._springs: list[Spring] = []
         self._fields: list[Field] = []
-        self._configurations: dict[str, Any] = {}
+        self._configurations: dict[str, ArrayLike | Mapping[str, ArrayLike]] = {}
         self._world_collisions: list[Geometry] = []
         self._contact_excludes: list[tuple[str, str]] = []
 
@@ -69,10 +74,10 @@ class Builder:
         name: str,
         parent: str = "world",
         joint: Joint | None = None,
-        placement: Any = _IDENTITY,
+        placement: ArrayLike = _IDENTITY,
         mass: float = 0.0,
         com: Sequence[float] = (0.0, 0.0, 0.0),
-        inertia: Any = ((0.0,) * 3,) * 3,
+        inertia: ArrayLike = ((0.0,) * 3,) * 3,
         *,
         joint_name: str | None = None,
         limits: JointLimits | Sequence[JointLimits] | None = None,
@@ -83,7 +88,7 @@ class Builder:
         visuals: Sequence[Geometry] = (),
         collisions: Sequence[Geometry] = (),
         check_inertia: bool = True,
-        joint_frame: Any = None,
+        joint_frame: ArrayLike | None = None,
         stiffness: float | Sequence[float] = 0.0,
         rest: float | Sequence[float] = 0.0,
         flexible: FlexibleBody | None = None,
@@ -190,16 +195,16 @@ class Builder:
         names: str | Sequence[str],
         parents: Sequence[int] | Array,
         joints: Joint | Sequence[Joint] | type[Joint],
-        placements: Any = _IDENTITY,
-        masses: Any = 0.0,
-        coms: Any = (0.0, 0.0, 0.0),
-        inertias: Any = ((0.0,) * 3,) * 3,
+        placements: ArrayLike = _IDENTITY,
+        masses: ArrayLike = 0.0,
+        coms: ArrayLike = (0.0, 0.0, 0.0),
+        inertias: ArrayLike = ((0.0,) * 3,) * 3,
         *,
         root: str = "world",
-        axes: Any = None,
-        armature: Any = 0.0,
-        damping: Any = 0.0,
-        friction: Any = 0.0,
+        axes: ArrayLike | None = None,
+        armature: ArrayLike = 0.0,
+        damping: ArrayLike = 0.0,
+        friction: ArrayLike = 0.0,
         check_inertia: bool = True,
     ) -> tuple[str, ...]:
         """Add many bodies at once, from arrays; the same as :meth:`add_body` for each, and far quicker.
@@ -244,10 +249,10 @@ class Builder:
         links: int,
         parent: str = "world",
         joints: Joint | Sequence[Joint] | type[Joint] = Revolute,
-        placements: Any = _IDENTITY,
-        masses: Any = 0.0,
-        coms: Any = (0.0, 0.0, 0.0),
-        inertias: Any = ((0.0,) * 3,) * 3,
+        placements: ArrayLike = _IDENTITY,
+        masses: ArrayLike = 0.0,
+        coms: ArrayLike = (0.0, 0.0, 0.0),
+        inertias: ArrayLike = ((0.0,) * 3,) * 3,
         **more: Any,
     ) -> tuple[str, ...]:
         """Add a chain, each body on the one before: :meth:`add_bodies` with parents -1, 0, 1 and so on.
@@ -273,7 +278,9 @@ class Builder:
             names, np.arange(links) - 1, joints, placements, masses, coms, inertias, root=parent, **more
         )
 
-    def add_frame(self, name: str, body: str, placement: Any = _IDENTITY, *, node: str | int | None = None) -> None:
+    def add_frame(
+        self, name: str, body: str, placement: ArrayLike = _IDENTITY, *, node: str | int | None = None
+    ) -> None:
         """Name a place on a body, to be used wherever a body name is (poses, Jacobians).
 
         Args:
@@ -293,9 +300,9 @@ class Builder:
         self,
         name: str,
         body_a: str,
-        placement_a: Any = None,
+        placement_a: ArrayLike | None = None,
         body_b: str = "world",
-        placement_b: Any = None,
+        placement_b: ArrayLike | None = None,
         *,
         joint: Joint | Closure,
         node_a: str | int | None = None,
@@ -347,7 +354,7 @@ class Builder:
     def add_coupling(
         self,
         name: str,
-        coupling: Relation | Callable[..., Any],
+        coupling: Relation | Callable[..., Scalar | Flat],
         equations: int | Sequence[str] = 1,
         joints: Sequence[str] | None = None,
     ) -> None:
@@ -404,7 +411,7 @@ class Builder:
             )
         self._fields.append(field)
 
-    def add_configuration(self, name: str, q: Any) -> None:
+    def add_configuration(self, name: str, q: ArrayLike | Mapping[str, ArrayLike]) -> None:
         """Give a configuration a name: ``model.configurations[name]``.
 
         Args:
@@ -492,7 +499,7 @@ class Builder:
         return {part: getattr(mechanism, part) for part in parts}
 
 
-def _of_kind(element: Any, kind: Any, example: str) -> Any:
+def _of_kind(element: object, kind: type[T], example: str) -> T:
     if not isinstance(element, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         raise InputError(f"what is needed is {article} {kind.__name__}", got=repr(element)[:80], allowed=example)

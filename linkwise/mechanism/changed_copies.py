@@ -6,20 +6,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+from numpy.typing import ArrayLike
+
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import Part
+from linkwise.mechanism.bodies_and_joints import Body, Named, Part
 from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.configurations import configuration_of
+from linkwise.mechanism.configurations import Configurations, configuration_of
 from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
 from linkwise.mechanism.equipment import closing_joint, fitted_drives, fitted_fields, fitted_sensors
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.materials import Material
+from linkwise.spatial.scalar import Flat, Scalar
 
 if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
     from linkwise.mechanism.mechanism import Mechanism
 
 
@@ -38,7 +42,7 @@ class ChangedCopies:
         *,
         mass: float | None = None,
         com: Sequence[float] | None = None,
-        inertia: Any = None,
+        inertia: ArrayLike | None = None,
     ) -> Self:
         """A copy in which one body (or a body welded to another) has another mass, mass centre or inertia (3×3)."""
         from linkwise.mechanism.checks import checked_inertia, checked_mass, checked_vector
@@ -104,7 +108,7 @@ class ChangedCopies:
         """A copy whose meshes can touch; itself where nobody reads files."""
         return self
 
-    def with_configuration(self, name: str, q: Any) -> Self:
+    def with_configuration(self, name: str, q: ArrayLike | Mapping[str, ArrayLike]) -> Self:
         """A copy with a configuration of this name: q (nq), or a mapping of joints to their coordinates."""
         chosen = configuration_of(self._mechanism, str(name), q)
         return replace(self, configurations=self.configurations.with_configuration(name, chosen))
@@ -138,13 +142,13 @@ class ChangedCopies:
         self,
         name: str,
         body_a: str,
-        placement_a: Any = None,
+        placement_a: ArrayLike | None = None,
         body_b: str = "world",
-        placement_b: Any = None,
+        placement_b: ArrayLike | None = None,
         *,
         joint: Joint | Closure,
-        node_a: Any = None,
-        node_b: Any = None,
+        node_a: NodeKey | None = None,
+        node_b: NodeKey | None = None,
         **numbers: Any,
     ) -> Self:
         """A copy with one closure more; see :meth:`linkwise.ModelBuilder.add_closure`."""
@@ -154,7 +158,7 @@ class ChangedCopies:
     def with_coupling(
         self,
         name: str,
-        coupling: Relation | Callable[..., Any],
+        coupling: Relation | Callable[..., Scalar | Flat],
         equations: int | Sequence[str] = 1,
         joints: Sequence[str] | None = None,
     ) -> Self:
@@ -167,11 +171,8 @@ class ChangedCopies:
         from linkwise.mechanism.parameters import check_names
 
         gone = self.closures[name]
-        held = [
-            each.name
-            for each in (*self.actuators, *self.springs)
-            if gone.name in getattr(each.transmission, "joints", ())
-        ]
+        drives: list[Actuator | Spring] = [*self.actuators, *self.springs]
+        held = [each.name for each in drives if gone.name in getattr(each.transmission, "joints", ())]
         held += [each.name for each in self.sensors if each.target == gone.name]
         if held and closing_joint(self._mechanism, gone.name) is not None:
             raise ModelError(
@@ -200,12 +201,12 @@ class ChangedCopies:
     # What the mechanism itself gives.
     if TYPE_CHECKING:
         __dataclass_fields__: ClassVar[dict[str, Any]]
-        bodies: Any
-        base_parts: Any
-        actuators: Any
-        sensors: Any
-        springs: Any
-        fields: Any
-        closures: Any
-        configurations: Any
-        _parameter_names: Any
+        bodies: Named[Body]
+        base_parts: tuple[Part, ...]
+        actuators: tuple[Actuator, ...]
+        sensors: tuple[Sensor, ...]
+        springs: tuple[Spring, ...]
+        fields: tuple[Field, ...]
+        closures: Named[ClosureInstance | RelationInstance]
+        configurations: Configurations
+        _parameter_names: tuple[str, ...]

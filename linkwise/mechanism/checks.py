@@ -10,9 +10,10 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, ModelError, ModelWarning, message
@@ -28,12 +29,16 @@ Three = tuple[float, float, float]
 Six = tuple[float, float, float, float, float, float]
 
 
+LEAST_DEGREES = 15.0
+"""The smallest angle that is taken for one in degrees."""
+
+
 def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
     """Warn whoever called, so many functions up, of angles that were certainly not meant in rad: 45, 90, -120.
 
     Not of 7.5, 10 or 100, which joints that turn and turn may have. Returns whether there was something to warn of.
     """
-    odd = [x for x in angles if 15.0 <= abs(x) <= 720.0 and x % 5.0 == 0.0 and abs(x) != 100.0]
+    odd = [x for x in angles if LEAST_DEGREES <= abs(x) <= 720.0 and x % 5.0 == 0.0 and abs(x) != 100.0]
     if odd:
         told = message(
             f"{what} looks like degrees",
@@ -45,7 +50,56 @@ def warn_of_degrees(what: str, angles: Iterable[float], callers: int) -> bool:
     return bool(odd)
 
 
-def checked_vector(value: Any, what: str) -> Three:
+def finite_numbers(
+    value: object,
+    what: str,
+    count: int | None = None,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    allowed: str = "",
+    do: str | None = None,
+) -> tuple[float, ...]:
+    """Finite numbers in a row, so many of them, one or several if ``count`` is None; a single one may stand alone.
+
+    Each is at least ``least`` and greater than ``above``. The message says so, unless ``allowed`` says more.
+    """
+    try:
+        numbers = np.asarray(value, float)
+    except (TypeError, ValueError):
+        numbers = np.full(1, np.nan)
+    flat = tuple(numbers.reshape(-1).tolist())
+    fits = numbers.ndim < 2 and count in (None, len(flat))
+    if not fits or not all(math.isfinite(x) and x >= least and x > above for x in flat):
+        how_many = "a finite number" if count == 1 else f"{'' if count is None else count} finite numbers".strip()
+        bound = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
+        raise InputError(f"{what} is not possible", got=repr(value)[:80], allowed=allowed or how_many + bound, do=do)
+    return flat
+
+
+def finite_number(
+    value: object, what: str, *, above: float = -math.inf, allowed: str = "", do: str | None = None
+) -> float:
+    """One finite number, see :func:`finite_numbers`."""
+    return finite_numbers(value, what, 1, above=above, allowed=allowed, do=do)[0]
+
+
+def set_finite(
+    element: object, names: str, of: str, count: int = 1, *, least: float = -math.inf, above: float = -math.inf
+) -> None:
+    """Put fields of a frozen element, their names with blanks between, in place as floats; one that is None stays.
+
+    Raises InputError, which says whose they are (``of``), where :func:`finite_numbers` does.
+    """
+    for name in names.split():
+        given = getattr(element, name)
+        if given is not None:
+            what = f"the {name.replace('_', ' ')} of {of}"
+            numbers = finite_numbers(given, what, count, least=least, above=above)
+            object.__setattr__(element, name, numbers if count > 1 else numbers[0])
+
+
+def checked_vector(value: Iterable[SupportsFloat], what: str) -> Three:
     """Three finite numbers."""
     try:
         x, y, z = (float(v) for v in value)
@@ -56,7 +110,7 @@ def checked_vector(value: Any, what: str) -> Three:
     return x, y, z
 
 
-def checked_vectors(value: Any, names: Sequence[str], what: str) -> list[Three]:
+def checked_vectors(value: ArrayLike, names: Sequence[str], what: str) -> list[Three]:
     """Three finite numbers for each body."""
     vectors = for_each(value, len(names), (3,), f"{what}s")
     for k in _places(~np.isfinite(vectors)):
@@ -64,7 +118,7 @@ def checked_vectors(value: Any, names: Sequence[str], what: str) -> list[Three]:
     return list(zip(*vectors.T.tolist(), strict=True))
 
 
-def checked_mass(value: Any, name: str) -> float:
+def checked_mass(value: SupportsFloat, name: str) -> float:
     """A finite mass, not negative."""
     try:
         mass = float(value)
@@ -77,7 +131,7 @@ def checked_mass(value: Any, name: str) -> float:
     return mass
 
 
-def checked_masses(value: Any, names: Sequence[str]) -> list[float]:
+def checked_masses(value: ArrayLike, names: Sequence[str]) -> list[float]:
     """Finite masses, not negative, one for each body."""
     masses = for_each(value, len(names), (), "masses")
     for k in _places(~(np.isfinite(masses) & (masses >= 0.0))):
@@ -85,7 +139,7 @@ def checked_masses(value: Any, names: Sequence[str]) -> list[float]:
     return list(masses.tolist())
 
 
-def checked_pose(value: Any, what: str) -> Pose:
+def checked_pose(value: ArrayLike, what: str) -> Pose:
     """A 4×4 rigid transform, its rotation made orthonormal to rounding."""
     pose = _numbers(value, (4, 4))
     if pose is None:
@@ -93,7 +147,7 @@ def checked_pose(value: Any, what: str) -> Pose:
     return _orthonormal(pose[None], lambda k: what)[0]
 
 
-def checked_poses(value: Any, names: Sequence[str], what: str) -> list[Pose]:
+def checked_poses(value: ArrayLike, names: Sequence[str], what: str) -> list[Pose]:
     """4×4 rigid transforms, one for each body, their rotations made orthonormal to rounding."""
     poses = for_each(value, len(names), (4, 4), f"{what}s")
     return _orthonormal(np.array(poses), lambda k: f"{what} of body {names[k]!r}")
@@ -124,12 +178,12 @@ def _orthonormal(X: Array, what: Callable[[int], str]) -> list[Pose]:
     return list(zip(*rows, repeat(IDENTITY[3], len(X)), strict=True))
 
 
-def _no_transform(what: str, value: Any) -> InputError:
+def _no_transform(what: str, value: object) -> InputError:
     allowed, do = "4x4 finite numbers", "use lw.transform(xyz=…, rpy=…)"
     return InputError(f"{what} is not a 4x4 transform", got=repr(value), allowed=allowed, do=do)
 
 
-def checked_inertia(value: Any, name: str, physical: bool = True) -> Six:
+def checked_inertia(value: ArrayLike, name: str, physical: bool = True) -> Six:
     """A 3×3 inertia about the mass centre as six numbers; a warning where no rigid body could have it."""
     inertia = _numbers(value, (3, 3))
     if inertia is None:
@@ -139,7 +193,7 @@ def checked_inertia(value: Any, name: str, physical: bool = True) -> Six:
     return _symmetric(inertia[None], (name,), physical, 5)[0]
 
 
-def checked_inertias(value: Any, names: Sequence[str], physical: bool) -> list[Six]:
+def checked_inertias(value: ArrayLike, names: Sequence[str], physical: bool) -> list[Six]:
     """3×3 inertias about the mass centres as six numbers each; warnings where no rigid body could have them."""
     given = for_each(value, len(names), (3, 3), "inertias")
     alike = np.ndim(value) == 2  # one for all, which all share
@@ -191,7 +245,7 @@ def _check_moments(I: Array, names: Sequence[str], callers: int) -> None:
         )
 
 
-def per_freedom(value: Any, n: int, what: str) -> tuple[float, ...]:
+def per_freedom(value: ArrayLike, n: int, what: str) -> tuple[float, ...]:
     """One number for each freedom of a joint, from one number or n."""
     try:
         values: Sequence[float] = np.broadcast_to(np.asarray(value, float), (n,)).tolist()
@@ -213,7 +267,7 @@ def for_each_freedom(value: Any, names: Sequence[str], counts: Sequence[int], wh
     return [per_freedom(x, k, f"{what} of {name!r}") for x, k, name in zip(value, counts, names, strict=True)]
 
 
-def for_each(value: Any, n: int, core: tuple[int, ...], what: str) -> Array:
+def for_each(value: ArrayLike, n: int, core: tuple[int, ...], what: str) -> Array:
     """(n, *core) from one for all or one for each."""
     try:
         array = np.asarray(value, float)
@@ -228,7 +282,7 @@ def for_each(value: Any, n: int, core: tuple[int, ...], what: str) -> Array:
     return np.broadcast_to(array, (n, *core))
 
 
-def _numbers(value: Any, shape: tuple[int, ...]) -> Array | None:
+def _numbers(value: ArrayLike, shape: tuple[int, ...]) -> Array | None:
     """A new array of this shape; None if the value is none."""
     try:
         array = np.array(value, dtype=float)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import UnknownNameError
+from linkwise.mechanism.checks import finite_numbers
+
+if TYPE_CHECKING:
+    from linkwise.mechanism.mechanism import Mechanism
 
 
 class Configurations(Mapping[str, NDArray[np.float64]]):
@@ -58,10 +62,10 @@ class Configurations(Mapping[str, NDArray[np.float64]]):
         return Configurations((self._values | {str(name): tuple(q)}).items())
 
 
-def configuration_of(mechanism: Any, name: str, values: Any) -> tuple[float, ...]:
+def configuration_of(mechanism: Mechanism, name: str, values: ArrayLike | Mapping[str, ArrayLike]) -> tuple[float, ...]:
     """q (nq) from numbers for the whole, or from a mapping of joints to theirs; the others at their zero position."""
     if not isinstance(values, Mapping):
-        return _checked(values, mechanism.nq, f"the configuration {name!r}")
+        return finite_numbers(values, f"the configuration {name!r}", mechanism.nq)
     q = [0.0] * mechanism.nq
     own = {joint.name: joint for joint in mechanism._independent}
     for joint in own.values():
@@ -69,15 +73,5 @@ def configuration_of(mechanism: Any, name: str, values: Any) -> tuple[float, ...
     for key, value in values.items():
         if key not in own:
             raise UnknownNameError(f"joint with coordinates of its own for configuration {name!r}", key, own)
-        q[own[key].q_slice] = _checked(value, own[key].nq, f"joint {key!r} in configuration {name!r}")
+        q[own[key].q_slice] = finite_numbers(value, f"joint {key!r} in configuration {name!r}", own[key].nq)
     return tuple(q)
-
-
-def _checked(values: Any, size: int, what: str) -> tuple[float, ...]:
-    try:
-        array = np.atleast_1d(np.asarray(values, float))
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is not made of numbers", got=repr(values)[:80]) from None
-    if array.shape != (size,) or not np.isfinite(array).all():
-        raise InputError(f"{what} does not fit", got=repr(values)[:80], allowed=f"{size} finite numbers")
-    return tuple(array.tolist())

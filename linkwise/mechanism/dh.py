@@ -17,9 +17,9 @@ another one: it is named ``dh1``, ``dh2``, … and usable wherever a body name i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
@@ -33,16 +33,16 @@ _JOINTS: dict[str, type[Joint]] = {"R": Revolute, "P": Prismatic}
 
 def add_dh_chain(
     builder: Builder,
-    table: Any,
+    table: ArrayLike,
     convention: str,
     *,
     joints: Sequence[str] | None,
-    masses: Any,
-    coms: Any,
-    inertias: Any,
-    armature: Any,
-    base: Any,
-    tool: Any,
+    masses: ArrayLike | None,
+    coms: ArrayLike | None,
+    inertias: ArrayLike | None,
+    armature: ArrayLike,
+    base: ArrayLike | None,
+    tool: ArrayLike | None,
 ) -> None:
     """Add the links of a table to a builder: ``link1``, ``link2``, and so on, on ``joint1``, ``joint2``."""
     if convention not in CONVENTIONS:
@@ -114,7 +114,7 @@ def _letters(joints: Sequence[str] | None, n: int) -> list[str]:
     return letters
 
 
-def _inertias(value: Any, n: int) -> Array:
+def _inertias(value: ArrayLike, n: int) -> Array:
     """(n, 3, 3) from 3×3 matrices or from their diagonals."""
     allowed = "3x3 (or its diagonal) for each row, about the mass centre, in kg m²"
     array = _array(value, "inertias", None, allowed)
@@ -125,7 +125,7 @@ def _inertias(value: Any, n: int) -> Array:
     return array
 
 
-def _array(value: Any, what: str, shape: tuple[int | str, ...] | None, allowed: str) -> Array:
+def _array(value: ArrayLike, what: str, shape: tuple[int | str, ...] | None, allowed: str) -> Array:
     try:
         array = np.array(value, float)
     except (TypeError, ValueError):

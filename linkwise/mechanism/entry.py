@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError
@@ -28,7 +29,7 @@ class Entry:
     parent: str
     joint: Joint
     joint_name: str
-    placement: Any
+    placement: Pose
     part: Part
     limits: tuple[JointLimits, ...]
     armature: tuple[float, ...]
@@ -84,7 +85,7 @@ def checked_limits(
 
 
 def checked_springs(
-    stiffness: Any, rest: Any, joint: Joint, joint_name: str
+    stiffness: float | Sequence[float], rest: float | Sequence[float], joint: Joint, joint_name: str
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """One stiffness and one place of rest for each freedom."""
     if isinstance(stiffness, float) and isinstance(rest, float) and stiffness == 0.0 == rest:  # most joints
@@ -110,7 +111,7 @@ def checked_springs(
 
 
 def checked_flexible(
-    flexible: Any, name: str, mass: Any, com: Any, inertia: Any, mimic: Mimic | None
+    flexible: object, name: str, mass: ArrayLike, com: ArrayLike, inertia: ArrayLike, mimic: Mimic | None
 ) -> FlexibleBody | None:
     """Flexible body, if there is one and nothing contradicts it."""
     if flexible is None:
@@ -144,7 +145,7 @@ def checked_flexible(
     return flexible
 
 
-def check_shape(shape: Any, name: str, mass: Any, com: Any, inertia: Any) -> None:
+def check_shape(shape: object, name: str, mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> None:
     """Refuse what is no shape of a body, and a mass beside it."""
     if not isinstance(shape, BodyShape):
         raise InputError(

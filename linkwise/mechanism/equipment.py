@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.mechanism.actuation import (
@@ -122,7 +122,7 @@ def _fitted(mechanism: Mechanism, transmission: Transmission, whose: str) -> Tra
     return JointTransmission(gears)
 
 
-def _check_names(elements: Sequence[Any], kind: str) -> None:
+def _check_names(elements: Sequence[Actuator | Spring | Sensor | Field], kind: str) -> None:
     seen: set[str] = set()
     for element in elements:
         if element.name in seen:

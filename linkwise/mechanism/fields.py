@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from linkwise.dataclass import dataclass
-from linkwise.errors import InputError
+from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Scalar, absolute, sqrt, where
 
 Vector = Sequence[Scalar]
@@ -33,7 +32,7 @@ class GravityCompensation:
     mass: float
 
     def __post_init__(self) -> None:
-        _set_finite(self, "mass")
+        set_finite(self, "mass", repr(self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,9 @@ class FluidBox:
     wind: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _check_fluid(self)
+        set_finite(self, "size", repr(self.name), 3, least=0.0)
+        set_finite(self, "density viscosity", repr(self.name), least=0.0)
+        set_finite(self, "wind", repr(self.name), 3)
 
     def force(self, omega: Vector, v: Vector) -> list[Scalar]:
         """[moment, force] (6) at the frame's origin and in its axes, from how it moves through the fluid in these."""
@@ -104,9 +105,10 @@ class FluidEllipsoid:
     virtual_inertia: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
-        _check_fluid(self)
-        for what, count in (("drag", 3), ("lift", 2), ("virtual_mass", 3), ("virtual_inertia", 3)):
-            _set_finite(self, what, count)
+        set_finite(self, "semi_axes", repr(self.name), 3, least=0.0)
+        set_finite(self, "density viscosity", repr(self.name), least=0.0)
+        set_finite(self, "wind drag virtual_mass virtual_inertia", repr(self.name), 3)
+        set_finite(self, "lift", repr(self.name), 2)
 
     def force(self, omega: Vector, v: Vector) -> list[Scalar]:
         """[moment, force] (6) at the frame's origin and in its axes, from how it moves through the fluid in these."""
@@ -165,28 +167,3 @@ def _dot(a: Vector, b: Vector) -> Scalar:
 
 def _cross(a: Vector, b: Vector) -> list[Scalar]:
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-
-
-def _check_fluid(field: Any) -> None:
-    size = "size" if isinstance(field, FluidBox) else "semi_axes"
-    for what, count in ((size, 3), ("density", 0), ("viscosity", 0), ("wind", 3)):
-        _set_finite(field, what, count)
-        value = getattr(field, what)
-        if what != "wind" and min(value if count else (value,)) < 0.0:
-            raise InputError(f"the {what} of {field.name!r} is negative", got=value, allowed=">= 0")
-
-
-def _set_finite(field: Any, what: str, count: int = 0) -> None:
-    """Put a number, or so many, in place as floats."""
-    given = getattr(field, what)
-    try:
-        numbers = tuple(float(x) for x in (given if count else (given,)))
-    except (TypeError, ValueError):
-        numbers = ()
-    if len(numbers) != max(count, 1) or not all(map(math.isfinite, numbers)):
-        raise InputError(
-            f"the {what.replace('_', ' ')} of {field.name!r} is not possible",
-            got=repr(given)[:80],
-            allowed=f"{count} finite numbers" if count else "a finite number",
-        )
-    object.__setattr__(field, what, numbers if count else numbers[0])

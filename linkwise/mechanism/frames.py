@@ -8,15 +8,15 @@ parent's index is -1 for the world, the last row is the root's frame in the worl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.joints.directions import turns_z_to
-from linkwise.mechanism.bodies_and_joints import IDENTITY
+from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial.transforms import Factor, Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
@@ -221,12 +221,12 @@ class AlignedFrames:
 _SYMMETRIES = {"none": 0, "axis": 1, "direction": 2}
 
 
-def poses(of: list[Any]) -> Array:
+def poses(of: Sequence[Pose]) -> Array:
     """Poses (n, 4, 4) from rows."""
     return np.fromiter(flattened(flattened(of)), float, 16 * len(of)).reshape(-1, 4, 4)
 
 
-def rows_of(rows: list[Any], size: int) -> Array:
+def rows_of(rows: Sequence[Sequence[float]], size: int) -> Array:
     """(n, size) from sequences of so many numbers."""
     return np.fromiter(flattened(rows), float, size * len(rows)).reshape(-1, size)
 
@@ -297,7 +297,7 @@ def cosine_sine(angle: Array) -> Array:
     return snapped(np.stack((np.cos(angle), np.sin(angle)), axis=1), 1.0)
 
 
-def snapped(x: Array, scale: Any) -> Array:
+def snapped(x: Array, scale: float | Array) -> Array:
     """The numbers, zero where only rounding is left; beside one (``scale`` 1.0) also ±1 exact."""
     x = np.where(np.abs(x) < SNAP * scale, 0.0, x)
     if isinstance(scale, float):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from linkwise.mechanism.description import Geometry, Mimic
 from linkwise.mechanism.entry import Entry
 from linkwise.mechanism.many_bodies import Columns, made, of_each
 from linkwise.mechanism.placement import inverse_pose
+
+if TYPE_CHECKING:
+    from linkwise.flexible.body import FlexibleBody
 
 _NOWHERE = slice(0, 0)  # until the bodies are numbered
 
@@ -217,7 +220,7 @@ def numbered(bodies: Sequence[Body], joints: Columns) -> tuple[tuple[Body, ...],
     return tuple(placed), tuple(instances)
 
 
-def _changed(body: Body, **fields: Any) -> Body:
+def _changed(body: Body, **fields: object) -> Body:
     """A copy with other values in some fields, without the constructor: there may be very many of them."""
     copy = object.__new__(Body)
     for name in Body.__dataclass_fields__:
@@ -246,16 +249,16 @@ def _check_floating(body: Body, joint: JointInstance, placed: Sequence[Body]) ->
 
 def no_piece(what: str, body: Body) -> ModelError:
     """Error for what sits on a frame that floats."""
-    flexible: Any = body.flexible
+    assert body.flexible is not None
     return ModelError(
         f"{what} sits on the frame of {body.name!r}, which floats and is no piece of that body",
         got="no node",
-        allowed=", ".join(repr(node.key) for node in flexible.nodes[1:13]),
+        allowed=", ".join(repr(node.key) for node in body.flexible.nodes[1:13]),
         do="name a node: at=…",
     )
 
 
-def _not_left_free(flexible: Any, joint: JointInstance, joint_frame: FloatArray) -> str:
+def _not_left_free(flexible: FlexibleBody, joint: JointInstance, joint_frame: FloatArray) -> str:
     """The motions by which modes move the root although the joint holds it, as text.
 
     A joint lets its body turn or shift, from wherever it is, if that is among its axes at all q.

@@ -58,7 +58,7 @@ def link_kinds(links: Sequence[Link], forms: Forms, trait: Callable[[Link], Hash
         forms: how transforms are written.
         trait: what links of one kind must have in common besides.
     """
-    alike: dict[Any, list[tuple[Link, list[Scalar]]]] = {}
+    alike: dict[Hashable, list[tuple[Link, list[Scalar]]]] = {}
     for link in links:
         leaves, shape = taken_apart(_constants(link, forms))
         computed = tuple(i for i, x in enumerate(leaves) if not isinstance(x, (float, int)))
@@ -83,7 +83,7 @@ def kinds_of_many(links: ManyLinks, forms: Forms, traits: Array) -> list[LinkKin
     """
     if links.tails is not None:
         return None
-    known: dict[Any, int] = {}
+    known: dict[Hashable, int] = {}
     joints = [known.setdefault(joint_key(joint.type), len(known)) for joint in links.mechanism.joints]
     shapes = np.array(joints, int) * 2 + links.has_first_turn
     keys = shapes * (int(traits.max(initial=0)) + 1) + traits
@@ -117,7 +117,7 @@ def _names(link: Link) -> list[str]:
     return [name for name in link.__dataclass_fields__ if name not in same]
 
 
-def _constants(link: Link, forms: Forms) -> list[Any]:
+def _constants(link: Link, forms: Forms) -> list[object]:
     """All constants of a link."""
     own = {name: getattr(link, name) for name in _names(link)}
     return list((own | {name: form(own[name]) for name, form in forms.items()}).values())

@@ -9,7 +9,9 @@ from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, ModelError
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
@@ -32,16 +34,16 @@ _VERY_MANY = 2000
 
 def checked_bodies(
     names: str | Sequence[str],
-    parents: Any,
-    joints: Any,
-    placements: Any,
-    masses: Any,
-    coms: Any,
-    inertias: Any,
-    axes: Any,
-    armature: Any,
-    damping: Any,
-    friction: Any,
+    parents: Sequence[int] | Array,
+    joints: Joint | Sequence[Joint] | type[Joint],
+    placements: ArrayLike,
+    masses: ArrayLike,
+    coms: ArrayLike,
+    inertias: ArrayLike,
+    axes: ArrayLike | None,
+    armature: ArrayLike,
+    damping: ArrayLike,
+    friction: ArrayLike,
     check_inertia: bool,
     root: str,
 ) -> list[Entry]:
@@ -107,7 +109,7 @@ def all_of_each(kind: type[T], objects: Sequence[T]) -> Columns:
     return of_each(objects, *(field.name for field in fields(cast(Any, kind))))
 
 
-def _parents(parents: Any) -> list[int]:
+def _parents(parents: Sequence[int] | Array) -> list[int]:
     """Each an earlier body, or -1."""
     above = np.asarray(parents)
     whole = above.ndim == 1 and (above.dtype.kind in "iu" or not above.size)
@@ -121,7 +123,7 @@ def _parents(parents: Any) -> list[int]:
     return [int(k) for k in above.tolist()]
 
 
-def _joints(joints: Any, axes: Any, names: Sequence[str]) -> list[Joint]:
+def _joints(joints: Joint | Sequence[Joint] | type[Joint], axes: ArrayLike | None, names: Sequence[str]) -> list[Joint]:
     if isinstance(joints, type) and issubclass(joints, Joint):
         if axes is None:
             return [joints()] * len(names)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Actuator, Sensor, Spring
-from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Part, number_of_node
+from linkwise.mechanism.bodies_and_joints import (
+    IDENTITY,
+    Body,
+    Frame,
+    JointInstance,
+    Named,
+    Part,
+    number_of_node,
+)
 from linkwise.mechanism.changed_copies import ChangedCopies
 from linkwise.mechanism.closures.instances import (
     ClosureFreedoms,
@@ -23,6 +30,9 @@ from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.per_freedom import PerFreedom
 from linkwise.memoized import cached_property
+
+if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class Mechanism(ChangedCopies, PerFreedom):
         """The freedoms of the closures that leave some as a joint does, in order and by the closures' names."""
         return Named(freedoms_of_closures(self.closures))
 
-    def frame(self, name: str, node: Any = None) -> Frame:
+    def frame(self, name: str, node: NodeKey | None = None) -> Frame:
         """A body, a body welded to another, or a named frame: where it sits and on which moving body.
 
         Args:
@@ -156,10 +166,3 @@ class Mechanism(ChangedCopies, PerFreedom):
     def _frames_by_name(self) -> dict[str, Frame]:
         own = {body.name: Frame(body.name, body.index, IDENTITY) for body in self.bodies}
         return own | {frame.name: frame for frame in self.frames}
-
-    @staticmethod
-    def _find(kind: str, name: str, elements: Iterable[Any]) -> Any:
-        for element in elements:
-            if element.name == name:
-                return element
-        raise UnknownNameError(kind, name, [e.name for e in elements])

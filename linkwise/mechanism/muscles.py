@@ -7,10 +7,10 @@ along tendons.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from linkwise.dataclass import dataclass, fields, replace
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
+from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, exp, log, sinh, sqrt, where, within
 
 
@@ -44,7 +44,9 @@ class Muscle:
     states = 0
 
     def __post_init__(self) -> None:
-        _set_floats(self)
+        set_finite(self, "force passive", "a muscle", least=0.0)
+        set_finite(self, "l_min l_max v_max lengthening", "a muscle")
+        set_finite(self, "lengths range", "a muscle", 2)
         for what in ("lengths", "range"):
             low, high = getattr(self, what)
             if not low < high:
@@ -155,10 +157,9 @@ class HillMuscle:
     start: float = 1.0
 
     def __post_init__(self) -> None:
-        _set_floats(self)
-        for what in ("optimal_length", "v_max", "passive_strain", "least", "start"):
-            if not getattr(self, what) > 0.0:
-                raise InputError(f"the {what} of a muscle is not positive", got=getattr(self, what), allowed="> 0")
+        set_finite(self, "force slack_length damping tendon_stiffness", "a muscle", least=0.0)
+        set_finite(self, "optimal_length v_max passive_strain least start", "a muscle", above=0.0)
+        set_finite(self, "pennation", "a muscle")
         if self.tendon_stiffness is not None and not self.slack_length > 0.0:
             raise InputError("a tendon that stretches has a length", got=self.slack_length, allowed="slack_length > 0")
         if not 0.0 <= self.pennation < 0.5 * math.pi:
@@ -245,22 +246,3 @@ def speed_of(at_speed: Scalar) -> Scalar:
     """The rate at which a fibre exerts this: the inverse of :func:`active_at_speed`."""
     d1, d2, d3, d4 = _SPEED
     return (sinh((at_speed - d4) * (1.0 / d1)) - d3) * (1.0 / d2)
-
-
-def _set_floats(muscle: Any) -> None:
-    """Put all numbers in place as floats; raises InputError unless they are finite, and forces and lengths positive."""
-    for field in fields(muscle):
-        given = getattr(muscle, field.name)
-        if given is None:
-            continue
-        pair = field.name in ("lengths", "range")
-        try:
-            numbers = tuple(float(x) for x in (given if pair else (given,)))
-        except (TypeError, ValueError):
-            numbers = ()
-        if len(numbers) != (2 if pair else 1) or not all(map(math.isfinite, numbers)):
-            raise InputError(f"the {field.name} of a muscle is not possible", got=repr(given)[:80], allowed="numbers")
-        object.__setattr__(muscle, field.name, numbers if pair else numbers[0])
-    for what in ("force", "passive", "slack_length", "damping", "tendon_stiffness"):
-        if (getattr(muscle, what, None) or 0.0) < 0.0:
-            raise InputError(f"the {what} of a muscle is negative", got=getattr(muscle, what), allowed=">= 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
+from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Named
 from linkwise.memoized import cached_property
 
 
@@ -70,7 +71,7 @@ class PerFreedom:
         values.flags.writeable = False
         return values
 
-    def _per_velocity(self, of: Any, otherwise: float = np.inf) -> FloatArray:
+    def _per_velocity(self, of: Callable[[JointInstance], Sequence[float]], otherwise: float = np.inf) -> FloatArray:
         values = np.full(self.nv, otherwise)
         for joint in self.joints:
             if joint.mimic is None and len(of(joint)) == joint.nv:
@@ -122,7 +123,7 @@ class PerFreedom:
     # What the mechanism itself gives.
     if TYPE_CHECKING:
         __dataclass_fields__: ClassVar[dict[str, Any]]
-        nq: Any
-        nv: Any
-        bodies: Any
-        joints: Any
+        nq: int
+        nv: int
+        bodies: Named[Body]
+        joints: Named[JointInstance]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def rotation_rpy(rpy: Sequence[float], snap: float = ANGLE_SNAP) -> FloatArray:
     return R + 0.0  # no negative zeros
 
 
-def rpy_of(R: Any) -> tuple[float, float, float]:
+def rpy_of(R: Sequence[Sequence[float]] | FloatArray) -> tuple[float, float, float]:
     """Roll, pitch and yaw of a rotation, or of the pose that begins with it."""
     flat = math.hypot(R[0][0], R[1][0])
     pitch = math.atan2(-R[2][0], flat)

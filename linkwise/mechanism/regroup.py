@@ -24,6 +24,7 @@ from linkwise.mechanism.terms import EXACT, ROUNDING, Terms, is_exact_split
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Shift, Transform, Turn
 from linkwise.spatial.vectors import Vec
 
@@ -140,11 +141,11 @@ def _split_hinge(row: Numbers) -> tuple[tuple[float, float], tuple[float, ...]] 
     return (a, b), (row[0], h_z, j, min(t_z, abs(h_z)), min(t_xx + t_yy + t_zz, 2.0 * abs(j)))
 
 
-def _inertia(row: Any) -> RigidInertia:
+def _inertia(row: Flat | Array) -> RigidInertia:
     return RigidInertia(row[0], Vec(*row[1:4]), Sym3.of(*row[4:]))
 
 
-def _numbers(M: RigidInertia | Terms) -> list[Any]:
+def _numbers(M: RigidInertia | Terms) -> list[Scalar]:
     return [M.m, *M.h, *(M.J if isinstance(M, Terms) else M.J.six())]
 
 
@@ -179,7 +180,7 @@ class Parts:
         l = snapped(times(back, self.X[:, :3, 3] - o[self.body]), 1.0)
         com, shift = Vec(*self.com.T), Vec(*l.T)
         about_com = RigidInertia(self.mass, Vec.zero(), Sym3.of(*self.six.T))
-        nothing: Any = np.zeros_like(self.mass)
+        nothing: Scalar = np.zeros_like(self.mass)
         about = Terms(np.abs(self.mass), (nothing,) * 3, tuple(np.abs(self.six.T)))
         summed = about.shifted(np.abs(self.com.T)).turned(np.abs(turn).transpose(1, 2, 0))
         summed = summed.shifted(np.abs(l.T))
@@ -205,7 +206,7 @@ def snapped_by(M: Array, terms: Array) -> Array:
     return np.where(small, 0.0, M)
 
 
-def _rows(m: Any, h: Iterable[Any], J: Iterable[Any]) -> Array:
+def _rows(m: Scalar, h: Iterable[Scalar], J: Iterable[Scalar]) -> Array:
     return np.stack((m, *h, *J), axis=1)
 
 

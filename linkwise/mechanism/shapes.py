@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.checks import checked_pose, checked_vector
+from linkwise.mechanism.checks import checked_pose, checked_vector, finite_number, finite_numbers
 from linkwise.mechanism.description import Geometry
 
 __all__ = ["BodyShape", "box", "capsule", "cylinder", "mesh", "rod", "sphere"]
@@ -116,7 +116,7 @@ def box(size: Sequence[float], **options: Unpack[Options]) -> BodyShape:
         size: its edges (3) along x, y and z, m.
         options: ``mass`` or ``density``, ``placement``, ``rgba``, ``collides``, ``visible``; see :class:`Options`.
     """
-    x, y, z = (_positive(edge, "an edge of a box") for edge in checked_vector(size, "the size of a box"))
+    x, y, z = (finite_number(edge, "an edge of a box", above=0.0) for edge in checked_vector(size, "the size of a box"))
     moments = [(y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12]
     return _shape("box", (x, y, z), x * y * z, np.diag(moments), options)
 
@@ -128,7 +128,7 @@ def sphere(radius: float, **options: Unpack[Options]) -> BodyShape:
         radius: m.
         options: as of :func:`box`.
     """
-    r = _positive(radius, "the radius of a sphere")
+    r = finite_number(radius, "the radius of a sphere", above=0.0)
     return _shape("sphere", (r,), 4 / 3 * math.pi * r**3, 0.4 * r * r * np.eye(3), options)
 
 
@@ -143,7 +143,7 @@ def cylinder(
         ends: two points in the frame of the body, m, instead of length and placement.
         options: as of :func:`box`.
     """
-    r = _positive(radius, "the radius of a cylinder")
+    r = finite_number(radius, "the radius of a cylinder", above=0.0)
     l = _length(length, ends, options)
     across = (3 * r * r + l * l) / 12
     return _shape("cylinder", (r, l), math.pi * r * r * l, np.diag([across, across, r * r / 2]), options)
@@ -160,7 +160,7 @@ def capsule(
         ends: these middles in the frame of the body, m, instead of length and placement.
         options: as of :func:`box`.
     """
-    r = _positive(radius, "the radius of a capsule")
+    r = finite_number(radius, "the radius of a capsule", above=0.0)
     l = _length(length, ends, options)
     middle, balls = math.pi * r * r * l, 4 / 3 * math.pi * r**3
     volume = middle + balls
@@ -234,8 +234,8 @@ def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArra
             do=f"drop one: the volume is {volume:.6g} m³",
         )
     for name, value in (("mass", mass), ("density", density)):
-        if value is not None and not (_is_number(value) and value >= 0.0):
-            raise InputError(f"the {name} of a {shape.kind} is not usable", got=repr(value), allowed="a number >= 0")
+        if value is not None:
+            finite_numbers(value, f"the {name} of a {shape.kind}", 1, least=0.0)
     kilograms = float(mass) if mass is not None else volume * float(density or 0.0)
     rgba = options.get("rgba")
     if rgba is not None:
@@ -266,7 +266,7 @@ def _length(length: float | None, ends: tuple[Point, Point] | None, options: Opt
     if ends is None:
         if length is None:
             raise InputError("there is neither a length nor two ends", allowed="length=0.3, or ends=(start, end)")
-        return _positive(length, "a length")
+        return finite_number(length, "a length", above=0.0)
     if length is not None or "placement" in options:
         raise InputError(
             "two ends say where it is and how long", got="ends beside length or placement", do="give ends alone"
@@ -281,20 +281,10 @@ def _length(length: float | None, ends: tuple[Point, Point] | None, options: Opt
     return between
 
 
-def _is_number(value: Any) -> bool:
-    return np.ndim(value) == 0 and not isinstance(value, (str, complex)) and math.isfinite(value)
-
-
-def _positive(value: Any, what: str) -> float:
-    if not (_is_number(value) and value > 0.0):
-        raise InputError(f"{what} is not usable", got=repr(value), allowed="a number above zero, m")
-    return float(value)
-
-
 def _pose(placement: ArrayLike) -> FloatArray:
     if np.shape(placement) == (3,):
         X = np.eye(4)
-        X[:3, 3] = checked_vector(placement, "the place of a shape")
+        X[:3, 3] = checked_vector(np.asarray(placement), "the place of a shape")
         return X
     return np.array(checked_pose(placement, "the placement of a shape"))
 

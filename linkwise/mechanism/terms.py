@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -124,7 +123,7 @@ def _entries(M: RigidInertia) -> tuple[Scalar, ...]:
     return (M.m, *M.h, *M.J.six())
 
 
-def _size(x: Scalar) -> Any:
+def _size(x: Scalar) -> Scalar:
     return abs(x) if isinstance(x, (float, int, np.ndarray)) else math.nan  # an array stands for a number of each link
 
 

@@ -8,10 +8,11 @@ alone as if it were held where it touches.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from linkwise.dataclass import dataclass
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import UnknownNameError
+from linkwise.mechanism.checks import set_finite
 from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, dot, is_constant, sin, sqrt, where
 
 Point = Flat
@@ -24,7 +25,7 @@ _NEWTON = 10  # steps; convergence is monotone and in the end quadratic
 class Touch(NamedTuple):
     """Where a way touches a shape, in the axes of the shape."""
 
-    touches: Any
+    touches: Scalar
     """Whether it does; if not, the rest means nothing."""
     arc: Scalar
     """Length along the shape, m."""
@@ -54,10 +55,7 @@ class Wrap:
     def __post_init__(self) -> None:
         if self.shape not in ("sphere", "cylinder"):
             raise UnknownNameError("shape for tendons to wrap around", self.shape, ("sphere", "cylinder"))
-        radius = float(self.radius)
-        if not (math.isfinite(radius) and radius > 0.0):
-            raise InputError(f"the radius at {self.frame!r} is not possible", got=radius, allowed="m, > 0")
-        object.__setattr__(self, "radius", radius)
+        set_finite(self, "radius", f"the wrap at {self.frame!r}", above=0.0)
 
     def touch(self, a: Point, b: Point, side: Point | None = None) -> Touch:
         """Where the way from a to b touches; all points (3) in the axes of the shape."""
@@ -173,7 +171,7 @@ def _within(a: Point, b: Point, r: float) -> Touch:
     return Touch(touches, 0.0, point, point)
 
 
-def _chosen(condition: Any, one: Touch, other: Touch) -> Touch:
+def _chosen(condition: Scalar, one: Touch, other: Touch) -> Touch:
     """One where the condition holds, else the other."""
     if isinstance(condition, bool):
         return one if condition else other

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
@@ -31,13 +31,13 @@ class ByName(TypedDict, total=False):
 
     p: ArrayLike | None
     """Run-time parameters (..., np); nominal values if not given."""
-    out: NDArray[Any] | None
+    out: Array | None
     """Array to fill."""
     threads: int | None
     """Threads to split a batch over."""
 
 
-def by_name(function: str, given: ByName) -> tuple[Any, Any, Any]:
+def by_name(function: str, given: ByName) -> tuple[ArrayLike | None, Array | None, int | None]:
     """The arguments p, out and threads; raises TypeError, as Python does, where there are others."""
     for name in given:
         if name not in ByName.__annotations__:
@@ -63,7 +63,7 @@ class Methods(Mechanism):
         """The declared run-time parameters, their places in p and their nominal values."""
         return parameters(self)
 
-    def function(self, name: str, *optional: str, **static: Any) -> CompiledFunction:
+    def function(self, name: str, *optional: str, **static: object) -> CompiledFunction:
         """The compiled function behind a method, to look at its counts, program and source.
 
         Args:
@@ -72,10 +72,9 @@ class Methods(Mechanism):
             static: arguments that are not arrays (``body="hand"``).
         """
         key = (name, optional, tuple(sorted(static.items())))
-        function: CompiledFunction | None = self._functions.get(key)
-        return function or once(self._functions, key, lambda: self._made(name, optional, static))
+        return self._functions.get(key) or once(self._functions, key, lambda: self._made(name, optional, static))
 
-    def _made(self, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+    def _made(self, name: str, optional: tuple[str, ...], static: Mapping[str, object]) -> CompiledFunction:
         function = made(self._whole, name, optional, static)
         function.origin = lambda: (_function_of, (self._whole, name, optional, static))
         return function
@@ -83,17 +82,18 @@ class Methods(Mechanism):
     def _run(
         self,
         name: str,
-        *required: Any,
+        *required: ArrayLike,
         others: ByName | None = None,
-        p: Any = None,
-        out: Any = None,
+        p: ArrayLike | None = None,
+        out: object = None,
         threads: int | None = None,
-        **more: Any,
+        **more: object,
     ) -> Array:
         """Evaluate a function of the catalogue; ``others`` are as the caller of a method gave them."""
         if others:
             p, out, threads = by_name(name, others)
-        arrays, optional = list(required), []
+        arrays: list[object] = list(required)
+        optional = []
         for extra in EVERY[name].optional:
             value = more.pop(extra, None)
             if value is not None:
@@ -114,10 +114,10 @@ class Methods(Mechanism):
         self,
         name: str,
         body: object,
-        *required: Any,
+        *required: ArrayLike,
         node: str | int | None = None,
         reference: str = "mixed",
-        point: Any = None,
+        point: ArrayLike | None = None,
         others: ByName | None = None,
     ) -> Array:
         """Evaluate a function of a place: a body or frame by its name, or a node of it."""
@@ -137,13 +137,13 @@ class Methods(Mechanism):
                 do='declare them first: model.with_parameters(["body.mass", …])',
             )
 
-    def _nominal_beside(self, arrays: Sequence[Any]) -> Array:
+    def _nominal_beside(self, arrays: Sequence[object]) -> Array:
         """The nominal parameters in single precision if all else is: what was not given does not decide it."""
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
         return self.parameters.nominal.astype(np.float32 if single else np.float64)
 
     @cached_property
-    def _functions(self) -> dict[Any, Any]:
+    def _functions(self) -> dict[Hashable, CompiledFunction]:
         return Memory.of(self).table("functions")
 
     @cached_property
@@ -179,7 +179,7 @@ class Methods(Mechanism):
             """The model at rest."""
 
 
-def _function_of(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+def _function_of(model: Model, name: str, optional: tuple[str, ...], static: Mapping[str, object]) -> CompiledFunction:
     return model.function(name, *optional, **static)
 
 

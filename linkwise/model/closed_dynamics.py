@@ -6,12 +6,11 @@ On numbers, with rank tests (singular values), so that over-constrained and sing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.linearization import Linearization
@@ -26,7 +25,7 @@ class Freedoms:
 
     count: int
     """Independent freedoms f: nv less the rank of J_c."""
-    basis: Any
+    basis: Array
     """N, nv × f; the velocities that obey are v = N u (beside those that time prescribes), and u = v[independent]."""
     independent: tuple[int, ...]
     """Places in v whose numbers can be chosen freely; the others follow."""
@@ -90,7 +89,7 @@ class ClosedDynamics(Linearization, Passive):
 
     # Forces at chosen joints.
     def _actuated_forces(
-        self, tree_forces: Array, q: Array, v: Array, vdot: Array, actuated: Sequence[str], t: Any, p: Any
+        self, tree_forces: Array, q: Array, v: Array, vdot: Array, actuated: Sequence[str], t: MaybeArray, p: MaybeArray
     ) -> Array:
         """The joint forces at chosen joints that do what forces at all joints would do, of least norm."""
         n = self.nv

@@ -289,7 +289,7 @@ class Closures(ConfigurationSpace):
             if found.count == 0:
                 self._say_rigid(found)
 
-    def _say_rigid(self, found: Any) -> None:
+    def _say_rigid(self, found: Freedoms) -> None:
         warnings.warn(
             ModelWarning(
                 f"closure {found.last!r} removes the last freedom: the mechanism cannot move",
@@ -302,7 +302,9 @@ class Closures(ConfigurationSpace):
     # What the rest of the model gives.
     if TYPE_CHECKING:
 
-        def freedoms(self, q: ArrayLike, *, t: ArrayLike | None = None, tol: float = 1e-6, p: Any = None) -> Freedoms:
+        def freedoms(
+            self, q: ArrayLike, *, t: ArrayLike | None = None, tol: float = 1e-6, p: ArrayLike | None = None
+        ) -> Freedoms:
             """Count them."""
 
         def _places_in_v(self, names: Sequence[str]) -> list[int]:

@@ -11,7 +11,10 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linkwise.model.model import Model
 
 _OWNER = re.compile(r"(?<![\w.\])])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.([A-Za-z_]\w*)\s*$")
 _KEYWORD = re.compile(r"([A-Za-z_]\w*)\s*=\s*[\[(]?\s*$")
@@ -47,7 +50,7 @@ def register() -> None:
     matchers.append(matcher)
 
 
-def names_at(text: str, namespace: Mapping[str, Any]) -> tuple[str, list[str]]:
+def names_at(text: str, namespace: Mapping[str, object]) -> tuple[str, list[str]]:
     """The beginning of a name at the end of a text, and the names that it may become; none where no name is due.
 
     >>> from linkwise import samples
@@ -89,7 +92,7 @@ def _open_at_end(text: str) -> tuple[list[int], list[int], int]:
     return brackets, commas, quote
 
 
-def _looked_up(path: str, namespace: Mapping[str, Any]) -> Any:
+def _looked_up(path: str, namespace: Mapping[str, object]) -> Model | None:
     """The model that a dotted name stands for; None where it is none. Attributes are read from ``__dict__`` alone."""
     first, *others = path.split(".")
     thing = namespace.get(first)
@@ -99,7 +102,7 @@ def _looked_up(path: str, namespace: Mapping[str, Any]) -> Any:
     return thing if known is not None and isinstance(thing, known.Model) else None
 
 
-def _names(model: Any, attribute: str, bracket: str, count: int, before: str) -> list[str]:
+def _names(model: Model, attribute: str, bracket: str, count: int, before: str) -> list[str]:
     """Names that may stand in ``model.attribute[`` or, after so many commas, in ``model.attribute(``."""
     if bracket == "[":
         keys = getattr(getattr(model, attribute, None), "_ipython_key_completions_", None)

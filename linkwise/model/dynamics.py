@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -157,7 +157,7 @@ class Dynamics(Methods):
 
     # What the rest of the model gives.
     if TYPE_CHECKING:
-        _actuated_forces: Any
+        _actuated_forces: Callable[..., Array]
 
 
 class Operational(Group):

@@ -17,9 +17,12 @@ from linkwise.errors import ModelError
 from linkwise.functions.frozen import FrozenFunction, freeze, is_of_the_user, name_of
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.memoized import Memory
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Motion, Vec
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 Kind = Joint | Closure | Relation
 Sizes = Mapping[str, int | None]
+Function = Callable[..., Scalar | Flat]
+Nested = Sequence[Flat]
+Instance = JointInstance | ClosureInstance | RelationInstance
 
 
 def with_formulas(mechanism: Mechanism) -> dict[str, tuple[Any, ...]]:
@@ -69,7 +75,7 @@ def _frozen(kind: Any, sizes: Sizes) -> Any:
     return changed
 
 
-def _formula(function: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
+def _formula(function: Function, sizes: Sizes) -> Function:
     """The formulas of a function; itself, where it cannot be traced: what needs them then says what is wrong."""
     try:
         return replace(freeze(_of_lists(function), sizes), __name__=name_of(function))
@@ -77,12 +83,12 @@ def _formula(function: Callable[..., Any], sizes: Sizes) -> Callable[..., Any]:
         return function
 
 
-def _of_lists(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_lists(function: Function) -> Function:
     """The function with its vectors as lists, as joints and closures give them."""
     return lambda *given: function(*(list(each) if np.ndim(each) else each for each in given))
 
 
-def _sizes(mechanism: Mechanism, instance: Any) -> Sizes:
+def _sizes(mechanism: Mechanism, instance: Instance) -> Sizes:
     """Numbers in the q and v that functions of a joint or a relation take."""
     if isinstance(instance.type, Joint):
         return {"q": instance.type.nq}
@@ -102,7 +108,7 @@ def _all(kind: Kind) -> Iterator[Any]:
 
 
 # Classes of the user's own, whose methods are asked at every trace.
-def check_classes(mechanism: Any) -> None:
+def check_classes(mechanism: Mechanism) -> None:
     """Refuse a mechanism in which a joint or a closure of a class of the user's says something else than it did."""
     for what, instances in (("joint", mechanism.joints), ("closure", mechanism.closures)):
         for instance in instances:
@@ -120,12 +126,12 @@ def check_classes(mechanism: Any) -> None:
                 )
 
 
-def _text(mechanism: Any, instance: Any) -> tuple[Callable[..., Any], Sizes]:
+def _text(mechanism: Mechanism, instance: Instance) -> tuple[Function, Sizes]:
     """All that a joint or a closure says, as one function."""
     kind = instance.type
     if isinstance(kind, Joint):
 
-        def joint(q: Sequence[Any], v: Sequence[Any]) -> Any:
+        def joint(q: Flat, v: Flat) -> Nested:
             R, p = kind.transform(q).matrix()
             columns = [list(column) for column in kind.subspace(q)]
             moved = [list(kind.rate(q, v)), list(kind.integrate(q, v))]
@@ -134,13 +140,13 @@ def _text(mechanism: Any, instance: Any) -> tuple[Callable[..., Any], Sizes]:
         return joint, {"q": kind.nq, "v": kind.nv}
     if isinstance(kind, Closure):
 
-        def closure(R: Sequence[Any], p: Sequence[Any], V: Sequence[Any], t: Any) -> Any:
+        def closure(R: Flat, p: Flat, V: Flat, t: Scalar) -> Nested:
             X = RelativePose(Mat3([R[0:3], R[3:6], R[6:9]]), Vec.of(p))
             return [list(kind.residual(X, t)), list(kind.rate_residual(X, Motion.of(V), t))]
 
         return closure, {"R": 9, "p": 3, "V": 6, "t": None}
 
-    def relation(q: Sequence[Any], v: Sequence[Any], t: Any) -> Any:
+    def relation(q: Flat, v: Flat, t: Scalar) -> Nested:
         return [list(kind.residual(q, t)), list(kind.rate_residual(q, v, t))]
 
     return relation, {**_sizes(mechanism, instance), "t": None}

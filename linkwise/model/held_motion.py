@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import InputError
 from linkwise.model.linearization import Driven
 from linkwise.model.null_space import NullSpace
@@ -36,6 +36,9 @@ _AT_REST = 1e-12  # rad or m: a motion over the whole time that is none
 _STEP = 0.05  # of a step, in units of the fastest time constant: leaves some 1e-9 of the answer as error
 _MOST = 100_000  # steps
 
+Rate = Callable[[Array, Array], Array]
+"""Acceleration (nv) of q and v."""
+
 
 class HeldMotion:
     """A model with run-time parameters p, and what acts besides joint forces that are held.
@@ -44,10 +47,10 @@ class HeldMotion:
     """
 
     def __init__(
-        self, what: str, model: Model, p: Any, threads: int | None, acting: Acting | None, t: Any = None
+        self, what: str, model: Model, p: MaybeArray, threads: int | None, acting: Acting | None, t: MaybeArray = None
     ) -> None:
         self.what, self.model, self.n, self.acting, self.t = what, model, model.nv, acting, t
-        self.given = {"p": p, "threads": threads}
+        self.given: dict[str, Any] = {"p": p, "threads": threads}
 
     def refuse_clocks(self) -> None:
         """Raise InputError where closures depend on time."""
@@ -234,18 +237,25 @@ def _exponential(matrices: Array) -> Array:
 
 
 def one_step(
-    model: Model, rate: Callable[[Any, Any], Any], q: Any, v: Any, dt: float, *, fourth_order: bool, **others: Any
-) -> tuple[Any, Any]:
+    model: Model,
+    rate: Callable[[Array, Array], Array],
+    q: Array,
+    v: Array,
+    dt: float,
+    *,
+    fourth_order: bool,
+    **more: Any,
+) -> tuple[Array, Array]:
     """State after a step, with closures closed again.
 
     Args:
         model: the mechanism.
-        rate: acceleration (nv) of q and v.
+        rate: of the velocity.
         q, v: the state at the beginning, (nq) and (nv).
         dt: length of the step, s.
         fourth_order: the classical Runge–Kutta step along the tangent space of the beginning, of its order where that
             is flat (angles and slides); else an Euler step, speeds first, then positions with the new speeds.
-        others: by name, what functions of the model take besides, such as ``p``.
+        more: by name, what functions of the model take besides, such as ``p``.
     """
     if fourth_order:
         a1 = rate(q, v)
@@ -261,6 +271,6 @@ def one_step(
         v = v + dt * rate(q, v)
         q = model.integrate(q, dt * v)
     if model.closures:
-        q = model.constraints.project_configuration(q, **others)
-        v = model.constraints.project_velocity(q, v, **others)
+        q = model.constraints.project_configuration(q, **more)
+        v = model.constraints.project_velocity(q, v, **more)
     return q, v

@@ -14,17 +14,19 @@ from __future__ import annotations
 import math
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import InputError
 from linkwise.model.base import ByName
 from linkwise.model.closures import Closures
 from linkwise.model.null_space import NullSpace, in_double
+from linkwise.spatial.scalar import Flat
 from linkwise.targets import check_on_host
 from linkwise.targets.llvm.device import PROCESSOR, device_of
 
@@ -190,7 +192,7 @@ class Linearization(Closures):
             *of_state, of_p = map(device.as_callers_library, parts)
             return LinearizedForward(*of_state), of_p
 
-    def _closed_changes(self, at: Driven, *, by_p: bool = False, xp: Any = np) -> ClosedChanges:
+    def _closed_changes(self, at: Driven, *, by_p: bool = False, xp: ModuleType = np) -> ClosedChanges:
         """Implicit differentiation of 𝓜v̇ + c = τ + J_c*λ and J_c v̇ + bias = 0, with λ of least norm."""
         q, v, tau, f_ext, t, p, threads = at
         multipliers = self.constraint_forces(q, v, tau, f_ext, t=t, p=p, threads=threads).multipliers
@@ -208,7 +210,7 @@ class Linearization(Closures):
         system = NullSpace(lin.dvdot, xp.broadcast_to(J_c, (*gamma.shape[:-1], self.nv)), xp)
         return ClosedChanges(vdot, multipliers, system, *system.solve(f, gamma))
 
-    def _derivative(self, name: str, by: str, *arrays: Any, t: Any, p: Any) -> Any:
+    def _derivative(self, name: str, by: str, *arrays: ArrayLike, t: MaybeArray, p: MaybeArray) -> Any:
         """∂/∂(an input) of a function of the catalogue."""
         function = self.function(name) if t is None else self.function(name, "t")
         given = [*arrays, *([] if t is None else [t])]
@@ -216,7 +218,7 @@ class Linearization(Closures):
             given.append(self.parameters.nominal if p is None else p)
         return function.jacobian(by).general(*given)
 
-    def _by_parameters(self, q: Any, v: Any, vdot: Array, p: Any) -> Array:
+    def _by_parameters(self, q: ArrayLike, v: ArrayLike, vdot: Array, p: MaybeArray) -> Array:
         """∂τ/∂p (..., nv, np)."""
         jacobian = self.function("inverse_dynamics").jacobian("p")
         result: Array = jacobian.general(q, v, vdot, self.parameters.nominal if p is None else p)
@@ -227,7 +229,7 @@ class Linearization(Closures):
         return len(self.parameters.nominal)
 
 
-State = tuple[Any, Any, Any]
+State = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 _HELD = ("q", "v", "vdot", "multipliers")
 """Arguments that constraint forces depend on."""
@@ -240,14 +242,14 @@ class SecondOrderInverse(NamedTuple):
     axis of q in the middle. Second derivatives that are zero for every mechanism (∂²τ/∂v∂v̇, ∂²τ/∂v̇²) are left out.
     """
 
-    tau: Any
-    dq: Any
-    dv: Any
-    dvdot: Any
-    dqdq: Any
-    dqdv: Any
-    dvdv: Any
-    dqdvdot: Any
+    tau: Array
+    dq: Array
+    dv: Array
+    dvdot: Array
+    dqdq: Array
+    dqdv: Array
+    dvdv: Array
+    dqdvdot: Array
 
 
 class SecondOrderForward(NamedTuple):
@@ -256,14 +258,14 @@ class SecondOrderForward(NamedTuple):
     ``dqdtau[i, j, k]`` is ∂²v̇_i/∂q_j∂τ_k: how ``dq[i, j]`` changes along the k-th force. ∂²v̇/∂v∂τ and ∂²v̇/∂τ² are zero.
     """
 
-    vdot: Any
-    dq: Any
-    dv: Any
-    dtau: Any
-    dqdq: Any
-    dqdv: Any
-    dvdv: Any
-    dqdtau: Any
+    vdot: Array
+    dq: Array
+    dv: Array
+    dtau: Array
+    dqdq: Array
+    dqdv: Array
+    dvdv: Array
+    dqdtau: Array
 
 
 class SecondOrderClosed(NamedTuple):
@@ -273,19 +275,19 @@ class SecondOrderClosed(NamedTuple):
     along the k-th velocity. ``dvdtau`` is zero unless some closure is not linear in rates; ∂²v̇/∂τ² is zero.
     """
 
-    vdot: Any
-    dq: Any
-    dv: Any
-    dtau: Any
-    dqdq: Any
-    dqdv: Any
-    dvdv: Any
-    dqdtau: Any
-    dvdtau: Any
+    vdot: Array
+    dq: Array
+    dv: Array
+    dtau: Array
+    dqdq: Array
+    dqdv: Array
+    dvdv: Array
+    dqdtau: Array
+    dvdtau: Array
 
 
 def second_order_inverse(
-    model: Linearization, order: object, state: State, f_ext: Any, p: Any, out: object, threads: int | None
+    model: Linearization, order: int, state: State, f_ext: MaybeArray, p: MaybeArray, out: object, threads: int | None
 ) -> SecondOrderInverse:
     """τ with its first and second derivatives at a state (q, v, v̇)."""
     _check("linearize_inverse", order, out)
@@ -295,7 +297,14 @@ def second_order_inverse(
 
 
 def second_order_forward(
-    model: Linearization, order: object, state: State, f_ext: Any, t: Any, p: Any, out: object, threads: int | None
+    model: Linearization,
+    order: object,
+    state: State,
+    f_ext: MaybeArray,
+    t: MaybeArray,
+    p: MaybeArray,
+    out: object,
+    threads: int | None,
 ) -> SecondOrderForward | SecondOrderClosed:
     """v̇ with its first and second derivatives at a state (q, v, τ)."""
     _check("linearize_forward", order, out)
@@ -321,15 +330,15 @@ def _along(
     model: Linearization,
     name: str,
     state: State,
-    f_ext: Any,
-    t: Any,
-    p: Any,
+    f_ext: MaybeArray,
+    t: MaybeArray,
+    p: MaybeArray,
     threads: int | None,
 ) -> tuple[Any, list[Any]]:
     """The first-order result, and the changes of the wanted parts along every direction of some arguments."""
     check_on_host("derivatives of second order are computed", *state, f_ext, t, p)
     first = model._run(name, *state, f_ext=f_ext, t=t, p=p, threads=threads)
-    optional = {key: given for key, given in {"f_ext": (f_ext, 2), "t": (t, 0)}.items() if given[0] is not None}
+    optional = {key: (x, axes) for key, x, axes in (("f_ext", f_ext, 2), ("t", t, 0)) if x is not None}
     function = model.function(name, *optional)
     arrays = [*((x, 1) for x in state), *optional.values(), *_parameters(model, p)]
     # Every direction is a state of a batch.
@@ -341,7 +350,7 @@ def _along(
     return first, rates
 
 
-def _parameters(model: Linearization, p: Any) -> list[tuple[Any, int]]:
+def _parameters(model: Linearization, p: MaybeArray) -> list[tuple[ArrayLike, int]]:
     """The run-time parameters, where there are any, and their axes."""
     return [(model.parameters.nominal if p is None else p, 1)] if model._parameter_count else []
 
@@ -354,7 +363,7 @@ def _part(function: CompiledFunction, wanted: Sequence[str]) -> CompiledFunction
     known = function.__dict__.setdefault("_parts", {})
     if tuple(wanted) not in known:
 
-        def text(*flat: Sequence[Any]) -> Any:
+        def text(*flat: Flat) -> Any:
             whole = function.text(*flat)
             return kind._make(getattr(whole, name) for name in wanted)
 
@@ -364,7 +373,9 @@ def _part(function: CompiledFunction, wanted: Sequence[str]) -> CompiledFunction
     return part
 
 
-def _closed(model: Linearization, state: State, f_ext: Any, t: Any, p: Any, threads: int | None) -> SecondOrderClosed:
+def _closed(
+    model: Linearization, state: State, f_ext: MaybeArray, t: MaybeArray, p: MaybeArray, threads: int | None
+) -> SecondOrderClosed:
     """The derivatives of a model with closures.
 
     With R₁ = 𝓜v̇ + c - J_c*λ - τ and R₂ = J_cv̇ + bias, both zero, the change (v̇_a, λ_a) along a direction a of (q, v, τ)

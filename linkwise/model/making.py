@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -18,11 +18,14 @@ from linkwise.functions.call_arrays import is_one_state, is_plain_batch
 from linkwise.functions.function import CompiledFunction, Relay
 from linkwise.memoized import Memory, once, shadow
 from linkwise.model.formulas import check_classes
-from linkwise.spatial.scalar import is_exact
+from linkwise.spatial.scalar import Flat, is_exact
 
 if TYPE_CHECKING:
     from linkwise.model.base import Group
     from linkwise.model.model import Model
+
+Method = Callable[..., Any]
+"""A method of a model, or of one of its groups."""
 
 ANSWERED_BY_SOLVERS = ("forward_dynamics", "constraint_forces", "project_velocity", "impulse")
 """Functions that a closure solver answers: of one that looks at numbers, these run outside the compiled code."""
@@ -37,7 +40,7 @@ class CatalogueMethod(NamedTuple):
 
     group: str | None
     name: str
-    method: Callable[..., Any]
+    method: Method
 
     def owner(self, model: Model) -> Model | Group:
         """The model, or its group that has the method."""
@@ -53,7 +56,7 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
     kinds = {group.attribute: group for group in groups}
     for function, text in EVERY.items():
         group, _, name = (text.method or function).rpartition(".")
-        method: Callable[..., Any] | None = getattr(kinds[group] if group else model, name, None)
+        method: Method | None = getattr(kinds[group] if group else model, name, None)
         if method is not None:
             method.__doc__ = _with_arguments(method)
             METHODS[function] = CatalogueMethod(group or None, name, method)
@@ -62,13 +65,13 @@ def list_methods(model: type[Model], *groups: type[Group]) -> None:
                     setattr(owner, name, QuickMethod(function, method))
 
 
-def method_of(model: Model, function: str) -> Callable[..., Any]:
+def method_of(model: Model, function: str) -> Method:
     """The method of a model, or of one of its groups, that is this function of the catalogue; or has this name."""
     *groups, name = (EVERY[function].method or function if function in EVERY else function).split(".")
-    owner: Any = model
+    owner: object = model
     for group in groups:
         owner = getattr(owner, group)
-    method: Callable[..., Any] = getattr(owner, name)
+    method: Method = getattr(owner, name)
     return method
 
 
@@ -83,7 +86,7 @@ _MEANINGS = {name: given.meaning for name, given in INPUTS.items() if given.mean
 """Of the arguments of methods, where a docstring says nothing of its own."""
 
 
-def _with_arguments(method: Callable[..., Any]) -> str:
+def _with_arguments(method: Method) -> str:
     """The docstring of a method with all of its arguments, those of the catalogue as that says."""
     before, _, rest = inspect.cleandoc(method.__doc__ or "").partition("\n\nArgs:\n")
     own, _, after = rest.partition("\n\n") if rest else ("", "", "")
@@ -96,7 +99,7 @@ def _with_arguments(method: Callable[..., Any]) -> str:
     return "\n\n".join(filter(None, (before, "Args:\n" + "\n".join(listed) if listed else "", after)))
 
 
-def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, Any]) -> CompiledFunction:
+def made(model: Model, name: str, optional: tuple[str, ...], static: Mapping[str, object]) -> CompiledFunction:
     """A function of the catalogue for this model; see :meth:`Model.function` for the arguments."""
     name = FUNCTIONS.get(name, name)
     if name not in EVERY:
@@ -104,7 +107,7 @@ def made(model: Model, name: str, optional: tuple[str, ...], static: dict[str, A
     text = EVERY[name]
     names = (*text.inputs, *(n for n in text.optional if n in optional), *(("p",) if model._parameter_names else ()))
 
-    def run(*flat: Sequence[Any]) -> Any:
+    def run(*flat: Flat) -> object:
         check_classes(model)
         given = dict(zip(names, flat, strict=True))
         exact = any(is_exact(x) for array in flat for x in array)
@@ -136,20 +139,20 @@ class QuickMethod:
         method: of a model, or of one of its groups.
     """
 
-    def __init__(self, function: str, method: Callable[..., Any]) -> None:
+    def __init__(self, function: str, method: Method) -> None:
         self.function, self.method = function, method
 
-    def __get__(self, owner: Model | Group | None, kind: type[Any]) -> Callable[..., Any]:
+    def __get__(self, owner: Model | Group | None, kind: type) -> Method:
         """The plain function for a class; for a model or a group a method that may be kept."""
         if owner is None:
             return self.method
-        bound: Callable[..., Any] = self.method.__get__(owner)
+        bound: Method = self.method.__get__(owner)
         name = self.method.__name__
         if getattr(kind, name) is not self.method:  # a subclass has its own, and asks for this one by super()
             return bound
         memory = Memory.of(getattr(owner, "model", owner))
         taken = once(memory.table(_TAKEN), self.function, lambda: TakenMethod(bound))
-        method: Callable[..., Any] = vars(owner).setdefault(name, taken)
+        method: Method = vars(owner).setdefault(name, taken)
         return method
 
 
@@ -161,12 +164,12 @@ class TakenMethod(Relay):
 
     __name__: str
 
-    def __init__(self, bound: Callable[..., Any]) -> None:
+    def __init__(self, bound: Method) -> None:
         super().__init__(bound)
         functools.update_wrapper(self, bound)
         self.__signature__ = inspect.signature(bound)  # not that of the function, which has the model in it
         self._serves_one_state: bool | None = None  # None: serves nothing yet
-        self._at_names: dict[str, Callable[..., Any]] = {}
+        self._at_names: dict[str, Method] = {}
 
     @property
     def __self__(self) -> Model | Group:
@@ -177,7 +180,7 @@ class TakenMethod(Relay):
         """Itself: it is bound already."""
         return self
 
-    def serve(self, function: CompiledFunction, arrays: Sequence[Any]) -> None:
+    def serve(self, function: CompiledFunction, arrays: Sequence[object]) -> None:
         """Go to a builtin from here on, for calls with arrays like these; it hands back others."""
         one_state = is_one_state(arrays, function.inputs)
         if self._serves_one_state or (self._serves_one_state is False and not one_state):
@@ -207,7 +210,7 @@ class TakenMethod(Relay):
         plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         return str(signature.replace(parameters=plain, return_annotation=signature.empty))
 
-    def _stand_in(self, builtin: Callable[..., Any] | None) -> None:
+    def _stand_in(self, builtin: Method | None) -> None:
         if builtin is not None:
             self.go_to(builtin)
             shadow(self.__self__, self.__name__, builtin)
@@ -217,7 +220,7 @@ class TakenMethod(Relay):
         return getattr, (self.__self__, self.__name__)
 
 
-def install(model: Model, name: str, function: CompiledFunction, arrays: Sequence[Any]) -> None:
+def install(model: Model, name: str, function: CompiledFunction, arrays: Sequence[object]) -> None:
     """After a call by a method of the model: have the next one like it answered without a detour."""
     taken = Memory.of(model).table(_TAKEN).get(name)
     if taken is not None:

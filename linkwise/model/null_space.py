@@ -15,7 +15,8 @@ Functions of closed models that a solver answers in this way run outside the com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def in_double(device: Device, *arrays: Any) -> tuple[type[np.floating[Any]], lis
 class NullSpace:
     """The system for 𝓜 (..., nv, nv) and J_c (..., m, nv), arrays of the library ``xp``."""
 
-    def __init__(self, mass_matrix: Array, J_c: Array, xp: Any = np) -> None:
+    def __init__(self, mass_matrix: Array, J_c: Array, xp: ModuleType = np) -> None:
         self._xp = xp
         # A state that is not a number must not stop the others: a harmless system takes its place.
         finite = [xp.isfinite(matrix).all(axis=(-1, -2), keepdims=True) for matrix in (mass_matrix, J_c)]
@@ -139,7 +140,7 @@ class SolvedByNumbers(CompiledFunction):
         super().__init__(*arguments)
         self.model = model
 
-    def builtin(self, *_: Any, **__: Any) -> None:
+    def builtin(self, *_: object, **__: object) -> None:
         """None: there is no program to call."""
         return
 
@@ -164,7 +165,7 @@ class SolvedByNumbers(CompiledFunction):
         """The kind of named tuple that is returned; None for a single array."""
         return {"constraint_forces": ConstraintForces, "impulse": Impulse}.get(self.name)
 
-    def _solved(self, given: dict[str, Any], threads: int) -> Any:
+    def _solved(self, given: Mapping[str, Array], threads: int) -> Array | ConstraintForces | Impulse:
         model, q, v = self.model, given["q"], given["v"]
         p, t = given.get("p"), given.get("t")
         system = NullSpace(

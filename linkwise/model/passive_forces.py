@@ -6,15 +6,15 @@ motion uses as well. Elasticity and damping inside flexible bodies are part of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.contact.scene import meetings_of, rigid_meeting
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
@@ -67,7 +67,7 @@ TOUCHING = 1e-6
 """m: rigid surfaces that are nearer than this touch, for derivatives of a motion."""
 
 
-def refuse_touching(model: Model, who: str, q: Array, p: Any) -> None:
+def refuse_touching(model: Model, who: str, q: Array, p: MaybeArray) -> None:
     """Refuse configurations where rigid surfaces touch: bodies that are held there move in another way."""
     if model._contact_scene is None or rigid_meeting(model) is None:
         return
@@ -123,7 +123,7 @@ class PassiveForces:
         )
 
     @property
-    def choices(self) -> tuple[Any, ...]:
+    def choices(self) -> tuple[Hashable, ...]:
         """Key of a set of passive forces among others of the same model."""
         return self.springs, self.damping, self.friction, self.friction_speed, self.fields, self.contact
 
@@ -154,7 +154,7 @@ class PassiveForces:
         )
         return [*of_joints, *self.model.springs, *of_closures]
 
-    def at_joints(self, q: Flat, v: Flat, p: Any = None, active: Flat | None = None) -> dict[str, list[Scalar]]:
+    def at_joints(self, q: Flat, v: Flat, p: Flat | None = None, active: Flat | None = None) -> dict[str, list[Scalar]]:
         """Joint forces (nv) of what acts along joints, by their cause; those that close loops included.
 
         A joint that follows another moves m times as fast as that one and acts on it m times as hard. ``active`` has a
@@ -175,7 +175,7 @@ class PassiveForces:
             found["contact"] = list(self.model._run("contact_force", scalar_array(q), scalar_array(v), p=p))
         return found
 
-    def on_bodies(self, q: Flat, v: Flat, p: Any = None) -> dict[str, dict[str, list[Scalar]]]:
+    def on_bodies(self, q: Flat, v: Flat, p: Flat | None = None) -> dict[str, dict[str, list[Scalar]]]:
         """For each cause and the name of a body, [moment, force] (6) at its origin and in its axes."""
         found: dict[str, dict[str, list[Scalar]]] = {}
         places = MovingFrames(self.model, q, v, p)
@@ -197,7 +197,7 @@ class PassiveForces:
                 add_wrench(self.model, field.frame, wrench[:3], wrench[3:], found.setdefault("fluid", {}))
         return found
 
-    def total(self, q: Flat, v: Flat, p: Any = None) -> list[Scalar]:
+    def total(self, q: Flat, v: Flat, p: Flat | None = None) -> list[Scalar]:
         """Joint forces (nv) that all of it amounts to: τ of the equations of motion."""
         total = self.summed(self.at_joints(q, v, p))
         felt = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
@@ -212,13 +212,13 @@ class PassiveForces:
             first = plus(first, own)
         return first
 
-    def energy(self, q: Flat, p: Any = None, active: Flat | None = None) -> Scalar:
+    def energy(self, q: Flat, p: Flat | None = None, active: Flat | None = None) -> Scalar:
         """½ Σ k d² of all springs and of all compliant contacts, and what lifting by compensation has given, in J.
 
         Springs along closures that are released (``active`` 0) hold none.
         """
         total: Scalar = 0.0
-        places = MovingFrames(self.model, q, None, p, active)
+        places = MovingFrames(self.model, q, (), p, active)
         for spring in self._springs if self.springs else ():
             if spring.stiffness:
                 d = self._stretch(spring, places)
@@ -261,7 +261,7 @@ def _of_freedoms(name: str, nv: int, of: JointInstance | ClosureInstance) -> Ite
             yield Spring(name, along, stiffness, damping, (rest, rest), friction)
 
 
-def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: Any) -> list[Scalar] | None:
+def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: Flat | None) -> list[Scalar] | None:
     """J*f (nv) of forces on bodies, by name: [moment, force] at their origins and in their axes. None for none."""
     if not felt:
         return None
@@ -274,8 +274,8 @@ def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: 
 class ActingForces(NamedTuple):
     """Joint forces (nv) that act besides τ, and rates (nx) of the states x of what exerts them."""
 
-    force: Any
-    rate: Any
+    force: Flat
+    rate: Flat
 
 
 class Acting:
@@ -303,12 +303,12 @@ class Acting:
     ) -> None:
         self.by_clock = by_clock
         self.model, self.x, self.nx = model, x, len(x)
-        self.t: Any = 0.0
-        self.p: Any = None
+        self.t: ArrayLike = 0.0
+        self.p: MaybeArray = None
         sizes = {"q": (model.nq,), "v": (model.nv,), "x": (self.nx,), "t": (), "p": (n_parameters,)}
         self.inputs = [(name, shape) for name, shape in sizes.items() if shape != (0,)]
 
-        def run(*flat: Flat) -> Any:
+        def run(*flat: Flat) -> ActingForces | Flat:
             given = dict(zip((name for name, _ in self.inputs), flat, strict=True))
             found = text(given["q"], given["v"], given.get("x", ()), given["t"][0], given.get("p", ()))
             return found if self.nx else found.force
@@ -316,14 +316,14 @@ class Acting:
         self.function = CompiledFunction("acting_forces", run, self.inputs, charts={"q": model._chart})
         self.varied = varied
 
-        def varying(*flat: Flat) -> Any:
+        def varying(*flat: Flat) -> Flat:
             given = dict(zip((name for name, _ in self.inputs), flat, strict=True))
             assert varied is not None
             return varied[1](given["q"], given["v"], given.get("x", ()), given["t"][0], given.get("p", ()))
 
         self._varying = CompiledFunction("parameters_in_force", varying, self.inputs, charts={"q": model._chart})
 
-    def given(self, t: Any, p: Any) -> Acting:
+    def given(self, t: MaybeArray, p: MaybeArray) -> Acting:
         """The same at a time, zero if not given, and with run-time parameters, nominal if not given."""
         made = copy(self)
         made.t, made.p = np.asarray(0.0 if t is None else t, float), p
@@ -341,37 +341,37 @@ class Acting:
         name = program.inputs[place].name
         return any(name in call.inputs for call in program.walk() if isinstance(call, Call))
 
-    def _arguments(self, q: Any, v: Any) -> list[Any]:
+    def _arguments(self, q: ArrayLike, v: ArrayLike) -> list[ArrayLike]:
         p = self.model.parameters.nominal if self.p is None else self.p
         given = {"q": q, "v": v, "x": self.x, "t": self.t, "p": p}
         return [given[name] for name, _ in self.inputs]
 
-    def force(self, q: Any, v: Any, threads: int | None = None) -> Array:
+    def force(self, q: ArrayLike, v: ArrayLike, threads: int | None = None) -> Array:
         """Joint forces (..., nv)."""
         found = self.function.general(*self._arguments(q, v), threads=threads)
         return np.asarray(found.force if self.nx else found)
 
-    def by(self, name: str, q: Any, v: Any) -> tuple[Array, Array]:
+    def by(self, name: str, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """Changes of the joint forces (..., nv, k) and of the rates (..., nx, k) with an input, of k numbers."""
         found = self.function.jacobian(name).general(*self._arguments(q, v))
         if self.nx:
             return np.asarray(found.force), np.asarray(found.rate)
         return np.asarray(found), np.zeros((*np.shape(found)[:-2], 0, np.shape(found)[-1]))
 
-    def added(self, lin: LinearizedForward, q: Any, v: Any) -> LinearizedForward:
+    def added(self, lin: LinearizedForward, q: ArrayLike, v: ArrayLike) -> LinearizedForward:
         """The derivatives of v̇(q, v, τ + acting), from those at this sum of joint forces."""
         dq, dv = (by + lin.dtau @ self.by(name, q, v)[0] for name, by in (("q", lin.dq), ("v", lin.dv)))
         return LinearizedForward(lin.vdot, dq, dv, lin.dtau)
 
-    def by_parameters(self, q: Any, v: Any) -> Array:
+    def by_parameters(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Changes of the joint forces (..., nv, np) with the model's run-time parameters."""
         return self.by("p", q, v)[0][..., : len(self.model.parameters.nominal)]
 
-    def parameters(self, q: Any, v: Any) -> Array:
+    def parameters(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Parameters (..., np) of the model with what varies."""
         return np.asarray(self._varying.general(*self._arguments(q, v)))
 
-    def parameters_by(self, name: str, q: Any, v: Any) -> Array:
+    def parameters_by(self, name: str, q: ArrayLike, v: ArrayLike) -> Array:
         """Changes (..., np, k) of these with an input, of k numbers; none with one that is not there."""
         if name not in dict(self.inputs):
             return np.zeros((1, 0))
@@ -436,7 +436,7 @@ class Passive(Methods):
             names = ("q", "v", "p") if model._parameter_names else ("q", "v")
             sizes = {"q": (model.nq,), "v": (model.nv,), "p": (len(model.parameters.nominal),)}
 
-            def run(q: Flat, v: Flat, p: Flat | None = None) -> Any:
+            def run(q: Flat, v: Flat, p: Flat | None = None) -> list[Scalar] | Array:
                 found = texts.total(q, v, None if p is None else scalar_array(p))
                 return found if found else np.empty((0,), object)
 
@@ -451,7 +451,7 @@ class Passive(Methods):
         found: Array = function(*given, out=out, threads=threads)
         return found
 
-    def _acting(self, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting | None:
+    def _acting(self, control: object, rules: JointRules | None, t: MaybeArray, p: MaybeArray) -> Acting | None:
         """All that acts besides τ in a simulation with this control and these rules but joint limits; None: nothing."""
         model = self._whole
         if control is not None:
@@ -470,7 +470,7 @@ class Passive(Methods):
 
         return once(Memory.of(model).table("acting forces"), texts.choices, kept).given(t, p)
 
-    def _own(self, control: Any, p: Any) -> Any:
+    def _own(self, control: object, p: MaybeArray) -> MaybeArray:
         """Of run-time parameters that a control reads as well, those of the model, which come first."""
         size = len(self.parameters.nominal)
         return p if control is None or p is None else np.asarray(p)[..., :size] if size else None

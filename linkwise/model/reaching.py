@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,7 +70,7 @@ def reach(
     return Reached(*(a.reshape((*batch, *a.shape[1:])) for a in found))
 
 
-def _goals(goals: Any, target: Any) -> tuple[Goal, ...]:
+def _goals(goals: str | Goal | Sequence[Goal], target: ArrayLike | None) -> tuple[Goal, ...]:
     if isinstance(goals, str):
         if target is None:
             raise InputError(f"{goals!r} has no target", do="pass a pose (..., 4, 4) or a position (..., 3)")
@@ -142,7 +142,7 @@ def _configurations(model: Model, name: str, value: ArrayLike) -> Array:
     return array
 
 
-def _tolerance(tol: Any) -> tuple[float, float, float]:
+def _tolerance(tol: float | tuple[float, float]) -> tuple[float, float, float]:
     try:
         length, angle = (tol, tol) if isinstance(tol, (int, float)) else tol
         if length > 0.0 and angle > 0.0:

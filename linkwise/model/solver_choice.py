@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import ClosureError, InputError, UnknownNameError
 from linkwise.mechanism.closures.instances import Reference
 from linkwise.model.null_space import independent_rows
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 ModelT = TypeVar("ModelT", bound="Model")
 
 
-def with_solver(model: ModelT, solver: str, independent: Sequence[str] | None, at: Any, t: float | None) -> ModelT:
+def with_solver(
+    model: ModelT, solver: str, independent: Sequence[str] | None, at: MaybeArray, t: float | None
+) -> ModelT:
     """A copy with another closure solver, which is tried at once; see :meth:`Model.with_closure_solver`."""
     if solver not in (*TRACED, *BY_NUMBERS):
         raise UnknownNameError("closure solver", solver, (*TRACED, *BY_NUMBERS))
@@ -46,7 +48,7 @@ _GUESSES = 4
 """Configurations around the neutral one that are looked at, lest that be singular."""
 
 
-def reference(model: Model, independent: Sequence[str] | None, at: Any, t: float | None) -> Reference:
+def reference(model: Model, independent: Sequence[str] | None, at: MaybeArray, t: float | None) -> Reference:
     """A closed configuration, the one given or a generic one, and the places in v of the freedoms that are named."""
     if not model.closures:
         raise InputError(

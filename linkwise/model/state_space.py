@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import InputError
 from linkwise.model.closed_dynamics import ClosedDynamics
 from linkwise.model.configuration_space import TangentSpace
@@ -29,8 +29,8 @@ class StateSpace(NamedTuple):
     Where controls have states of their own, these follow.
     """
 
-    A: Any
-    B: Any
+    A: Array
+    B: Array
 
 
 class StateSpaces(TangentSpace, ClosedDynamics):
@@ -47,7 +47,7 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         t: ArrayLike | None = None,
         p: ArrayLike | None = None,
         threads: int | None = None,
-        control: Any = None,
+        control: object = None,
         rules: JointRules | None = None,
     ) -> StateSpace:
         """The model linearised about a state: A (..., 2 nv, 2 nv) and B (..., 2 nv, nv) for x = [q; v] and the input τ.
@@ -147,7 +147,9 @@ class StateSpaces(TangentSpace, ClosedDynamics):
         A[..., n:, :n], A[..., n:, n:] = lin.dq, lin.dv
         return A, np.concatenate([np.zeros_like(lin.dtau), lin.dtau], axis=-2)
 
-    def _in_independent(self, A: Array, B: Array, q: Array, v: Array, t: Any, p: Any) -> tuple[Array, Array]:
+    def _in_independent(
+        self, A: Array, B: Array, q: Array, v: Array, t: MaybeArray, p: MaybeArray
+    ) -> tuple[Array, Array]:
         """The same in the independent freedoms: δq = N_q ξ and δv = N w + Gξ, where G keeps the rates obeyed."""
         n = self.nv
         J_c = self.constraints.jacobian(q, t=t, v=v, p=p)
@@ -194,11 +196,11 @@ class Sensitivity(NamedTuple):
     ``dp`` = ∂x(t)/∂p (steps + 1, ..., 2 nv, np).
     """
 
-    t: Any
-    q: Any
-    v: Any
-    dx0: Any
-    dp: Any
+    t: Array
+    q: Array
+    v: Array
+    dx0: Array
+    dp: Array
 
 
 class Sensitivities(StateSpaces):
@@ -213,7 +215,7 @@ class Sensitivities(StateSpaces):
         *,
         p: ArrayLike | None = None,
         threads: int | None = None,
-        control: Any = None,
+        control: object = None,
         rules: JointRules | None = None,
     ) -> Sensitivity:
         """How a whole trajectory depends on where it starts, on the forces and on run-time parameters (Jain 1993 §1).

@@ -35,8 +35,8 @@ class Workspace(NamedTuple):
 class Equilibrium(NamedTuple):
     """A configuration q (..., nq) that stays at rest, and the multipliers (..., m) of the closures there."""
 
-    q: Any
-    multipliers: Any
+    q: Array
+    multipliers: Array
 
 
 class Statics(Group):
@@ -53,7 +53,7 @@ class Statics(Group):
         t: ArrayLike | None = None,
         tol: float = 1e-10,
         p: ArrayLike | None = None,
-        control: Any = None,
+        control: object = None,
         rules: JointRules | None = None,
     ) -> Equilibrium:
         """A configuration near the guess q at which joint forces ``tau`` (zero if left out) hold the mechanism at rest.

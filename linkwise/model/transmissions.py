@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.mechanism.actuation import FrameTransmission, JointTransmission, PathTransmission, Transmission
 from linkwise.mechanism.equipment import closing_joint
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from linkwise.mechanism.closures.instances import ClosureFreedoms
     from linkwise.model.model import Model
 
-Vector = Any  # an object array or a sequence of scalars
+Vector = Flat | Array
 
 _COINCIDENT = 1e-15  # m: nearer than this, there is no direction from one point to the other
 
@@ -31,7 +32,7 @@ class Stretch(NamedTuple):
     """
 
     length: Scalar
-    pulls: dict[str, Any]
+    pulls: dict[str, Array]
 
 
 class MovingFrames:
@@ -49,13 +50,13 @@ class MovingFrames:
         self,
         model: Model,
         q: Vector,
-        v: Vector | None = None,
+        v: Vector = (),
         p: Vector | None = None,
         active: Vector | None = None,
     ) -> None:
         self.model, self.q, self.v, self.p, self.active = model, q, v, p, active
-        self._poses: dict[str, Any] = {}
-        self._twists: dict[str, Any] = {}
+        self._poses: dict[str, Array] = {}
+        self._twists: dict[str, Array] = {}
         self._stretched: dict[PathTransmission, Stretch] = {}
 
     def carrier(self, name: str) -> str:
@@ -63,7 +64,7 @@ class MovingFrames:
         frame = self.model.frame(name)
         return name if frame.node else "world" if frame.body < 0 else str(self.model.bodies[frame.body].name)
 
-    def pose(self, name: str) -> Any:
+    def pose(self, name: str) -> Array:
         """4×4 of a body or frame in the world."""
         if name not in self._poses:
             on = self.carrier(name)
@@ -75,7 +76,7 @@ class MovingFrames:
                 self._poses[name] = self.pose(on) @ np.array(self.model.frame(name).placement)
         return self._poses[name]
 
-    def twist(self, name: str) -> Any:
+    def twist(self, name: str) -> Array:
         """[ω, v] (6) of a body or frame at its origin, world axes."""
         if name not in self._twists:
             on = self.carrier(name)
@@ -91,12 +92,12 @@ class MovingFrames:
         return self._twists[name]
 
     @cached_property
-    def closure_coordinates(self) -> Any:
+    def closure_coordinates(self) -> Array:
         """Those of all closures that leave freedoms, one after the other."""
         return self.model._run("closure_coordinates", scalar_array(self.q), p=self.p)
 
     @cached_property
-    def closure_velocities(self) -> Any:
+    def closure_velocities(self) -> Array:
         """Those along all freedoms of closures, one after the other."""
         return self.model._run("closure_velocities", scalar_array(self.q), scalar_array(self.v), p=self.p)
 
@@ -117,8 +118,8 @@ class MovingFrames:
         closing = closing_joint(self.model, name)
         if closing is not None:
             return list(self.closure_velocities[closing.v_slice])
-        joint, v = self.model.joints[name], cast("Flat", self.v)
-        return [x * joint.mimic.multiplier if joint.mimic else x for x in v[joint.v_slice]]
+        joint = self.model.joints[name]
+        return [x * joint.mimic.multiplier if joint.mimic else x for x in self.v[joint.v_slice]]
 
     def in_force(self, transmission: Transmission) -> Scalar:
         """1; 0 where a closure that a transmission goes along is released, which pulls nothing then."""
@@ -136,9 +137,9 @@ class MovingFrames:
 
     def _stretch(self, way: PathTransmission) -> Stretch:
         total: Scalar = 0.0
-        pulls: dict[str, Any] = {}
+        pulls: dict[str, Array] = {}
 
-        def pull(name: str, point: Any, along: Any, factor: Any) -> None:
+        def pull(name: str, point: Array, along: Array, factor: Scalar) -> None:
             on = self.carrier(name)
             if on != "world":
                 force = along * factor
@@ -270,14 +271,14 @@ def wrenches(places: MovingFrames, transmission: Transmission) -> dict[str, list
     return found
 
 
-def add_pulled(found: dict[str, Any], felt: dict[str, list[Scalar]], force: Scalar) -> None:
+def add_pulled(found: dict[str, list[Scalar]], felt: dict[str, list[Scalar]], force: Scalar) -> None:
     """Add the forces on bodies of a transmission that is pulled."""
     for body, unit in felt.items():
         own = [force * each for each in unit]
         found[body] = plus(found[body], own) if body in found else own
 
 
-def add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str, list[Scalar]]) -> None:
+def add_wrench(model: Model, name: str, moment: Array, push: Array, found: dict[str, list[Scalar]]) -> None:
     """Add a moment and a force at a frame, in its axes, to those on its body, by name."""
     frame = model.frame(name)
     if frame.body < 0:
@@ -289,7 +290,7 @@ def add_wrench(model: Model, name: str, moment: Any, push: Any, found: dict[str,
     found[body] = plus(found[body], own) if body in found else own
 
 
-def _norm_and_unit(way: Any) -> tuple[Scalar, Any]:
+def _norm_and_unit(way: Array) -> tuple[Scalar, Array]:
     """The length and direction of a vector; 0 and the x axis, as in MuJoCo, where it has none."""
     square = way[0] * way[0] + way[1] * way[1] + way[2] * way[2]
     apart = square > _COINCIDENT**2

@@ -8,12 +8,13 @@ small matrix product for each level: time linear in n, whatever the depth.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
-from typing import Any, final
+from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.multipliers import FLOOR
@@ -28,7 +29,7 @@ from linkwise.operators.links import AlikeLinks, RigidLinks, alike_links, blocks
 from linkwise.spatial.flexible import FlexibleForce, NodeFactor, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 
 _RANK = 4096
@@ -53,7 +54,7 @@ class LevelField:
     def __add__(self, other: LevelField) -> LevelField:
         return LevelField(self.array + other.array)
 
-    def __mul__(self, scale: Any) -> LevelField:
+    def __mul__(self, scale: Scalar) -> LevelField:
         return LevelField(self.array * scale)
 
     @property
@@ -67,7 +68,7 @@ class LevelField:
 
 
 @final
-class ArrayBlocks(Blocks):
+class ArrayBlocks(Blocks[Level]):
     """The blocks of a batch of numeric states.
 
     Args:
@@ -84,7 +85,7 @@ class ArrayBlocks(Blocks):
         plan: Plan,
         links: Sequence[RigidLinks],
         batch: tuple[int, ...],
-        dtype: Any,
+        dtype: DTypeLike,
         rates: Array | None = None,
         gravity: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> None:
@@ -93,7 +94,7 @@ class ArrayBlocks(Blocks):
         self.parents = plan.parents
         self.levels = plan.levels
         self.links, self.joints = plan.links.space, plan.joints.space
-        self.batch, self.dtype = batch, dtype
+        self.batch, self.dtype = batch, np.dtype(dtype)
         self.states = math.prod(batch)
         self._rates = rates
         self._gravity = gravity
@@ -134,10 +135,10 @@ class ArrayBlocks(Blocks):
         return LevelField(np.zeros((len(space.sizes), self.states, packing.width, columns), self.dtype))
 
     # Sweeps.
-    def inward(self, step: Callable[[Any, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[LevelField, ...]:
+    def inward(self, step: Callable[[Level, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[LevelField, ...]:
         return tuple(LevelField(array) for array in self.levels.inward(step))
 
-    def outward(self, step: Callable[[Any, Block | None], Block]) -> LevelField:
+    def outward(self, step: Callable[[Level, Block | None], Block]) -> LevelField:
         return LevelField(self.levels.outward(step))
 
     def inboard(self, x: LevelField, base: Block | None = None) -> LevelField:
@@ -164,7 +165,7 @@ class ArrayBlocks(Blocks):
             self._own[name] = self._gathered((sizes[rows], sizes[cols]), of)
         return self._own[name]
 
-    def _gathered(self, shape: tuple[int, int], of: Callable[[RigidLinks], Any]) -> LevelField:
+    def _gathered(self, shape: tuple[int, int], of: Callable[[RigidLinks], Rows]) -> LevelField:
         """An array (n, B, *shape) from the rows of each kind's blocks, over lanes; what they leave out is zero."""
         entries = [
             (self.levels.position[group.indices], i, j, numbers(entry))
@@ -183,8 +184,8 @@ class ArrayBlocks(Blocks):
     def rates(self) -> LevelField:
         return self.enter(self.joints, np.asarray(self._rates))
 
-    def mapped(self, function: Callable[[RigidLinks, Sequence[Any]], Any], x: LevelField) -> LevelField:
-        def rows(group: RigidLinks) -> list[list[Any]]:
+    def mapped(self, function: Callable[[RigidLinks, Flat], Iterable[Scalar]], x: LevelField) -> LevelField:
+        def rows(group: RigidLinks) -> Rows:
             at = self.levels.position[group.indices]
             return [[y] for y in function(group, [Lanes(x.array[at, :, i, 0]) for i in range(x.array.shape[2])])]
 
@@ -260,7 +261,7 @@ class ArrayBlocks(Blocks):
         return LevelField(y)
 
     # Matrices that are written out.
-    def written(self, rows: Sequence[Sequence[Any]]) -> Array:
+    def written(self, rows: Rows) -> Array:
         out = np.empty((self.states, len(rows), len(rows[0])), self.dtype)
         for i, row in enumerate(rows):
             for j, entry in enumerate(row):
@@ -285,11 +286,11 @@ class ArrayBlocks(Blocks):
         return LevelField(self.plan.packing(rows).packed(function(self.plan.packing(cols).unpacked(x.array))))
 
 
-Rows = Sequence[Sequence[Scalar]]
+Rows = Sequence[Flat]
 
 
 @singledispatch
-def rows_of(block: Any) -> Rows:
+def rows_of(block: Block) -> Rows:
     """The rows of a block; one of a further type says them itself, in ``rows()``."""
     rows: Rows = block.rows()
     return rows
@@ -315,7 +316,7 @@ def _(M: RigidInertia) -> Rows:
     return upper + [[*(-x for x in h[i]), *(M.m if i == j else 0.0 for j in range(3))] for i in range(3)]
 
 
-_OWN: dict[str, tuple[str, str, Callable[[RigidLinks], Any]]] = {
+_OWN: dict[str, tuple[str, str, Callable[[RigidLinks], Rows]]] = {
     "E_phi": ("links", "links", lambda links: rows_of(links.phi)),
     "H": ("joints", "links", lambda links: [list(s) for s in links.S]),
     "M": ("links", "links", lambda links: rows_of(links.inertia)),

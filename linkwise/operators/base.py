@@ -6,19 +6,25 @@ Expressions are built with ``@ + - *``, ``.T`` and ``.inv()`` and stay as they a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.operators.blocks import Space
+from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
+
     from linkwise.operators.engine import Engine, Value
     from linkwise.operators.rewrite import Step
     from linkwise.operators.rules import Rule
+    from linkwise.operators.vectors import Vector
+
 _SCALARS = (int, float, np.floating, np.integer)
 
 
@@ -110,11 +116,11 @@ class Operator(ABC):
 
         return explain(self)
 
-    def apply(self, x: Any) -> Array:
+    def apply(self, x: ArrayLike) -> Array:
         """A x for a vector (..., columns) or for several in columns (..., columns, r); O(n) sweeps."""
         return self._apply(x, self.forward, self.cols, self.rows)
 
-    def apply_transpose(self, y: Any) -> Array:
+    def apply_transpose(self, y: ArrayLike) -> Array:
         """A* y for a vector (..., rows) or for several in columns (..., rows, r); O(n) sweeps."""
         return self._apply(y, self.adjoint, self.rows, self.cols)
 
@@ -136,8 +142,8 @@ class Operator(ABC):
             allowed = f"0 … {len(space.sizes) - 1} ({space.name})"
             raise InputError(f"{self.name} has no such block {what}", got=str(k), allowed=allowed)
 
-    def _apply(self, x: Any, function: Any, cols: Space, rows: Space) -> Array:
-        x = np.asarray(x)
+    def _apply(self, given: ArrayLike, function: Callable[[Value], Value], cols: Space, rows: Space) -> Array:
+        x = np.asarray(given)
         axes = len(self.engine.batch)
         if x.ndim not in (1, axes + 1, axes + 2) or x.shape[-2 if x.ndim == axes + 2 else -1] != cols.size:
             lead = "".join(f"{size}, " for size in self.engine.batch)
@@ -150,7 +156,13 @@ class Operator(ABC):
         return self.engine.run(function, cols, rows, x)
 
     # Arithmetic.
-    def __matmul__(self, other: Any) -> Any:
+    @overload
+    def __matmul__(self, other: Operator) -> Operator: ...
+    @overload
+    def __matmul__(self, other: Vector) -> Vector: ...
+    @overload
+    def __matmul__(self, other: ArrayLike) -> Array: ...
+    def __matmul__(self, other: Operator | Vector | ArrayLike) -> Operator | Vector | Array:
         from linkwise.operators.expressions import product
         from linkwise.operators.vectors import Applied, Vector
 
@@ -160,23 +172,23 @@ class Operator(ABC):
             return Applied(self, other)
         return self.apply(other)
 
-    def __rmatmul__(self, other: Any) -> Array:
+    def __rmatmul__(self, other: ArrayLike) -> Array:
         x = np.asarray(other)
         if self.engine.is_matrix(x):
             return self.apply_transpose(x.swapaxes(-1, -2)).swapaxes(-1, -2)
         return self.apply_transpose(x)
 
-    def __add__(self, other: Any) -> Operator:
+    def __add__(self, other: object) -> Operator:
         from linkwise.operators.expressions import total
 
         return total((1.0, self), (1.0, other)) if isinstance(other, Operator) else NotImplemented
 
-    def __sub__(self, other: Any) -> Operator:
+    def __sub__(self, other: object) -> Operator:
         from linkwise.operators.expressions import total
 
         return total((1.0, self), (-1.0, other)) if isinstance(other, Operator) else NotImplemented
 
-    def __mul__(self, scale: Any) -> Operator:
+    def __mul__(self, scale: Scalar) -> Operator:
         from linkwise.operators.expressions import total
 
         if isinstance(scale, Operator) or np.ndim(scale):
@@ -204,22 +216,22 @@ class Operator(ABC):
 
     # SciPy: what `aslinearoperator` looks for.
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """Of the numbers that come out."""
         return self.engine.dtype
 
-    def matvec(self, x: Any) -> Array:
+    def matvec(self, x: ArrayLike) -> Array:
         """A x, for SciPy."""
         return self.apply(np.reshape(x, self.cols.size))
 
-    def rmatvec(self, y: Any) -> Array:
+    def rmatvec(self, y: ArrayLike) -> Array:
         """A* y, for SciPy."""
         return self.apply_transpose(np.reshape(y, self.rows.size))
 
     matmat = apply
     rmatmat = apply_transpose
 
-    def as_linear_operator(self) -> Any:
+    def as_linear_operator(self) -> LinearOperator:
         """This operator as a ``scipy.sparse.linalg.LinearOperator``; one state only."""
         from scipy.sparse.linalg import LinearOperator
 

@@ -19,21 +19,27 @@ Only these two know how wide a block is, and they have it from the links (:mod:`
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.memoized import cached_property
 from linkwise.operators.links import RigidLinks
-from linkwise.spatial.scalar import Flat
+from linkwise.spatial.scalar import Flat, Scalar
 
+LinkT = TypeVar("LinkT")
+"""Where a step of a sweep is: one link, or all links of a level."""
 Block = Any
 """A matrix or a part of a vector, of one link or of all links of a level."""
 Field = Any
 """One block for each link."""
+Solution = Callable[[Any], Any]
+"""Numbers of a stacked vector from those of another: a flat list, or an array (B, size, r)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Nothing:
 NOTHING = Nothing()
 
 
-class Blocks(ABC):
+class Blocks(ABC, Generic[LinkT]):
     """The blocks of one state or a batch, and how a step is run over the links."""
 
     parents: Sequence[int]
@@ -85,7 +91,7 @@ class Blocks(ABC):
     links: Space
     joints: Space
     batch: tuple[int, ...]
-    dtype: Any
+    dtype: np.dtype[Any]
 
     # Stacked vectors.
     @abstractmethod
@@ -106,11 +112,11 @@ class Blocks(ABC):
 
     # Sweeps.
     @abstractmethod
-    def inward(self, step: Callable[[Any, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[Field, ...]:
+    def inward(self, step: Callable[[LinkT, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[Field, ...]:
         """Tips to base: ``step(link, sum over its children)`` gives what it hands to its parent, and what it keeps."""
 
     @abstractmethod
-    def outward(self, step: Callable[[Any, Block | None], Block]) -> Field:
+    def outward(self, step: Callable[[LinkT, Block | None], Block]) -> Field:
         """Base to tips: ``step(link, its parent's block)`` gives the link's; on the base the parent's is None."""
 
     @abstractmethod
@@ -132,7 +138,7 @@ class Blocks(ABC):
         """The joint velocities v."""
 
     @abstractmethod
-    def mapped(self, function: Callable[[RigidLinks, Flat], Any], x: Field) -> Field:
+    def mapped(self, function: Callable[[RigidLinks, Flat], Iterable[Scalar]], x: Field) -> Field:
         """``function(link, numbers of x(k))`` for each link, or for all links of a kind at once."""
 
     def bias(self) -> Field | None:
@@ -155,7 +161,7 @@ class Blocks(ABC):
         """A X A* of a symmetric X."""
 
     @abstractmethod
-    def eliminate(self, link: Any, P: Block) -> tuple[Block, tuple[Block, Block, Block]]:
+    def eliminate(self, link: LinkT, P: Block) -> tuple[Block, tuple[Block, Block, Block]]:
         """P⁺ = P - GDG*, and with it D = HPH* + J_r, D⁻¹ and G = PH*D⁻¹ (Jain 1991 eq. 45)."""
 
     @abstractmethod
@@ -184,13 +190,13 @@ class Blocks(ABC):
         """A matrix by its entries, for all states."""
 
     @abstractmethod
-    def product(self, X: Array) -> Callable[[Any], Any]:
+    def product(self, X: Array) -> Solution:
         """y -> X y, for :meth:`through`."""
 
     @abstractmethod
-    def solution(self, X: Array) -> Callable[[Any], Any]:
+    def solution(self, X: Array) -> Solution:
         """y -> X⁻¹ y of a symmetric matrix; of least norm, weighed by X's diagonal, where X has lost rank."""
 
     @abstractmethod
-    def through(self, function: Callable[[Any], Any], x: Field, cols: Space, rows: Space) -> Field:
+    def through(self, function: Solution, x: Field, cols: Space, rows: Space) -> Field:
         """Result of a function of the numbers of a stacked vector, as a stacked vector over ``rows``."""

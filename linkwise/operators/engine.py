@@ -18,14 +18,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.operators.blocks import Block, Blocks, Field, Space
+from linkwise.operators.blocks import Block, Blocks, Field, Solution, Space
+from linkwise.spatial.scalar import Scalar
+
+if TYPE_CHECKING:
+    from linkwise.operators.state import Operators
 
 
 @dataclass(frozen=True)
@@ -44,10 +48,10 @@ class Value:
 class Engine:
     """The operators' blocks and sweeps for one state or a batch."""
 
-    owner: Any
+    owner: Operators
     """The ``Operators`` whose letters this engine runs."""
 
-    def __init__(self, blocks: Blocks) -> None:
+    def __init__(self, blocks: Blocks[Any]) -> None:
         self.blocks = blocks
         self.parents = blocks.parents
         self.links, self.joints = blocks.links, blocks.joints
@@ -80,10 +84,10 @@ class Engine:
         """The stacked vector of zeros, with as many columns as another."""
         return Value(self.blocks.zero(space, like.direct))
 
-    def combined(self, terms: Sequence[tuple[Any, Value]]) -> Value:
+    def combined(self, terms: Sequence[tuple[Scalar, Value]]) -> Value:
         """The sum of stacked vectors times numbers."""
 
-        def added(fields: list[tuple[Any, Field]]) -> Field:
+        def added(fields: list[tuple[Scalar, Field]]) -> Field:
             scaled = (x if isinstance(c, float) and c == 1.0 else x * c for c, x in fields)
             return reduce(add, scaled)
 
@@ -112,13 +116,13 @@ class Engine:
         if adjoint:
             E_star, own = E.T, self._settled(x)
 
-            def outward(link: Any, parent: Block | None) -> Block:
+            def outward(link: object, parent: Block | None) -> Block:
                 return own[link] if parent is None else own[link] + E_star[link] @ parent
 
             return Value(self.blocks.outward(outward))
         direct, arriving = x.direct, x.arriving
 
-        def inward(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
+        def inward(link: object, outboard: Block) -> tuple[Block, tuple[Block]]:
             z = outboard + direct[link]
             return E[link] @ z if arriving is None else E[link] @ z + arriving[link], (z,)
 
@@ -139,7 +143,7 @@ class Engine:
         """X x of a matrix that is written out."""
         return Value(self.blocks.through(self.blocks.product(X), self._settled(x), cols, rows))
 
-    def solved(self, solution: Callable[[Any], Any], x: Value, space: Space) -> Value:
+    def solved(self, solution: Solution, x: Value, space: Space) -> Value:
         """X⁻¹ x, by what :meth:`linkwise.operators.blocks.Blocks.solution` makes of X."""
         return Value(self.blocks.through(solution, self._settled(x), space, space))
 
@@ -168,7 +172,7 @@ class Engine:
         """R = M + E_φ R E_φ* (Jain 1991 eq. 25), tips to base."""
         phi, M = self.cells("E_phi"), self.cells("M")
 
-        def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block]]:
+        def step(link: object, outboard: Block) -> tuple[Block, tuple[Block]]:
             R = outboard + M[link]
             return self.blocks.congruence(phi[link], R), (R,)
 
@@ -178,7 +182,7 @@ class Engine:
         """P = M + E_φ P⁺ E_φ*, and with it D, D⁻¹ and G (Jain 1991 eq. 45), tips to base."""
         phi, M = self.cells("E_phi"), self.cells("articulated")
 
-        def step(link: Any, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
+        def step(link: object, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
             P = outboard + M[link]
             P_plus, joint = self.blocks.eliminate(link, P)
             return self.blocks.congruence(phi[link], P_plus), (P, *joint)
@@ -190,7 +194,7 @@ class Engine:
         joint = self.cells("H").T.congruence(self.cells("D_inverse"))
         psi_star = self.cells("E_psi").T
 
-        def step(link: Any, parent: Block | None) -> Block:
+        def step(link: object, parent: Block | None) -> Block:
             own = joint[link]
             return own if parent is None else own + self.blocks.congruence(psi_star[link], parent)
 

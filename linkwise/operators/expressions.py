@@ -7,20 +7,22 @@ on a sum or on an inverse, and a number in front of a product is taken out of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
 from linkwise.operators.base import Operator
-from linkwise.operators.blocks import Space
+from linkwise.operators.blocks import Solution, Space
 from linkwise.operators.engine import Engine, Value
+from linkwise.spatial.scalar import Scalar
 
 _ANY = Space("any", ())
-Term = tuple[Any, Operator]
+Term = tuple[Scalar, Operator]
 
 
 @final
@@ -51,13 +53,13 @@ class Identity(Operator):
             )
         return super().shape
 
-    def apply(self, x: Any) -> Array:
+    def apply(self, x: ArrayLike) -> Array:
         return super().apply(x) if self.is_fitted else np.asarray(x)
 
-    def apply_transpose(self, y: Any) -> Array:
+    def apply_transpose(self, y: ArrayLike) -> Array:
         return super().apply_transpose(y) if self.is_fitted else np.asarray(y)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Scalar) -> Scalar:
         return other if not self.is_fitted and not isinstance(other, Operator) else super().__matmul__(other)
 
     def dense(self) -> Array:
@@ -219,7 +221,7 @@ class Inverse(Operator):
         return self.transposed().forward(y)
 
     @cached_property
-    def _solution(self) -> Any:
+    def _solution(self) -> Solution:
         return self.engine.blocks.solution(self.operator.dense())
 
     def _no_rule(self) -> InputError:
@@ -247,7 +249,7 @@ class Inverse(Operator):
 
 def product(*operators: Operator) -> Operator:
     """The normal form of A B … C; raises InputError, with both shapes, where two do not compose."""
-    scale: Any = 1.0
+    scale: Scalar = 1.0
     factors: list[Operator] = []
     fallback = operators[0]
     for op in operators:
@@ -349,13 +351,13 @@ def _hint(left: Operator, right: Operator) -> str | None:
     return f"did you mean ({left.name}).T @ {right.name}?" if left.rows == right.rows else None
 
 
-def _is(coefficient: Any, value: float) -> bool:
+def _is(coefficient: Scalar, value: float) -> bool:
     return isinstance(coefficient, float) and coefficient == value
 
 
-def _multiplied(a: Any, b: Any) -> Any:
+def _multiplied(a: Scalar, b: Scalar) -> Scalar:
     return b if _is(a, 1.0) else a if _is(b, 1.0) else a * b
 
 
-def _coefficient_key(coefficient: Any) -> str:
+def _coefficient_key(coefficient: Scalar) -> str:
     return repr(coefficient) if isinstance(coefficient, float) else f"<{id(coefficient)}>"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
+from linkwise.spatial.scalar import Scalar
 
 _NUMBERS = (int, float, np.floating, np.integer)
 
@@ -26,7 +26,7 @@ class Lanes:
         self.x = x
 
     @staticmethod
-    def lift(x: Any, like: Lanes) -> Lanes:
+    def lift(x: Scalar, like: Lanes) -> Lanes:
         """A constant as lanes."""
         return x if isinstance(x, Lanes) else Lanes(np.full_like(like.x, x))
 
@@ -39,40 +39,40 @@ class Lanes:
     def __abs__(self) -> Lanes:
         return Lanes(abs(self.x))
 
-    def arctan2(self, x: Any) -> Lanes:
+    def arctan2(self, x: Scalar) -> Lanes:
         """Angle of the point (x, self)."""
         return Lanes(np.arctan2(self.x, _array(x)))
 
-    def where(self, a: Any, b: Any) -> Lanes:
+    def where(self, a: Scalar, b: Scalar) -> Lanes:
         """``a`` in the lanes that are true, ``b`` in those that are false."""
-        return Lanes(np.where(self.x, _array(a), _array(b)))
+        return Lanes(np.asarray(np.where(self.x, _array(a), _array(b))))
 
 
-def _array(value: Any) -> Any:
+def _array(value: Scalar) -> Scalar:
     """The array or number of an operand; None when the operand must lead."""
     if isinstance(value, Lanes):
         return value.x
     return value if isinstance(value, _NUMBERS) else None
 
 
-def numbers(value: Any) -> Any:
+def numbers(value: Scalar) -> Scalar:
     """The array behind lanes, or the number itself."""
     return value.x if isinstance(value, Lanes) else value
 
 
-def _binary(of: Callable[[Any, Any], Any]) -> Callable[[Lanes, Any], Any]:
-    def method(self: Lanes, other: Any) -> Any:
+def _binary(of: Callable[[Scalar, Scalar], Array]) -> Callable[[Lanes, Scalar], Lanes]:
+    def method(self: Lanes, other: Scalar) -> Lanes:
         y = _array(other)
         return NotImplemented if y is None else Lanes(of(self.x, y))
 
     return method
 
 
-def _reflected(of: Callable[[Any, Any], Any]) -> Callable[[Lanes, Any], Any]:
+def _reflected(of: Callable[[Scalar, Scalar], Array]) -> Callable[[Lanes, Scalar], Lanes]:
     return _binary(lambda x, y: of(y, x))
 
 
-def _unary(of: Callable[[Any], Any]) -> Callable[[Lanes], Lanes]:
+def _unary(of: Callable[[Array], Array]) -> Callable[[Lanes], Lanes]:
     return lambda self: Lanes(of(self.x))
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators.atoms import Diagonal, Omega, Shift, Sweep, Tilde
 from linkwise.operators.base import Operator
+from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.vectors import Given, Moving, Vector
@@ -62,8 +65,7 @@ class TreeOperators:
     def mass_matrix(self) -> Operator:
         """𝓜 = HφMφ*H*, N × N, and J_r added where there are rotor inertias (Jain 1991 eq. 21)."""
         bare = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T
-        whole: Operator = bare + self.armature if self.has_armature else bare
-        return whole
+        return bare + self.armature if self.has_armature else bare
 
     # Articulated bodies.
     @cached_property
@@ -167,10 +169,9 @@ class TreeOperators:
     @cached_property
     def C(self) -> Vector:
         """𝓒 = Hφ(Mφ*a + b), N: velocity-dependent and gravity forces at the joints (Jain 1991 eq. 21)."""
-        bias: Vector = self.H @ self.phi @ self.f
-        return bias
+        return self.H @ self.phi @ self.f
 
-    def vector(self, values: Any, name: str = "T") -> Vector:
+    def vector(self, values: ArrayLike, name: str = "T") -> Vector:
         """An array as a stacked vector (over joints or links, by its length) whose expressions run as one.
 
         Args:
@@ -199,7 +200,7 @@ class TreeOperators:
         return len(set(parents)) < len(parents)
 
     @cached_property
-    def sides(self) -> dict[Any, tuple[Operator, Operator]]:
+    def sides(self) -> dict[str, tuple[Operator, Operator]]:
         """The two sides of every rule that was asked for, as operators of this state."""
         return {}
 
@@ -208,9 +209,8 @@ class TreeOperators:
             raise needs(word, "velocity")
         return Moving(self.engine, word)
 
-    def _on_links(self, kind: Any, word: str) -> Operator:
-        made: Operator = kind(self.engine, word, self.engine.links, self.engine.links)
-        return made
+    def _on_links(self, kind: Callable[[Engine, str, Space, Space], Operator], word: str) -> Operator:
+        return kind(self.engine, word, self.engine.links, self.engine.links)
 
     def _diagonal(self, word: str, is_symmetric: bool = True) -> Operator:
         return Diagonal(self.engine, word, self.engine.links, self.engine.links, is_symmetric)

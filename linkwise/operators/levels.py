@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.operators.blocks import NOTHING, Space
+from linkwise.operators.blocks import NOTHING, Block, Space
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,9 @@ class Levels:
             self.levels.append(Level(here, len(above), local, families, is_straight))
             start += len(run)
 
-    def inward(self, step: Callable[[Level, Any], tuple[Array, tuple[Array, ...]]]) -> list[Array]:
+    def inward(self, step: Callable[[Level, Block], tuple[Array, tuple[Array, ...]]]) -> list[Array]:
         """Tips to base; what the steps keep, for all links."""
-        outboard: Any = NOTHING
+        outboard: Block = NOTHING
         kept = []
         for level in reversed(self.levels):
             handed, own = step(level, outboard)
@@ -87,7 +86,7 @@ class Levels:
             outboard = level.handed_up(handed)
         return [np.concatenate(column[::-1]) for column in zip(*kept, strict=True)]
 
-    def outward(self, step: Callable[[Level, Any], Array]) -> Array:
+    def outward(self, step: Callable[[Level, Block | None], Array]) -> Array:
         """Base to tips; what the steps give, for all links."""
         above = step(self.levels[0], None)
         kept = [above]

@@ -88,91 +88,76 @@ class LinearizedOperators(TreeOperators):
     @cached_property
     def H_tilde_f(self) -> Operator:
         """H̃f = -Q[f]H*, 6n × N: columns S[H*(k)]f(k), f the forces across the joints (Jain 1993 eq. 3.2, A.13)."""
-        made: Operator = -(self.Q_forces @ self.H.T)
-        return made
+        return -(self.Q_forces @ self.H.T)
 
     @cached_property
     def H_ddot(self) -> Operator:
         """Ḧ, N × 6n, with Ḧ* = α×H* + V×Ḣ* (Jain 1993 eq. 2.14)."""
-        made: Operator = -(self.H @ self.S(self.alpha) + self.H_dot @ self.S_V)
-        return made
+        return -(self.H @ self.S(self.alpha) + self.H_dot @ self.S_V)
 
     @cached_property
     def A_D(self) -> Operator:
         """A_D = ∂T/∂θ' = 2Hφ[M̂φ*H* + Mφ*Ḣ*], N × N, for joints of one freedom (Jain 1993 lemma 3.1)."""
         self._one_freedom("A_D")
-        made: Operator = 2.0 * (
-            self.H @ self.phi @ (self.M_hat @ self.phi.T @ self.H.T + self.M @ self.phi.T @ self.H_dot.T)
-        )
-        return made
+        swept = self.M_hat @ self.phi.T @ self.H.T + self.M @ self.phi.T @ self.H_dot.T
+        return 2.0 * (self.H @ self.phi @ swept)
 
     @cached_property
     def B_D(self) -> Operator:
         """B_D = ∂T/∂θ = Hφ[H̃f + 2M̂φ*Ḣ* + Mφ*Ḧ*], N × N, for joints of one freedom (Jain 1993 lemma 3.1)."""
         self._one_freedom("B_D")
         moved = 2.0 * (self.M_hat @ self.phi.T @ self.H_dot.T) + self.M @ self.phi.T @ self.H_ddot.T
-        made: Operator = self.H @ self.phi @ (self.H_tilde_f + moved)
-        return made
+        return self.H @ self.phi @ (self.H_tilde_f + moved)
 
     @cached_property
     def G_hat(self) -> Operator:
         """Ĝ = P̂*H*D⁻¹, 6n × N (Jain 1993 eq. 4.12, its star mended)."""
-        gain: Operator = self.P_hat.T @ self.H.T @ self.D.inv()
-        return gain
+        return self.P_hat.T @ self.H.T @ self.D.inv()
 
     @cached_property
     def K_hat(self) -> Operator:
         """K̂ = E_φĜ, 6n × N (Jain 1993 eq. 4.12)."""
-        made: Operator = self.E_phi @ self.G_hat
-        return made
+        return self.E_phi @ self.G_hat
 
     @cached_property
     def tau_hat(self) -> Operator:
         """τ̂ = ĜH, 6n × 6n (Jain 1993 eq. 4.22)."""
-        made: Operator = self.G_hat @ self.H
-        return made
+        return self.G_hat @ self.H
 
     @cached_property
     def Y_A(self) -> Operator:
         """Y_A = 2[P̂H* + PḢ*], 6n × N (Jain 1993 eq. 4.14)."""
-        made: Operator = 2.0 * (self.P_hat @ self.H.T + self.P @ self.H_dot.T)
-        return made
+        return 2.0 * (self.P_hat @ self.H.T + self.P @ self.H_dot.T)
 
     @cached_property
     def Y_B(self) -> Operator:
         """Y_B = 2P̂Ḣ* + PḦ* + H̃f, 6n × N (Jain 1993 eq. 4.14)."""
-        made: Operator = 2.0 * (self.P_hat @ self.H_dot.T) + self.P @ self.H_ddot.T + self.H_tilde_f
-        return made
+        return 2.0 * (self.P_hat @ self.H_dot.T) + self.P @ self.H_ddot.T + self.H_tilde_f
 
     @cached_property
     def L(self) -> Operator:
         """L = D⁻¹ + K*ΥK, N × N, without branches the diagonal blocks of 𝓜⁻¹ (Jain 1993 eq. 4.22)."""
-        made: Operator = self.D.inv() + self.K.T @ self.Upsilon @ self.K
-        return made
+        return self.D.inv() + self.K.T @ self.Upsilon @ self.K
 
     @cached_property
     def W(self) -> Operator:
         """W = D⁻¹H - K*ΥE_ψ, N × 6n: the U of Jain 1993 eq. 4.22, whose letter the closures have here."""
-        made: Operator = self.D.inv() @ self.H - self.K.T @ self.Upsilon @ self.E_psi
-        return made
+        return self.D.inv() @ self.H - self.K.T @ self.Upsilon @ self.E_psi
 
     @cached_property
     def Q_K(self) -> Operator:
         """Q_K = 2[K̂ - Ĵ*K], 6n × N: the Q of Jain 1993 eq. 4.22."""
-        made: Operator = 2.0 * (self.K_hat - self.J_hat.T @ self.K)
-        return made
+        return 2.0 * (self.K_hat - self.J_hat.T @ self.K)
 
     @cached_property
     def E_A(self) -> Operator:
         """E_A = 2Ḣ* - ΥY_A + 2ĴH*, 6n × N (Jain 1993 eq. 4.22)."""
-        made: Operator = 2.0 * self.H_dot.T - self.Upsilon @ self.Y_A + 2.0 * (self.J_hat @ self.H.T)
-        return made
+        return 2.0 * self.H_dot.T - self.Upsilon @ self.Y_A + 2.0 * (self.J_hat @ self.H.T)
 
     @cached_property
     def E_B(self) -> Operator:
         """E_B = Ḧ* - ΥY_B + 2ĴḢ*, 6n × N (Jain 1993 eq. 4.22)."""
-        made: Operator = self.H_ddot.T - self.Upsilon @ self.Y_B + 2.0 * (self.J_hat @ self.H_dot.T)
-        return made
+        return self.H_ddot.T - self.Upsilon @ self.Y_B + 2.0 * (self.J_hat @ self.H_dot.T)
 
     @property
     def has_rates(self) -> bool:

@@ -45,7 +45,7 @@ class RigidLinks:
         self.vectors = self.vectors_of(link)
 
     @staticmethod
-    def vectors_of(link: Link) -> Any:
+    def vectors_of(link: Link) -> type[Motion]:
         """The type of a link's stacked vectors: ``of(numbers)``, ``zero()``, ``+ - *``, ``dot``, iteration."""
         return flexible_motions(link.modes) if link.modes else Motion
 
@@ -100,7 +100,7 @@ class RigidLinks:
         return self.link.wrench(self.q, _turning(V, self.link.modes))
 
 
-def _turning(V: Flat, modes: int) -> Any:
+def _turning(V: Flat, modes: int) -> RigidMotion | FlexibleMoving:
     """A frame that turns by the ω of V, nothing accelerated; with the modes' rates where V has a tail."""
     root = RigidMotion(Vec.of(V[modes : modes + 3]), Vec.zero(), Vec.zero())
     return FlexibleMoving(root, tuple(V[:modes]), (0.0,) * modes) if modes else root
@@ -145,15 +145,14 @@ def alike_links(tree: Tree) -> tuple[AlikeLinks, ...]:
     found = []
     for kind in link_kinds(tree.links, forms, width):
         values = [_lane(column) for column in zip(*kind.rows, strict=True)]
-        template = kind.template
-        reads = [blocks_of(template).reads(tree.links[k]) for k in kind.members]
+        reads = [blocks_of(kind.template).reads(tree.links[k]) for k in kind.members]
         q, v = (np.array([list(read[i]) for read in reads], int) for i in range(2))
-        link = type(template)(**kind.fields_with(values)).alone()
+        link = type(kind.template)(**kind.fields_with(values)).alone()
         found.append(AlikeLinks(kind.members, link, q, v))
     return tuple(found)
 
 
-def _lane(column: Sequence[Any]) -> Any:
+def _lane(column: Flat) -> Scalar:
     """The number that all links have, or the numbers of all of them; a link's own type may have more than numbers."""
     if not isinstance(column[0], (float, int)):
         return column[0]
@@ -161,5 +160,5 @@ def _lane(column: Sequence[Any]) -> Any:
     return float(array[0]) if (array == array[0]).all() else Lanes(array[:, None])
 
 
-def _lanes(state: Array, places: Array) -> list[Lanes]:
+def _lanes(state: Array, places: Array) -> list[Scalar]:
     return [Lanes(state[:, column].T) for column in places.T]

@@ -8,7 +8,7 @@ joint of several freedoms these are the factors of the papers' blocks: with L un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any, final
@@ -32,19 +32,19 @@ class Entries(tuple[Scalar, ...]):
         """From any sequence."""
         return cls(values)
 
-    def __add__(self, other: Any) -> Entries:
+    def __add__(self, other: Flat) -> Entries:
         return Entries(a + b for a, b in zip(self, other, strict=True))
 
-    def __sub__(self, other: Any) -> Entries:
+    def __sub__(self, other: Flat) -> Entries:
         return Entries(a - b for a, b in zip(self, other, strict=True))
 
     def __neg__(self) -> Entries:
         return Entries(-a for a in self)
 
-    def __mul__(self, scale: Any) -> Entries:
+    def __mul__(self, scale: Scalar) -> Entries:
         return Entries(a * scale for a in self)
 
-    def dot(self, other: Any) -> Scalar:
+    def dot(self, other: Iterable[Scalar]) -> Scalar:
         """Σ a b."""
         return reduce(add, (a * b for a, b in zip(self, other, strict=True)))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+
+from linkwise.spatial.scalar import Scalar
 
 LETTERS = {
     "E_phi": "E_φ",
@@ -87,7 +88,7 @@ def _spaced(texts: Sequence[str]) -> list[str]:
     return out
 
 
-def added(terms: Sequence[tuple[Any, str, bool]]) -> str:
+def added(terms: Sequence[tuple[Scalar, str, bool]]) -> str:
     """A sum of coefficients, names, and whether the name is a sum of its own."""
     text = ""
     for coefficient, name, is_sum in terms:

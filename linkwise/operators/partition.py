@@ -62,8 +62,7 @@ class Part:
     @cached_property
     def J(self) -> Operator:
         """J_P = B_P*φ*H*, 6c_p × N; zero in the other part's columns."""
-        jacobian: Operator = self.B.T @ self.ops.phi.T @ self.ops.H.T
-        return jacobian
+        return self.B.T @ self.ops.phi.T @ self.ops.H.T
 
     @cached_property
     def A(self) -> Operator:

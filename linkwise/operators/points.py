@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeGuard
 
 from linkwise.algorithms.equations import Constraint, equations
 from linkwise.algorithms.kinematics import Place
@@ -47,11 +47,11 @@ def places(points: Point | Sequence[Point], find: Callable[[str], Place]) -> tup
     return ", ".join(labels), found
 
 
-def _is_pair(point: Any) -> bool:
+def _is_pair(point: object) -> TypeGuard[tuple[str, Sequence[float]]]:
     return isinstance(point, tuple) and len(point) == 2 and isinstance(point[0], str) and not isinstance(point[1], str)
 
 
-def _pair(point: Any) -> tuple[str, list[Any]]:
+def _pair(point: object) -> tuple[str, list[float]]:
     if not _is_pair(point) or len(list(point[1])) != 3:
         raise InputError(
             "a point is a name, or a name and a position in that frame",

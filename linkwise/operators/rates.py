@@ -9,9 +9,9 @@ P̂ = M̂ + E_ψP̂E_φ*, R̂ = M̂ + E_φR̂E_φ*, Ĝ = P̂*H*D⁻¹ (Jain 1993
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -27,26 +27,31 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 
+SpatialT = TypeVar("SpatialT", Force, Motion)
+OtherT = TypeVar("OtherT", Force, Motion)
 
-class _Columns(Value):
+
+class _Columns(Value, Generic[SpatialT]):
     """A 6 × 6 matrix whose last three columns are zero: of forces, or of motions."""
 
     __slots__ = ("x", "y", "z")
 
-    def __init__(self, x: Any, y: Any, z: Any) -> None:
-        self.x, self.y, self.z = x, y, z
+    def __init__(self, x: SpatialT, y: SpatialT, z: SpatialT) -> None:
+        self.x: SpatialT = x
+        self.y: SpatialT = y
+        self.z: SpatialT = z
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[SpatialT]:
         return iter((self.x, self.y, self.z))
 
-    def __add__(self, other: _Columns) -> _Columns:
+    def __add__(self, other: _Columns[SpatialT]) -> _Columns[SpatialT]:
         return _Columns(*(a + b for a, b in zip(self, other, strict=True)))
 
-    def each(self, of: Callable[[Any], Any]) -> _Columns:
+    def each(self, of: Callable[[SpatialT], OtherT]) -> _Columns[OtherT]:
         """A matrix times this, by what it makes of a column."""
         return _Columns(*map(of, self))
 
-    def turned(self, R: Mat3) -> _Columns:
+    def turned(self, R: Mat3) -> _Columns[SpatialT]:
         """This times a matrix whose blocks on the diagonal are R."""
         return _Columns(*(self.x * R.m[0][j] + self.y * R.m[1][j] + self.z * R.m[2][j] for j in range(3)))
 
@@ -85,10 +90,10 @@ class LinkRates:
             found.append(alpha)
         return [x for motion in found for x in motion]
 
-    def _gathered(self, word: str) -> Field[_Columns]:
+    def _gathered(self, word: str) -> Field[_Columns[Force]]:
         axes = articulate(self.tree, self.q) if word == "P_hat" else None
 
-        def gather(link: Link, outboard: _Columns | None) -> tuple[_Columns | None, _Columns]:
+        def gather(link: Link, outboard: _Columns[Force] | None) -> tuple[_Columns[Force] | None, _Columns[Force]]:
             held = HeldLink.moving(link.inertia, self.V[link])
             whole = _Columns(*(Force(held.A.column(i), Vec.unit(i).cross(held.c)) for i in range(3)))
             if outboard is not None and word != "M_hat":
@@ -99,10 +104,10 @@ class LinkRates:
 
         return inward(self.tree, gather, None)
 
-    def _J_hat(self) -> list[_Columns]:
+    def _J_hat(self) -> list[_Columns[Motion]]:
         """Base to tip: Ĵ(k) = τ̄*(k)φ*(p, k) Ĵ(p) φ*⁻¹(p, k) + H*(k)Ĝ*(k)."""
         axes, P_hat = articulate(self.tree, self.q), self._gathered("P_hat")
-        found: list[_Columns] = []
+        found: list[_Columns[Motion]] = []
         for link in self.tree:
             own = P_hat[link].each(partial(_given_way, axes[link]))
             if link.parent >= 0:

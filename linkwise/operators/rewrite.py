@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from itertools import product as every
-from typing import Any
+from typing import TYPE_CHECKING
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
@@ -13,6 +13,10 @@ from linkwise.operators.atoms import Diagonal
 from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Product, Sum, Term, Transposed, product, total
 from linkwise.operators.rules import RULES, Rule, named
+from linkwise.spatial.scalar import Scalar
+
+if TYPE_CHECKING:
+    from linkwise.operators.state import Operators
 
 _MOST_STEPS = 200
 
@@ -126,13 +130,13 @@ def _exhausted(
     return expression
 
 
-def _replacements(use: str, ops: Any) -> Iterator[Replacement]:
+def _replacements(use: str, ops: Operators) -> Iterator[Replacement]:
     for rule in RULES.values():
         if rule.use == use and rule.holds_for(ops):
             yield from _directions(rule, ops, False)
 
 
-def _directions(rule: Rule, ops: Any, reverse: bool) -> Iterator[Replacement]:
+def _directions(rule: Rule, ops: Operators, reverse: bool) -> Iterator[Replacement]:
     left, right = rule.sides(ops)
     how = ""
     if reverse:
@@ -189,7 +193,7 @@ def _in_terms(terms: Sequence[Term], r: Replacement) -> list[Term] | None:
     return [*((c, op) for c, op in terms if op.key not in taken), (ratios.pop(), r.after)]
 
 
-def _ratio(a: Any, b: Any) -> float | None:
+def _ratio(a: Scalar, b: Scalar) -> float | None:
     return a / b if isinstance(a, float) and isinstance(b, float) else None
 
 
@@ -267,7 +271,7 @@ def _terms(expression: Operator) -> Sequence[Term]:
 
 
 def _multiplied_out(choice: Sequence[Term]) -> Term:
-    number: Any = 1.0
+    number: Scalar = 1.0
     for coefficient, _ in choice:
         number = number * coefficient
     return number, product(*(op for _, op in choice))

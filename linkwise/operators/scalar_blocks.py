@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from linkwise.algorithms.sparse_factor import factorize
 from linkwise.array_types import Array
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Tree
-from linkwise.operators.blocks import NOTHING, Block, Blocks, Space
+from linkwise.operators.blocks import NOTHING, Block, Blocks, Solution, Space
 from linkwise.operators.links import RigidLinks, blocks_of
 from linkwise.operators.maps import (
     Crossing,
@@ -80,7 +80,7 @@ class _Listed(LinkByLink):
 
 
 @final
-class ScalarBlocks(Blocks):
+class ScalarBlocks(Blocks[RigidLinks]):
     """The blocks of one state over any scalar.
 
     Args:
@@ -132,7 +132,7 @@ class ScalarBlocks(Blocks):
         types = self._types(space)
         return LinkField(kind.of(flat[space.slice(k)]) for k, kind in enumerate(types))
 
-    def _types(self, space: Space) -> list[Any]:
+    def _types(self, space: Space) -> list[Block]:
         if space == self.links:
             return [shape.type for shape in self.shapes]
         return [Motion if space.of_points else Entries] * len(space.sizes)
@@ -155,7 +155,7 @@ class ScalarBlocks(Blocks):
         return LinkField(kind.of([0.0] * size) for kind, size in zip(types, space.sizes, strict=True))
 
     # Sweeps.
-    def inward(self, step: Callable[[Any, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[LinkField, ...]:
+    def inward(self, step: Callable[[RigidLinks, Block], tuple[Block, tuple[Block, ...]]]) -> tuple[LinkField, ...]:
         def crossed(link: RigidLinks, outboard: Block) -> tuple[Block, tuple[Block, ...]]:
             handed, kept = step(link, outboard)
             return handed.arrived() if isinstance(handed, Crossing) else handed, kept
@@ -163,7 +163,7 @@ class ScalarBlocks(Blocks):
         kept = self.each.inward(crossed, NOTHING).values
         return tuple(LinkField(column) for column in zip(*kept, strict=True))
 
-    def outward(self, step: Callable[[Any, Block | None], Block]) -> LinkField:
+    def outward(self, step: Callable[[RigidLinks, Block | None], Block]) -> LinkField:
         return LinkField(self.each.outward(step, None, keeps=False).values)
 
     def inboard(self, x: LinkField, base: Block | None = None) -> LinkField:
@@ -192,7 +192,7 @@ class ScalarBlocks(Blocks):
     def rates(self) -> LinkField:
         return self.enter(self.joints, np.asarray(self._rates, object))
 
-    def mapped(self, function: Callable[[RigidLinks, Flat], Any], x: LinkField) -> LinkField:
+    def mapped(self, function: Callable[[RigidLinks, Flat], Iterable[Scalar]], x: LinkField) -> LinkField:
         return LinkField(function(link, list(x[link])) for link in self.each)
 
     def bias(self) -> LinkField | None:
@@ -253,13 +253,13 @@ class ScalarBlocks(Blocks):
                 out[i, j] = x
         return out
 
-    def product(self, X: Array) -> Callable[[Any], Any]:
+    def product(self, X: Array) -> Solution:
         return lambda y: [Entries(row).dot(y) for row in X]
 
-    def solution(self, X: Array) -> Callable[[Any], Any]:
+    def solution(self, X: Array) -> Solution:
         return Multipliers(X.tolist()).solve
 
-    def through(self, function: Callable[[Any], Any], x: LinkField, cols: Space, rows: Space) -> LinkField:
+    def through(self, function: Solution, x: LinkField, cols: Space, rows: Space) -> LinkField:
         return self.enter(rows, function([number for part in x.values for number in part]))
 
 

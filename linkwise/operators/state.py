@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import Place
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.mechanism.mechanism import Mechanism
@@ -22,7 +24,7 @@ from linkwise.operators.atoms import (
     WrittenOut,
 )
 from linkwise.operators.base import Operator
-from linkwise.operators.blocks import Blocks, Space
+from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.lanes import Lanes
 from linkwise.operators.letters import needs
@@ -33,6 +35,7 @@ from linkwise.operators.rates import LinkRates
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.vectors import Given, Vector
 from linkwise.spatial.flattening import flatten
+from linkwise.spatial.scalar import Scalar
 
 Frames = Literal["body", "link"]
 
@@ -76,8 +79,7 @@ class Operators(LinearizedOperators):
 
     def J(self, points: Point | Sequence[Point] | None = None) -> Operator:
         """J = B*φ*H*, 6c × N: the points' velocities from joint rates (Rodriguez 1989 eq. 2.14), in their frames."""
-        jacobian: Operator = self.B(points).T @ self.phi.T @ self.H.T
-        return jacobian
+        return self.B(points).T @ self.phi.T @ self.H.T
 
     # Closed systems.
     @cached_property
@@ -134,7 +136,13 @@ class Operators(LinearizedOperators):
 
 
 def operators(
-    trees: Trees, q: Any, v: Any = None, vdot: Any = None, *, frames: Frames = "body", t: Any = None
+    trees: Trees,
+    q: ArrayLike,
+    v: ArrayLike | None = None,
+    vdot: ArrayLike | None = None,
+    *,
+    frames: Frames = "body",
+    t: ArrayLike | None = None,
 ) -> Operators:
     """The operators of a mechanism at q (..., nq), v, v̇ (..., nv) and t (...); see ``Model.operators``."""
     if frames not in ("body", "link"):
@@ -149,7 +157,7 @@ def operators(
     )
     if symbolic and q.ndim > 1:
         raise InputError("operators of symbols are made for one state", got=f"q {q.shape}", allowed=f"({tree.nq})")
-    blocks: Blocks
+    blocks: ScalarBlocks | ArrayBlocks
     if symbolic:
         blocks = ScalarBlocks.of(tree, _scalars(q), None if v is None else _scalars(v))
     else:
@@ -179,7 +187,9 @@ def _refuse_mimics(mechanism: Mechanism) -> None:
         )
 
 
-def _state(tree: Tree, q: Any, v: Any, vdot: Any) -> tuple[Any, Any, Any]:
+def _state(
+    tree: Tree, q: ArrayLike, v: ArrayLike | None, vdot: ArrayLike | None
+) -> tuple[Array, Array | None, Array | None]:
     """Arrays of one batch shape; object arrays stay what they are, numbers become floats."""
     arrays = []
     for name, value, size in (("q", q, tree.nq), ("v", v, tree.nv), ("vdot", vdot, tree.nv)):
@@ -210,10 +220,10 @@ def _has_symbols(tree: Tree) -> bool:
     return not all(isinstance(x, (float, int, np.floating, Joint)) for x in values)
 
 
-def _scalars(array: Any) -> list[Any]:
+def _scalars(array: Array) -> list[Scalar]:
     return [float(x) if isinstance(x, (int, np.floating, np.integer)) else x for x in array]
 
 
-def _columns(array: Any) -> list[Lanes]:
+def _columns(array: Array) -> list[Scalar]:
     """Each number of a state, for all states at once."""
     return [Lanes(column) for column in array.reshape(math.prod(array.shape[:-1]), array.shape[-1]).T]

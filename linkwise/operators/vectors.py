@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
@@ -19,6 +20,7 @@ from linkwise.operators.base import _SCALARS, Operator
 from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Sum
+from linkwise.spatial.scalar import Scalar
 
 _REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__"}
 """Results of ``array + vector``, ``array - vector`` and ``number * vector``."""
@@ -63,7 +65,7 @@ class Vector(ABC):
             raise InputError(f"{self.name} has blocks of different sizes", got=got, do="use .value")
         return self.value.reshape(*self.engine.batch, len(self.space.sizes), *sizes)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         return np.asarray(self.value, dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **how: Any) -> Any:
@@ -79,47 +81,46 @@ class Vector(ABC):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.value, name)
 
-    def __truediv__(self, scale: Any) -> Any:
+    def __truediv__(self, scale: Scalar) -> Scalar:
         return self.value / np.asarray(scale) if np.ndim(scale) else self * (1.0 / scale)
 
-    def __pow__(self, exponent: Any) -> Array:
-        raised: Array = self.value**exponent
-        return raised
+    def __pow__(self, exponent: ArrayLike) -> Array:
+        return np.asarray(self.value ** np.asarray(exponent))
 
     def __abs__(self) -> Array:
         return np.abs(self.value)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: ArrayLike) -> Array:
         return self.value < np.asarray(other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: ArrayLike) -> Array:
         return self.value <= np.asarray(other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: ArrayLike) -> Array:
         return self.value > np.asarray(other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: ArrayLike) -> Array:
         return self.value >= np.asarray(other)
 
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> Scalar:
         return self.value[index]
 
-    def __add__(self, other: Any) -> Vector:
+    def __add__(self, other: Vector | ArrayLike) -> Vector:
         return Combination(((1.0, self), (1.0, self._like(other))))
 
-    def __radd__(self, other: Any) -> Vector:
+    def __radd__(self, other: Vector | ArrayLike) -> Vector:
         return self._like(other) + self
 
-    def __sub__(self, other: Any) -> Vector:
+    def __sub__(self, other: Vector | ArrayLike) -> Vector:
         return Combination(((1.0, self), (-1.0, self._like(other))))
 
-    def __rsub__(self, other: Any) -> Vector:
+    def __rsub__(self, other: Vector | ArrayLike) -> Vector:
         return self._like(other) - self
 
-    def __mul__(self, scale: Any) -> Any:
+    def __mul__(self, scale: Scalar) -> Scalar:
         if np.ndim(scale):
             return self.value * np.asarray(scale)
         return Combination(((float(scale) if isinstance(scale, _SCALARS) else scale, self),))
@@ -132,7 +133,7 @@ class Vector(ABC):
     def __repr__(self) -> str:
         return self.name
 
-    def _like(self, other: Any) -> Vector:
+    def _like(self, other: Vector | ArrayLike) -> Vector:
         if not isinstance(other, Vector):
             return Given(self.engine, self.space, other)
         if other.engine is not self.engine or other.space != self.space:
@@ -149,7 +150,7 @@ class Vector(ABC):
 class Given(Vector):
     """A vector of known numbers."""
 
-    def __init__(self, engine: Engine, space: Space, array: Any, name: str = "x") -> None:
+    def __init__(self, engine: Engine, space: Space, array: ArrayLike, name: str = "x") -> None:
         super().__init__(engine, space)
         self.array = np.asarray(array)
         self._name = name
@@ -211,7 +212,7 @@ class Applied(Vector):
 class Combination(Vector):
     """A weighted sum of vectors."""
 
-    def __init__(self, terms: tuple[tuple[Any, Vector], ...]) -> None:
+    def __init__(self, terms: tuple[tuple[Scalar, Vector], ...]) -> None:
         super().__init__(terms[0][1].engine, terms[0][1].space)
         self.terms = terms
 

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from linkwise.algorithms.acceleration_field import FIELD, POTENTIAL
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
+from linkwise.sim.elements import Field, Vector
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, Scalar, is_zero, plus
-
-Given = Any  # what Element.acceleration gives: 3 numbers, those and their gradient, or a function of a point
 
 
 class FieldsAroundBodies:
@@ -41,7 +40,7 @@ class FieldsAroundBodies:
             found.append([float(x) / float(rigid.m) if rigid.m else 0.0 for x in rigid.h])
         return found
 
-    def field(self, q: Flat, given: Sequence[tuple[Any, Given]], p: Any) -> Any:
+    def field(self, q: Flat, given: Sequence[tuple[object, Field]], p: Array | None) -> Array:
         """The sum of fields (n_bodies, 12) around the bodies' origins, in their axes: a, then the rows of E.
 
         Args:
@@ -56,14 +55,12 @@ class FieldsAroundBodies:
                 functions.append(partial(_at, one, element))
             else:
                 linear = plus(linear, _of_linear(one, element))
-        found: Any = 0.0
-        if functions:
-            found = self._of_functions(q, functions, p)
-        if not functions or not all(is_zero(x) for x in linear):
-            found = found + self.model._run("linear_field", scalar_array(q), scalar_array(linear), p=p)
-        return found
+        around = self._of_functions(q, functions, p) if functions else 0.0
+        if isinstance(around, float) or not all(is_zero(x) for x in linear):
+            around = around + self.model._run("linear_field", scalar_array(q), scalar_array(linear), p=p)
+        return around
 
-    def _of_functions(self, q: Flat, functions: Sequence[Callable[[Flat], list[Scalar]]], p: Any) -> Any:
+    def _of_functions(self, q: Flat, functions: Sequence[Callable[[Flat], list[Scalar]]], p: Array | None) -> Array:
         def summed(point: Flat) -> list[Scalar]:
             parts = [function(point) for function in functions]
             return [sum(own[1:], own[0]) for own in zip(*parts, strict=True)]
@@ -76,7 +73,7 @@ class FieldsAroundBodies:
             rows.append([*(R.T @ a), *(R.T @ E @ R).reshape(-1)])
         return np.array(rows, object).reshape(len(rows), FIELD)
 
-    def potential(self, q: Flat, given: Sequence[Callable[[Any], Scalar]], p: Any) -> Any:
+    def potential(self, q: Flat, given: Sequence[Callable[[Vector], Scalar]], p: Array | None) -> Array:
         """The sum of potentials (n_bodies, 10) around the bodies' origins, in their axes."""
         poses = self.model._run("poses", scalar_array(q), p=p)
 
@@ -97,7 +94,7 @@ class FieldsAroundBodies:
         return np.array(rows, object).reshape(len(rows), POTENTIAL)
 
 
-def _with_gradient(function: Callable[[Flat], list[Scalar]], point: Flat) -> tuple[list[Scalar], Any]:
+def _with_gradient(function: Callable[[Flat], list[Scalar]], point: Flat) -> tuple[list[Scalar], Array]:
     """Values (k) of a function of a point, and their gradients (k, 3)."""
     found = [derivative(function, point, unit) for unit in np.eye(3).tolist()]
     columns = [rates for _, rates in found]
@@ -107,24 +104,24 @@ def _with_gradient(function: Callable[[Flat], list[Scalar]], point: Flat) -> tup
     return found[0][0], gradient
 
 
-def _summed(given: Sequence[Callable[[Any], Scalar]], point: Flat) -> Scalar:
+def _summed(given: Sequence[Callable[[Vector], Scalar]], point: Flat) -> Scalar:
     parts = [np.asarray(each(scalar_array(point)), dtype=object).reshape(-1)[0] for each in given]
     return sum(parts[1:], parts[0])
 
 
-def _at(field: Callable[[Any], Any], element: Any, point: Flat) -> list[Scalar]:
+def _at(field: Callable[[Vector], Flat], element: object, point: Flat) -> list[Scalar]:
     """A field of an element at a point (3)."""
     return _numbers(field(scalar_array(point)), element)
 
 
-def _of_linear(given: Any, element: Any) -> list[Scalar]:
+def _of_linear(given: Flat, element: object) -> list[Scalar]:
     """Value at the world's origin (3), and gradient (9), of a field that is the same everywhere or linear."""
     if isinstance(given, tuple) and len(given) == 2:
         return [*_numbers(given[0], element), *_numbers(given[1], element, 9)]
     return [*_numbers(given, element), *([0.0] * 9)]
 
 
-def _numbers(value: Any, element: Any, count: int = 3) -> list[Scalar]:
+def _numbers(value: Vector, element: object, count: int = 3) -> list[Scalar]:
     numbers = list(np.asarray(value, dtype=object).reshape(-1))
     if len(numbers) != count:
         raise InputError(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.model.model import Model
@@ -18,7 +18,7 @@ from linkwise.sim.setup import initial_states
 from linkwise.spatial.scalar import Flat, Scalar
 
 
-def acting(model: Model, control: Any, rules: JointRules | None, t: Any, p: Any) -> Acting:
+def acting(model: Model, control: object, rules: JointRules | None, t: ArrayLike | None, p: ArrayLike | None) -> Acting:
     """Everything that acts besides τ, from the text that simulations integrate; joint limits are left out."""
     elements = as_elements(control)
     for element in elements:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,17 +15,16 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
 from linkwise.sim.elements import (
     Element,
-    Scalar,
     Target,
     Vector,
     at,
     checked_numbers,
     checked_target,
-    errors,
     model_force,
     per_joint,
     tables_in,
@@ -35,7 +33,7 @@ from linkwise.sim.elements import (
 from linkwise.sim.limits import is_linear
 from linkwise.sim.tables import Table
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import plus
+from linkwise.spatial.scalar import Scalar, minus, plus
 
 
 class Torque(Element):
@@ -79,43 +77,61 @@ class Disturbance(Torque):
     is_actuator = False
 
 
-class PD(Element):
+class Tracking(Element):
+    """Control towards targets ``q`` and ``v``, with gains ``kp`` and ``kd`` that are numbers or targets themselves."""
+
+    model: Model
+
+    def _track(self, model: Model, q: Target, v: Target, kp: Target, kd: Target) -> None:
+        self.model = model
+        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
+        if isinstance(self.q, np.ndarray):
+            warn_of_angles("the target q", model, self.q, callers=4)  # the class of elements is one
+        self.kp, self.kd = checked_target(kp, model.nv, "kp"), checked_target(kd, model.nv, "kd")
+        self.tables = tables_in(self.q, self.v, self.kp, self.kd)
+
+    def _errors(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
+        """How far a state is from the targets: q_d ⊖ q and v_d - v, nv numbers each."""
+        wanted = vector(at(self, self.q, t, x, p), self.model.nq, "the target q")
+        e = self.model.difference(objects(list(q)), objects(wanted))
+        return list(e), minus(vector(at(self, self.v, t, x, p), self.model.nv, "the target v"), v)
+
+    def _towards(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
+        """kp (q_d ⊖ q) + kd (v_d - v)."""
+        error, rate = self._errors(t, q, v, x, p)
+        kp, kd = (vector(at(self, gain, t, x, p), self.model.nv, "a gain") for gain in (self.kp, self.kd))
+        return [a * e + b * r for a, e, b, r in zip(kp, error, kd, rate, strict=True)]
+
+
+class PD(Tracking):
     """A spring and a damper towards a target: τ = kp (q_d ⊖ q) + kd (v_d - v), with gravity compensated if wanted.
 
     Args:
         model: the mechanism.
         q: target configuration (nq), a function (t, p) of it, or a :class:`Table`.
         v: target velocity (nv), a function (t, p) of it, or a :class:`Table`.
-        kp: N m/rad or N/m, one for all or one for each freedom.
-        kd: N m s/rad or N s/m.
+        kp: N m/rad or N/m, one for all or one for each freedom, or a function (t, p) of them.
+        kd: N m s/rad or N s/m, likewise.
         gravity: whether to add g(q).
     """
 
     def __init__(
-        self, model: Model, q: Target, v: Target = 0.0, *, kp: Any = 100.0, kd: Any = 10.0, gravity: bool = False
+        self, model: Model, q: Target, v: Target = 0.0, *, kp: Target = 100.0, kd: Target = 10.0, gravity: bool = False
     ) -> None:
-        self.model, self.gravity = model, bool(gravity)
-        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
-        if isinstance(self.q, np.ndarray):
-            warn_of_angles("the target q", model, self.q, callers=3)  # the class of elements is one
-        self.tables = tables_in(self.q, self.v)
-        self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
+        self._track(model, q, v, kp, kd)
+        self.gravity = bool(gravity)
 
-    def implicit_gains(self) -> tuple[Any, Any]:
-        """Those of the law."""
-        return self.kp, self.kd
+    def implicit_gains(self) -> tuple[Sequence[float], Sequence[float]] | None:
+        """Those of the law, where they are numbers."""
+        return None if callable(self.kp) or callable(self.kd) else (self.kp, self.kd)
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Towards the target."""
-        model = self.model
-        error, rate = errors(self, t, q, v, x, p)
-        tau = [float(a) * e + float(b) * r for a, e, b, r in zip(self.kp, error, self.kd, rate, strict=True)]
-        if not self.gravity:
-            return tau
-        return plus(tau, model_force(model, "gravity_force", p, q))
+        tau = self._towards(t, q, v, x, p)
+        return plus(tau, model_force(self.model, "gravity_force", p, q)) if self.gravity else tau
 
 
-class ComputedTorque(Element):
+class ComputedTorque(Tracking):
     """Inverse dynamics of the target's acceleration and a PD law: the error obeys ë + kd ė + kp e = 0.
 
     Args:
@@ -123,37 +139,22 @@ class ComputedTorque(Element):
         q: target configuration (nq), a function (t, p) of it, or a :class:`Table`.
         v: target velocity (nv), a function (t, p), or a :class:`Table`.
         vdot: target acceleration (nv), a function (t, p), or a :class:`Table`.
-        kp: 1/s², one for all or one for each freedom.
-        kd: 1/s.
+        kp: 1/s², one for all or one for each freedom, or a function (t, p) of them.
+        kd: 1/s, likewise.
     """
 
     def __init__(
-        self, model: Model, q: Target, v: Target = 0.0, vdot: Target = 0.0, *, kp: Any = 100.0, kd: Any = 20.0
+        self, model: Model, q: Target, v: Target = 0.0, vdot: Target = 0.0, *, kp: Target = 100.0, kd: Target = 20.0
     ) -> None:
-        self.model = model
-        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
-        if isinstance(self.q, np.ndarray):
-            warn_of_angles("the target q", model, self.q, callers=3)  # the class of elements is one
+        self._track(model, q, v, kp, kd)
         self.vdot = checked_target(vdot, model.nv, "the target vdot")
-        self.tables = tables_in(self.q, self.v, self.vdot)
-        self.kp, self.kd = per_joint(model, kp, "kp"), per_joint(model, kd, "kd")
+        self.tables = (*self.tables, *tables_in(self.vdot))
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Force that moves the model as wanted."""
-        model = self.model
-        error, rate = errors(self, t, q, v, x, p)
-        vdot = [
-            a + float(kp) * e + float(kd) * r
-            for a, kp, e, kd, r in zip(
-                vector(at(self, self.vdot, t, x, p), model.nv, "the target vdot"),
-                self.kp,
-                error,
-                self.kd,
-                rate,
-                strict=True,
-            )
-        ]
-        return model_force(model, "inverse_dynamics", p, q, v, objects(vdot))
+        wanted = vector(at(self, self.vdot, t, x, p), self.model.nv, "the target vdot")
+        vdot = plus(wanted, self._towards(t, q, v, x, p))
+        return model_force(self.model, "inverse_dynamics", p, q, v, objects(vdot))
 
 
 class JointSprings(Element):
@@ -172,7 +173,9 @@ class JointSprings(Element):
     is_actuator = False
     cause = "springs"
 
-    def __init__(self, model: Model, stiffness: Any, damping: Any = 0.0, rest: Any = None) -> None:
+    def __init__(
+        self, model: Model, stiffness: ArrayLike, damping: ArrayLike = 0.0, rest: ArrayLike | None = None
+    ) -> None:
         self.model = model
         self.k, self.c = per_joint(model, stiffness, "stiffness"), per_joint(model, damping, "damping")
         for what, values in (("stiffness", self.k), ("damping", self.c)):
@@ -180,7 +183,7 @@ class JointSprings(Element):
                 raise InputError(f"{what} is negative", got=str(values), allowed="numbers >= 0")
         self.rest = checked_numbers(model.neutral() if rest is None else rest, model.nq, "rest")
 
-    def _springs(self) -> list[tuple[Any, list[float], list[float]]]:
+    def _springs(self) -> list[tuple[JointInstance, list[float], list[float]]]:
         """Each joint that has springs, with its stiffnesses and its relaxed coordinates."""
         return [
             (joint, self.k[joint.v_slice].tolist(), self.rest[joint.q_slice].tolist())
@@ -263,11 +266,9 @@ class SeriesElastic(Element):
         self.joints = tuple(joint.name for joint in found)
         self.q_places = [joint.q_slice.start for joint in found]
         self.v_places = [joint.v_slice.start for joint in found]
-        check_positive("inertia", inertia)
-        for what, value in (("stiffness", stiffness), ("friction", friction)):
-            check_not_negative(what, value)
-        for what, value in (("kp", kp), ("kd", kd)):
-            check_finite(what, value)
+        check_positive(inertia=inertia)
+        check_not_negative(stiffness=stiffness, friction=friction)
+        check_finite(kp=kp, kd=kd)
         self.n = len(found)
         self.nx = 2 * self.n
         self.command = checked_target(command, self.n, "the command")

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.checks import checked_pose
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers
+from linkwise.sim.elements import Element, Vector, checked_numbers, own_parameters
+from linkwise.spatial.scalar import Scalar
+
+End = tuple[str, Array, str | int | None]
+"""A body, a placement (4, 4) on it, and the node that this starts from."""
 
 
 class Bushing(Element):
@@ -47,8 +52,8 @@ class Bushing(Element):
         damping: float | Sequence[float] = 0.0,
         turning_damping: float | Sequence[float] = 0.0,
         *,
-        placement_a: Any = None,
-        placement_b: Any = None,
+        placement_a: ArrayLike | None = None,
+        placement_b: ArrayLike | None = None,
         node_a: str | int | None = None,
         node_b: str | int | None = None,
     ) -> None:
@@ -79,7 +84,7 @@ class Bushing(Element):
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """The joint forces that the pull on both frames amounts to."""
-        own = self._parameters(p)
+        own = own_parameters(self.model, p)
         (X_a, J_a), (X_b, J_b) = (self._moving(end, q, own) for end in self.ends)
         R_a, d, theta = self._stretch(X_a, X_b)
         V_a, V_b = J_a @ v, J_b @ v
@@ -96,21 +101,17 @@ class Bushing(Element):
 
     def energy(self, q: Vector, x: Vector, p: Vector) -> Scalar:
         """½d*K d + ½θ*K_r θ."""
-        own = self._parameters(p)
+        own = own_parameters(self.model, p)
         _, d, theta = self._stretch(*(self._pose(end, q, own) for end in self.ends))
         return 0.5 * (d @ (self.k * d) + theta @ (self.k_turning * theta))
 
-    def _parameters(self, p: Vector) -> Any:
-        count = len(self.model.parameters.nominal)
-        return np.asarray(p)[:count] if count else None
-
-    def _pose(self, end: Any, q: Vector, p: Any) -> Any:
+    def _pose(self, end: End, q: Vector, p: Array | None) -> Array:
         body, placement, node = end
         if body == "world":
             return placement.astype(object)
         return self.model.pose(q, body, node=node, p=p) @ placement
 
-    def _moving(self, end: Any, q: Vector, p: Any) -> tuple[Any, Any]:
+    def _moving(self, end: End, q: Vector, p: Array | None) -> tuple[Array, Array]:
         """The pose of a frame, and its Jacobian at its origin in world axes."""
         body, placement, node = end
         X = self._pose(end, q, p)
@@ -120,7 +121,7 @@ class Bushing(Element):
         return X, self.model.jacobian(q, body, point, node=node, p=p)
 
     @staticmethod
-    def _stretch(X_a: Any, X_b: Any) -> tuple[Any, Any, Any]:
+    def _stretch(X_a: Array, X_b: Array) -> tuple[Array, Array, Array]:
         """R_a, d and θ."""
         R_a = X_a[:3, :3]
         R, d = R_a.T @ X_b[:3, :3], R_a.T @ (X_b[:3, 3] - X_a[:3, 3])

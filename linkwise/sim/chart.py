@@ -9,9 +9,10 @@ q̇ = v this is the ordinary method.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from linkwise.algorithms.configuration import structure_constants
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.limits import is_linear
@@ -113,7 +114,7 @@ class StateChart:
         return out
 
     @cached_property
-    def _own_joints(self) -> list[Any]:
+    def _own_joints(self) -> list[JointInstance]:
         return [joint for joint in self.model._independent if joint.nv]
 
     @cached_property

@@ -7,13 +7,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.mechanism.checks import warn_of_degrees
+from linkwise.mechanism.checks import LEAST_DEGREES, warn_of_degrees
 from linkwise.renamed import SOUGHT_ARGUMENTS
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ _SINGLE = 2.0**29  # of float64's spacing is that of float32
 _INSTANTS = 1000  # different times that an adaptive run must be able to tell
 
 
-def checked_vector(name: str, value: Any, size: int, or_more: bool = False) -> Array:
+def checked_vector(name: str, value: ArrayLike, size: int, or_more: bool = False) -> Array:
     """An array (..., size) of float64; with ``or_more`` the last axis may be longer."""
     try:
         if np.iscomplexobj(value):
@@ -72,7 +73,7 @@ def check_arguments(function: Callable[..., object], given: Iterable[str], optio
 def warn_of_start(model: Model, q: Array) -> None:
     """Warn whoever simulates of angles that look like degrees, and of quaternions that are made shorter or longer."""
     warn_of_angles("q0", model, q, callers=3)
-    for joint in model._independent:
+    for joint in model._independent if model.nq > model.nv else ():
         own = q[..., joint.q_slice]
         if joint.nq == joint.nv + 1:  # a ball, alone or in a free joint: the quaternion comes first
             off = np.abs(np.linalg.norm(own[..., :4], axis=-1) - 1.0)
@@ -87,13 +88,15 @@ def warn_of_start(model: Model, q: Array) -> None:
 
 def warn_of_angles(what: str, model: Model, q: Array, callers: int) -> None:
     """One warning where coordinates (..., nq) of hinges look like degrees, with the first of them."""
+    if not (np.abs(q) >= LEAST_DEGREES).any():
+        return
     for joint in model._independent:
         angles = q[..., joint.q_slice].reshape(-1)[:_LOOKED_AT].tolist()
         if joint.type.turns and warn_of_degrees(f"{what} of joint {joint.name!r}", angles, callers=callers + 1):
             return
 
 
-def checked_times(times: Any, t0: float, duration: float) -> Array | None:
+def checked_times(times: ArrayLike | None, t0: float, duration: float) -> Array | None:
     """Output times (T), increasing and inside the simulation, or None."""
     if times is None:
         return None
@@ -131,37 +134,41 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
         raise InputError(f"no such {name}", got=repr(value), allowed=", ".join(map(repr, allowed)))
 
 
-def check_positive(name: str, value: Any) -> None:
-    """A finite number above zero."""
-    if not _is_real(value) or not 0.0 < float(value) < math.inf:
-        raise InputError(f"{name} is not a positive number", got=repr(value), allowed="a finite number above 0")
+def check_positive(**given: object) -> None:
+    """Finite numbers above zero, by their names."""
+    for name, value in given.items():
+        if not _is_real(value) or not 0.0 < float(value) < math.inf:
+            raise InputError(f"{name} is not a positive number", got=repr(value), allowed="a finite number above 0")
 
 
-def check_not_negative(name: str, value: Any, *, or_infinite: bool = False) -> None:
-    """A number of at least zero."""
-    if not _is_real(value) or not float(value) >= 0.0 or (math.isinf(value) and not or_infinite):
-        allowed = "a number >= 0, or inf" if or_infinite else "a finite number >= 0"
-        raise InputError(f"{name} is not zero or a positive number", got=repr(value), allowed=allowed)
+def check_not_negative(*, or_infinite: bool = False, **given: object) -> None:
+    """Numbers of at least zero, by their names."""
+    for name, value in given.items():
+        if not _is_real(value) or not float(value) >= 0.0 or (math.isinf(value) and not or_infinite):
+            allowed = "a number >= 0, or inf" if or_infinite else "a finite number >= 0"
+            raise InputError(f"{name} is not zero or a positive number", got=repr(value), allowed=allowed)
 
 
-def check_count(name: str, value: Any) -> None:
-    """A whole number of at least one."""
-    if not _is_real(value) or not 1 <= value < math.inf or int(value) != value:
-        raise InputError(f"{name} is not a positive whole number", got=repr(value), allowed="1, 2, 3, …")
+def check_count(**given: object) -> None:
+    """Whole numbers of at least one, by their names."""
+    for name, value in given.items():
+        if not _is_real(value) or not 1 <= value < math.inf or int(value) != value:
+            raise InputError(f"{name} is not a positive whole number", got=repr(value), allowed="1, 2, 3, …")
 
 
-def check_finite(name: str, value: Any) -> None:
-    """A finite number."""
-    if not _is_real(value) or not math.isfinite(value):
-        raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
+def check_finite(**given: object) -> None:
+    """Finite numbers, by their names."""
+    for name, value in given.items():
+        if not _is_real(value) or not math.isfinite(value):
+            raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
 
 
-def spacing(t: float, dtype: Any) -> float:
+def spacing(t: float, dtype: DTypeLike) -> float:
     """How far apart numbers are near a time."""
     return math.ulp(t) if dtype == np.float64 else _SINGLE * math.ulp(t)
 
 
-def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adaptive: bool) -> None:
+def check_clock(t0: float, duration: float, dt: float | None, dtype: DTypeLike, adaptive: bool) -> None:
     """Time passes with every step: steps are not lost in the rounding of t."""
     end = float(t0) + float(duration)
     if not math.isfinite(end):
@@ -187,22 +194,12 @@ def check_clock(t0: float, duration: float, dt: float | None, dtype: Any, adapti
         )
 
 
-def check_progress(progress: Any) -> None:
-    """A choice, or a function to call."""
-    if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise InputError(
-            "progress is not one of the choices", got=repr(progress), allowed="True, False, None, or a function to call"
-        )
-
-
 def checked_tolerances(options: Options) -> tuple[float, float, float, float, int]:
     """Relative and absolute tolerance, longest and shortest step, and most steps of an adaptive method."""
-    rtol: Any = options.get("rtol", 1e-9)
-    atol: Any = options.get("atol")
-    max_step: Any = options.get("max_step", math.inf)
-    min_step: Any = options.get("min_step", 0.0)
+    rtol, atol = options.get("rtol", 1e-9), options.get("atol")
+    max_step, min_step = options.get("max_step", math.inf), options.get("min_step", 0.0)
     max_steps = options.get("max_steps", 1_000_000)
-    check_count("max_steps", max_steps)
+    check_count(max_steps=max_steps)
     if not _is_real(rtol) or not _LEAST_RTOL <= rtol < 1.0:
         raise InputError(
             "rtol is not a tolerance that can be kept",
@@ -219,5 +216,5 @@ def checked_tolerances(options: Options) -> tuple[float, float, float, float, in
     return rtol, float(atol), max_step, min_step, int(max_steps)
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: object) -> TypeGuard[float]:
     return isinstance(value, (int, float, np.floating, np.integer)) and not isinstance(value, bool)

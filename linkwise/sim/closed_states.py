@@ -20,9 +20,10 @@ from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures import CapturedClosure, ClosureInstance, RelationInstance
 from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
-from linkwise.sim.elements import Element, Scalar, Vector
+from linkwise.sim.elements import Element, Vector
 from linkwise.sim.events import Event
 from linkwise.sim.motion import Motion
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 
 OPEN = 1e-6  # residuals, m or pure numbers, above which a closure is open: not by rounding, nor by a file's few digits
 _CLOSED = 1e-14
@@ -129,7 +130,7 @@ def check_switched(model: Model, events: Sequence[Event]) -> None:
                 raise UnknownNameError(f"closure (event {event.name!r})", name, known)
 
 
-def closure_flags(model: Model, released: str | Any) -> Array:
+def closure_flags(model: Model, released: str | Sequence[str]) -> Array:
     """1 for each closure in force, 0 for those that are released by name."""
     names = (released,) if isinstance(released, str) else tuple(released)
     known = [closure.name for closure in model.closures]
@@ -165,7 +166,7 @@ class Capture(Element):
         axes = [f"turn {a}" for a in "xyz"] + list("xyz")
         return (*(f"{self.closure}.offset {a}" for a in axes), f"{self.closure}.since")
 
-    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any]:
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> NamedNumbers:
         """The numbers of its closure."""
         return {f"{self.closure}.offset": x[:6], f"{self.closure}.since": x[6:7]}
 
@@ -189,7 +190,7 @@ def captures_of(events: Sequence[Event]) -> tuple[Capture, ...]:
     return tuple(Capture(name, latch) for name, latch in latches.items())
 
 
-def offset_between(model: Model, name: str, q: Sequence[float], p: Any) -> Array:
+def offset_between(model: Model, name: str, q: Sequence[float], p: Flat) -> Array:
     """Frame b of a closure seen from frame a (6): a rotation vector, rad, and a shift, m."""
     a, b = (np.array(pose, float) for pose in Trees(model, p).ends(name, q))
     X = np.linalg.solve(a, b)

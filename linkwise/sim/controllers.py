@@ -6,29 +6,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.functions.frozen import frozen_alike
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
+from linkwise.sim.actuators import Tracking
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import (
-    Element,
-    Scalar,
-    Target,
-    Vector,
-    checked_numbers,
-    checked_target,
-    errors,
-    model_force,
-    per_joint,
-    tables_in,
-    vector,
-    with_states,
-)
+from linkwise.sim.elements import Element, Target, Vector, checked_numbers, model_force, per_joint, vector, with_states
 from linkwise.sim.elements import law as asked
-from linkwise.sim.measuring import in_loop, readings
-from linkwise.spatial.scalar import plus, where
+from linkwise.sim.measuring import Measured, in_loop, readings
+from linkwise.sim.sensors import Encoder
+from linkwise.spatial.scalar import Scalar, plus, where
 
 _MOST_PARAMETERS = 1000  # of a law on trial, which is not told how many there will be
 
@@ -65,7 +55,7 @@ class Controller(Element):
     def __init__(
         self,
         model: Model,
-        law: Callable[..., Any],
+        law: Callable[..., tuple[Vector, Vector]],
         *,
         state: Sequence[float] = (),
         rate: float | None = None,
@@ -84,8 +74,8 @@ class Controller(Element):
                     do="give a rate, in Hz",
                 )
         else:
-            check_positive("rate", rate)
-        check_not_negative("delay", delay)
+            check_positive(rate=rate)
+        check_not_negative(delay=delay)
         self.period = None if rate is None else 1.0 / float(rate)
         whole, rest = (0, 0.0) if self.period is None else divmod(float(delay), self.period)
         if self.period is not None and rest > (1.0 - 1e-9) * self.period:  # rounding
@@ -123,7 +113,7 @@ class Controller(Element):
         """tau (nv) and the change of the states."""
         if getattr(p, "states", None) is None:  # tried out, before it is known what else there is
             p = with_states(p, p)
-        result = self.law(t, q, v, x, p)
+        result: object = self.law(t, q, v, x, p)
         if not isinstance(result, tuple) or len(result) != 2:
             raise InputError(
                 f"{self._name()} does not return a pair",
@@ -141,7 +131,7 @@ class Controller(Element):
 
     # Held: when the first sample was, how many there were, whether an output waits for its delay; the states; the
     # output that acts; those on their way.
-    def _held(self, x: Vector) -> tuple[Any, Any, Any, list[Any], list[Any], list[Any]]:
+    def _held(self, x: Vector) -> tuple[Scalar, Scalar, Scalar, list[Scalar], list[Scalar], list[Scalar]]:
         n, nv = len(self.start), self.model.nv
         values = list(x[: self.nh])
         return values[0], values[1], values[2], values[3 : 3 + n], values[3 + n : 3 + n + nv], values[3 + n + nv :]
@@ -170,7 +160,8 @@ class Controller(Element):
             released = [first, count, 0.0, *state, *queue[:nv], *queue]
             if self.in_python and waiting > 0.5:
                 return released
-        known = objects_or_floats([*state, *x[self.nh :]], self.in_python)
+        values = [*state, *x[self.nh :]]
+        known = np.array(values, float) if self.in_python else scalar_array(values)
         tau, after = self._checked_law(t, q, v, known, p)
         line = [*queue[nv:], *tau]
         now = tau if not self.pending else acting if self.late else line[:nv]
@@ -179,11 +170,6 @@ class Controller(Element):
         if not self.late or self.in_python:
             return taken
         return [where(waiting > 0.5, a, b) for a, b in zip(released, taken, strict=True)]
-
-
-def objects_or_floats(values: Sequence[Any], floats: bool) -> Any:
-    """An array of numbers, or of scalars of any kind."""
-    return np.array(values, float) if floats else scalar_array(values)
 
 
 class Sampled(Controller):
@@ -204,12 +190,12 @@ class Sampled(Controller):
     def __init__(
         self,
         model: Model,
-        control: Any,
+        control: Element | Callable[..., Vector],
         rate: float,
         *,
         delay: float = 0.0,
         python: bool | None = None,
-        sensors: Sequence[Any] = (),
+        sensors: Sequence[Measured | Encoder] = (),
     ) -> None:
         state: list[float] = []
         if sensors:
@@ -219,12 +205,12 @@ class Sampled(Controller):
                     got=f"{control!r}, python={python!r}",
                     allowed="control(t, z, p) -> tau, z being the readings",
                 )
-            check_positive("rate", rate)
+            check_positive(rate=rate)
             measuring = [in_loop(sensor, model, float(rate)) for sensor in sensors]
             self.sensors, self.tables = tuple(sensors), tuple(each.sensor.drawn for each in measuring)
             state, python = [0.0] * sum(each.size for each in measuring), False
 
-            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[Vector, Vector]:
                 z, after = readings(measuring, t, q, v, p, x[: len(state)], x[len(state) :])
                 return control(t, z, p), after
 
@@ -237,12 +223,12 @@ class Sampled(Controller):
                 )
             element, self.tables = control, control.tables
 
-            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[Vector, Vector]:
                 return element.force(t, q, v, x, p), ()
 
         elif callable(control):
 
-            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+            def law(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[Vector, Vector]:
                 return asked(control, t, q, v, p), ()
 
         else:
@@ -258,7 +244,7 @@ class Sampled(Controller):
         return f"the control {getattr(self.control, '__name__', repr(self.control))}"
 
 
-class PID(Controller):
+class PID(Controller, Tracking):
     """A PD law with an integral: τ = kp e + ki ∫e dt + kd (v_d - v), e = q_d ⊖ q, with g(q) added if wanted.
 
     Args:
@@ -280,29 +266,26 @@ class PID(Controller):
         q: Target,
         v: Target = 0.0,
         *,
-        kp: Any = 100.0,
-        ki: Any = 10.0,
-        kd: Any = 10.0,
+        kp: ArrayLike = 100.0,
+        ki: ArrayLike = 10.0,
+        kd: ArrayLike = 10.0,
         limit: float = np.inf,
         gravity: bool = False,
         rate: float | None = None,
         delay: float = 0.0,
     ) -> None:
-        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
-        self.tables = tables_in(self.q, self.v)
+        self._track(model, q, v, per_joint(model, kp, "kp"), per_joint(model, kd, "kd"))
         if self.tables and rate is not None:
             raise InputError("a sampled PID follows numbers or functions", got="a table", do="drop the rate")
-        self.kp, self.ki, self.kd = (
-            per_joint(model, value, name) for value, name in ((kp, "kp"), (ki, "ki"), (kd, "kd"))
-        )
-        check_not_negative("limit", limit, or_infinite=True)
+        self.ki = per_joint(model, ki, "ki")
+        check_not_negative(limit=limit, or_infinite=True)
         self.limit, self.gravity = float(limit), bool(gravity)
-        self.model, self.step = model, None if rate is None else 1.0 / float(rate)
+        self.step = None if rate is None else 1.0 / float(rate)
         super().__init__(model, self._law, state=[0.0] * model.nv, rate=rate, delay=delay, python=False)
 
     def _law(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
         model = self.model
-        e, rate = errors(self, t, q, v, x, p)
+        e, rate = self._errors(t, q, v, x, p)
         tau, change = [], []
         for k in range(model.nv):
             ki, integral = float(self.ki[k]), x[k]

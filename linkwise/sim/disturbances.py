@@ -13,8 +13,8 @@ from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import (
     Element,
-    Scalar,
     Vector,
+    Wrenches,
     checked_numbers,
     checked_target,
     law,
@@ -23,6 +23,7 @@ from linkwise.sim.elements import (
     vector,
 )
 from linkwise.sim.tables import Table
+from linkwise.spatial.scalar import Scalar
 
 Load = Any  # numbers, a Table, or a function (t, q, v, p)
 
@@ -76,7 +77,7 @@ class BodyForce(Element):
         self.tables = tables_in(self.load)
         self.point = checked_numbers(point, 3, "the point").tolist()
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """At the origin of the body or node, in its axes."""
         given = list(x) if self.tables else law(self.load, t, q, v, p) if callable(self.load) else self.load
         six = vector(given, 6, "the wrench")
@@ -116,7 +117,7 @@ class ExternalForces(Element):
         self.load = _checked(f_ext, n, "f_ext")
         self.tables = tables_in(self.load)
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """As given; bodies on which nothing acts are left out."""
         given = list(x) if self.tables else law(self.load, t, q, v, p) if callable(self.load) else self.load
         flat = vector(given, 6 * len(self.names), "f_ext")
@@ -124,7 +125,7 @@ class ExternalForces(Element):
         return {name: row for name, row in rows.items() if not all(isinstance(a, float) and a == 0.0 for a in row)}
 
 
-def as_loads(model: Model, f_ext: Any) -> tuple[Element, ...]:
+def as_loads(model: Model, f_ext: object) -> tuple[Element, ...]:
     """The argument f_ext of a simulation as elements; those are taken as they are."""
     if f_ext is None:
         return ()

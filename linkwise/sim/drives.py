@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,13 +20,13 @@ from linkwise.model.transmissions import (
     speed,
     wrenches,
 )
-from linkwise.sim.elements import Element, Scalar, Vector, at, checked_target, law, own_parameters, tables_in
+from linkwise.sim.elements import Element, Target, Vector, Wrenches, at, checked_target, law, own_parameters, tables_in
 from linkwise.sim.tables import Table
-from linkwise.spatial.scalar import beyond, where, within
+from linkwise.spatial.scalar import Scalar, beyond, where, within
 
 __all__ = ["Drives"]
 
-Control = float | ArrayLike | Mapping[str, Any] | Callable[..., Any] | Table
+Control = ArrayLike | Mapping[str, float | Callable[..., Scalar]] | Callable[..., Vector] | Table
 
 
 class Drives(Element):
@@ -65,7 +64,7 @@ class Drives(Element):
         self.model = model
         self.actuators: tuple[Actuator, ...] = tuple(known[name] for name in (known if names is None else names))
         n = len(self.actuators)
-        self.u: Any
+        self.u: Target
         if times is not None:
             u = Table(times, u)  # type: ignore[arg-type]  # which refuses what has no values
         if isinstance(u, Mapping):
@@ -172,13 +171,13 @@ class Drives(Element):
                 closure_forces(self.model, actuator.transmission, f, found)
         return found or None
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector] | None:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches | None:
         """Wrenches on bodies by actuators at frames."""
         places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
         felt = [wrenches(places, actuator.transmission) for actuator in self.actuators]
         if not any(felt):
             return None
-        found: dict[str, Any] = {}
+        found: dict[str, list[Scalar]] = {}
         for own, f in zip(felt, self._forces(places, t, x, p), strict=True):
             add_pulled(found, own, f)
         return found

@@ -16,52 +16,69 @@ from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.algorithms.kinematics import Reference
+from linkwise.array_types import Array
 from linkwise.errors import FrozenElementError, InputError
 from linkwise.functions.scalar_arrays import ScalarArray
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.tables import Table
-from linkwise.spatial.scalar import minus
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
+from linkwise.spatial.vectors import Vec
 
 
 class WithStates(ScalarArray):
     """Parameters of a run, with the states of all elements."""
 
-    states: Any = None
+    states: Array | None = None
 
 
 class NumbersWithStates(np.ndarray):
     """The same, of numbers."""
 
-    states: Any = None
+    states: Array | None = None
 
 
-def with_states(p: Any, states: Any) -> Any:
+def with_states(p: Array, states: Array) -> Array:
     """Parameters that know the states of all elements."""
-    made = p.view(WithStates if p.dtype == object else NumbersWithStates)
+    made = p.view(WithStates) if p.dtype == object else p.view(NumbersWithStates)
     made.states = states
     return made
 
 
-def states_in(p: Any) -> Any:
+def states_in(p: Flat | Array) -> Array:
     """The states of all elements; none where they are not known."""
-    found = getattr(p, "states", None)
+    found: Array | None = getattr(p, "states", None)
     return np.empty(0) if found is None else found
 
 
-def takes_states(function: Any) -> bool:
+def takes_states(function: Callable[..., object]) -> bool:
     """Whether a function of (t, q, v, p) asks for the states of all elements as a fifth argument."""
     return _number_taken(function) == 5
 
 
-def law(function: Callable[..., Any], t: Any, q: Any, v: Any, p: Any) -> Any:
+Vector = Any  # an array of scalars of any kind, or a sequence of them
+
+FrameKey = str | tuple[str, str | int]
+"""Name of a body or frame; or those of a flexible body and of a node of it."""
+
+Wrenches = dict[Any, Vector]
+"""[moment, force] (6), N m and N, by the frames that they act at: see :data:`FrameKey`."""
+
+Field = Flat | Callable[[Vector], Flat]
+"""Acceleration (3), m/s² in world axes; it and its gradient (3, 3); or a function of a point (3) that gives it."""
+
+
+def law(function: Callable[..., Vector], t: Scalar, q: Vector, v: Vector, p: Vector) -> Vector:
     """Value of a function of the user: of (t, q, v), of (t, q, v, p), or of (t, q, v, p, x)."""
     taken = _number_taken(function)
     return function(*(t, q, v, p)[:taken]) if taken < 5 else function(t, q, v, p, states_in(p))
 
 
-def _number_taken(function: Any) -> int:
+def _number_taken(function: Callable[..., object]) -> int:
     """How many of (t, q, v, p, x) a function takes: four, if it does not say that it needs one more or one less."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -72,10 +89,6 @@ def _number_taken(function: Any) -> int:
     if any(each.kind is each.VAR_POSITIONAL for each in parameters):
         return 4
     return 5 if len(required) == 5 else min(len(places), 4)
-
-
-Scalar = Any
-Vector = Any  # an object array or a sequence of scalars
 
 
 class _Finished(ABCMeta):
@@ -98,7 +111,7 @@ class Element(metaclass=_Finished):
     between samples, then the values at the time t of the element's ``tables``, one behind the other.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self._refuse_if_finished(name)
         super().__setattr__(name, value)
 
@@ -114,11 +127,11 @@ class Element(metaclass=_Finished):
                 do=f"make a new one: lw.{type(self).__name__}(...); or read what changes from p",
             )
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For pickle and copies."""
         return {name: _plain(value) for name, value in vars(self).items()}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update({name: _frozen(value) for name, value in state.items()}, _finished=True)
 
     def __repr__(self) -> str:
@@ -143,7 +156,7 @@ class Element(metaclass=_Finished):
     changes_closures: bool = False
     """Whether its ``parameters`` may name closures; they then stay the same within a step."""
 
-    def fitted(self, model: Any) -> Any:
+    def fitted(self, model: Model) -> Model:
         """The model that it acts on, changed where it needs that."""
         return model
 
@@ -182,7 +195,7 @@ class Element(metaclass=_Finished):
         """Joint forces (nv) in N m or N; None for none."""
         return None
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector] | None:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches | None:
         """For each place [moment, force] (6) at its origin and in its own axes; None for none.
 
         A place is the name of a body or frame, or (body, node) for a node of a flexible body. Modes are moved by what
@@ -191,7 +204,7 @@ class Element(metaclass=_Finished):
         """
         return None
 
-    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Field | None:
         """A field of acceleration that acts on all mass, besides the model's gravity; None for none.
 
         Either 3 numbers, m/s² in world axes, for a field that is the same everywhere (a base that is shaken by a(t) is
@@ -205,7 +218,7 @@ class Element(metaclass=_Finished):
         """
         return None
 
-    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> NamedNumbers | None:
         """Constants of the model that change during the run, by name, as ``{"tank.mass": m}``; None for none.
 
         Names and sizes as in ``model.with_parameters``, which the model need not have been given: masses, mass centres,
@@ -226,7 +239,7 @@ class Element(metaclass=_Finished):
         """
         return ""
 
-    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
+    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Vector], Scalar] | None:
         """Function of a point (3), m in world axes, that gives the potential U of its field there, J/kg; None for none.
 
         Its integral over all mass, to second order in the bodies' sizes, counts in ``Trajectory.energy``.
@@ -256,7 +269,7 @@ class Function(Element):
     ``why_hosted``: why it runs in Python, where it cannot be traced.
     """
 
-    def __init__(self, function: Callable[..., Any], why_hosted: str = "") -> None:
+    def __init__(self, function: Callable[..., Vector], why_hosted: str = "") -> None:
         self.function, self.why_hosted = function, why_hosted
 
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
@@ -275,7 +288,7 @@ class Function(Element):
 _LONGEST = 160
 
 
-def _shown(name: str, value: Any) -> str:
+def _shown(name: str, value: object) -> str:
     """An attribute in a few characters; empty where it does not help."""
     if name.startswith("_") or name in ("tables", "nx", "nh") or value is None:
         return ""
@@ -286,7 +299,7 @@ def _shown(name: str, value: Any) -> str:
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
     try:
-        numbers = np.asarray(value, float).reshape(-1)
+        numbers = np.array(value, float).reshape(-1)
     except (TypeError, ValueError):
         return ""
     if not numbers.size:
@@ -298,7 +311,7 @@ def _shown(name: str, value: Any) -> str:
     return f"{numbers.size} numbers, {numbers.min():.4g} … {numbers.max():.4g}"
 
 
-def identity(function: Any) -> Hashable:
+def identity(function: object) -> Hashable:
     """Which function this is, as long as it is kept: of a method, which one of which object."""
     if isinstance(function, MethodType):
         return id(function.__func__), id(function.__self__)
@@ -325,7 +338,7 @@ def _plain(value: Any) -> Any:
     return {key: _plain(each) for key, each in value.items()} if type(value) is MappingProxyType else value
 
 
-def as_elements(control: Any) -> tuple[Element, ...]:
+def as_elements(control: object) -> tuple[Element, ...]:
     """None, one element or function, or several of them, as elements."""
     if control is None:
         return ()
@@ -349,7 +362,7 @@ def state_names(elements: Sequence[Element]) -> list[str]:
     return [name for nx, names in named for name in names[:nx]] + [name for nx, names in named for name in names[nx:]]
 
 
-def _check_call(function: Any) -> None:
+def _check_call(function: Callable[..., object]) -> None:
     """Found out before it is traced, where the message would be lost."""
     try:
         signature = inspect.signature(function)
@@ -366,12 +379,12 @@ def _check_call(function: Any) -> None:
         ) from None
 
 
-def per_joint(model: Any, values: Any, what: str) -> np.ndarray:
+def per_joint(model: Model, values: ArrayLike, what: str) -> Array:
     """One finite number for each freedom, from one for all or one for each."""
     return checked_numbers(values, model.nv, what, one_for_all=True)
 
 
-def checked_numbers(values: Any, size: int, what: str, one_for_all: bool = False) -> np.ndarray:
+def checked_numbers(values: ArrayLike, size: int, what: str, one_for_all: bool = False) -> Array:
     """A copy (size) of numbers that are all finite."""
     allowed = f"one finite number, or {size}" if one_for_all else f"{size} finite numbers"
     try:
@@ -383,6 +396,15 @@ def checked_numbers(values: Any, size: int, what: str, one_for_all: bool = False
     if not np.isfinite(array).all():
         raise InputError(f"{what} is not finite", got=repr(values)[:80], allowed=allowed)
     return np.array(np.broadcast_to(array, (size,)))
+
+
+def checked_direction(value: ArrayLike, what: str) -> Array:
+    """A vector (3) of length one."""
+    given = checked_numbers(value, 3, what)
+    length = float(np.linalg.norm(given))
+    if not length > 0.0:
+        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
+    return given / length
 
 
 Target = Any  # a vector, a function (t, p) -> vector, or a table
@@ -402,7 +424,7 @@ def tables_in(*targets: Target) -> tuple[Table, ...]:
     return tuple(target for target in targets if isinstance(target, Table))
 
 
-def at(element: Element, target: Target, t: Scalar, x: Vector, p: Vector) -> Any:
+def at(element: Element, target: Target, t: Scalar, x: Vector, p: Vector) -> Vector:
     """A target of an element at a time; a table's value is in the element's x."""
     if isinstance(target, Table):
         place = element.nx + element.nh
@@ -413,7 +435,7 @@ def at(element: Element, target: Target, t: Scalar, x: Vector, p: Vector) -> Any
     return target(t, p) if callable(target) else target
 
 
-def vector(value: Any, size: int, what: str) -> list[Scalar]:
+def vector(value: Vector, size: int, what: str) -> list[Scalar]:
     """So many scalars; one stands for all."""
     values = list(
         np.broadcast_to(np.asarray(value, dtype=object), (size,))
@@ -425,26 +447,34 @@ def vector(value: Any, size: int, what: str) -> list[Scalar]:
     return [float(x) if isinstance(x, (int, float, np.floating, np.integer)) else x for x in values]
 
 
-def difference(model: Model, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
-    """q1 less q0 as a velocity, joint by joint."""
-    return list(model.difference(objects(list(q0)), objects(list(q1))))
-
-
-def errors(element: Any, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
-    """How far a state is from an element's targets ``q`` and ``v``: q_d ⊖ q and v_d - v, nv numbers each."""
-    model = element.model
-    e = difference(model, q, vector(at(element, element.q, t, x, p), model.nq, "the target q"))
-    wanted = vector(at(element, element.v, t, x, p), model.nv, "the target v")
-    return e, minus(wanted, v)
-
-
-def model_force(model: Model, function: str, p: Vector, *arguments: Any) -> list[Scalar]:
+def model_force(model: Model, function: str, p: Vector, *arguments: Vector) -> list[Scalar]:
     """A function of the model, with its own part of p."""
     given = (objects(list(a)) for a in arguments)
     return list(getattr(model, function)(*given, p=own_parameters(model, p)))
 
 
-def own_parameters(model: Model, p: Vector) -> Any:
+def frame_pose(model: Model, q: Vector, p: Vector, body: str, node: str | int | None = None) -> tuple[Mat3, Vec]:
+    """Rotation and place of a body, frame or node in the world."""
+    X = model.pose(objects(list(q)), body, node=node, p=own_parameters(model, p))
+    return Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
+
+
+def frame_velocity(
+    model: Model,
+    q: Vector,
+    v: Vector,
+    p: Vector,
+    body: str,
+    node: str | int | None = None,
+    reference: Reference = "mixed",
+) -> tuple[Vec, Vec]:
+    """Angular velocity of a body, frame or node, and velocity of its origin; in the world's axes by default."""
+    own, states = own_parameters(model, p), (objects(list(q)), objects(list(v)))
+    six = model.velocity(*states, body, node=node, reference=reference, p=own).tolist()
+    return Vec.of(six[:3]), Vec.of(six[3:])
+
+
+def own_parameters(model: Model, p: Vector) -> Array | None:
     """The part of p that is the model's, or None."""
     size = len(model.parameters.nominal)
     return objects(list(p[:size])) if size else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.contact.scene import kept_points
@@ -15,11 +16,11 @@ from linkwise.functions.frozen import FrozenFunction
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice, check_not_negative
-from linkwise.sim.elements import identity, law
+from linkwise.sim.elements import Vector, identity, law
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Motion
-from linkwise.sim.work import Traceable
-from linkwise.spatial.scalar import Flat
+from linkwise.sim.work import Evaluation, Traceable
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 from linkwise.trace.calls import traced as program
 
 _CANDIDATES = 16  # places inside a step that are tried side by side
@@ -52,10 +53,10 @@ class Event:
         latch: s in which a closure that took hold ``"here"`` is drawn in, smoothly, until it is closed; 0: it stays.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Scalar]
     direction: int = 0
     terminal: bool = False
-    action: Callable[..., Any] | None = None
+    action: Callable[..., tuple[ArrayLike, ArrayLike]] | None = None
     name: str = "event"
     attach: str | Sequence[str] = ()
     release: str | Sequence[str] = ()
@@ -64,7 +65,7 @@ class Event:
 
     def __post_init__(self) -> None:
         check_choice("where", self.where, ("closed", "here"))
-        check_not_negative("latch", self.latch)
+        check_not_negative(latch=self.latch)
         if self.where != "here" and self.latch:
             raise InputError(
                 f"the event {self.name!r} has nothing to draw in", got=f"latch={self.latch}", do='say where="here"'
@@ -72,7 +73,7 @@ class Event:
         for side in ("attach", "release"):
             given = getattr(self, side)
             object.__setattr__(self, side, (given,) if isinstance(given, str) else tuple(given))
-        calls: tuple[tuple[str, Any], ...] = (("function", self.function), ("action", self.action or self.function))
+        calls: tuple[tuple[str, object], ...] = (("function", self.function), ("action", self.action or self.function))
         for what, given in calls:
             if not callable(given):
                 raise InputError(f"the {what} of the event {self.name!r} cannot be called", got=repr(given))
@@ -119,7 +120,7 @@ class Occurrence(NamedTuple):
     impulses: Array | None = None
 
 
-def as_events(events: Any) -> tuple[Event, ...]:
+def as_events(events: object) -> tuple[Event, ...]:
     """One event or function, or several of them."""
     if events is None:
         return ()
@@ -139,7 +140,7 @@ def as_events(events: Any) -> tuple[Event, ...]:
 def limit_events(motion: Motion) -> tuple[Event, ...]:
     """Reaching a joint limit ends the simulation, and so does leaving it outwards; resting on it does not."""
 
-    def reach(limit: Limit) -> Callable[..., Any]:
+    def reach(limit: Limit) -> Callable[..., Scalar]:
         return lambda t, q, v, p: limit.depth(q) - limit.rounding
 
     return tuple(Event(reach(limit), direction=1, terminal=True, name=limit.name) for limit in motion.limits)
@@ -148,7 +149,7 @@ def limit_events(motion: Motion) -> tuple[Event, ...]:
 def event_program(motion: Motion, events: Sequence[Event]) -> Traceable:
     """All event functions at once: (t, y, p) to their values g, and the directions that count."""
 
-    def text(t: Flat, y: Flat, p: Flat) -> dict[str, Any]:
+    def text(t: Flat, y: Flat, p: Flat) -> NamedNumbers:
         q, v, x = motion.parts(y)
         given = t[0], objects(q), objects(v), motion.given(p, x)
         values = [np.asarray(law(event.function, *given), dtype=object).reshape(-1)[0] for event in events]
@@ -165,40 +166,24 @@ def crossed(events: Sequence[Event], before: Array, after: Array) -> Array:
     return np.asarray(up | down)
 
 
-def _rows(values: Array, count: int) -> Array:
-    """The same numbers in each row, as a kernel in double precision reads them."""
-    return np.array(np.broadcast_to(values, (count, len(values))), np.float64, order="C")
-
-
 class Locator:
     """Finds the first event inside one step by making shorter steps from its start, many side by side.
 
     In double precision, also for runs in single precision.
     """
 
-    def __init__(self, kernel: Any, values: Any, events: Sequence[Event]) -> None:
-        self.kernel, self.values, self.events = kernel, values, tuple(events)
+    def __init__(self, step: Evaluation, values: Evaluation, events: Sequence[Event]) -> None:
+        self.step, self.values, self.events = step, values, tuple(events)
 
     def now(self, t: float, y: Array, p: Array) -> Array:
         """The event functions at one state (n)."""
-        g, directions = np.empty((1, len(self.events))), np.empty((1, len(self.events)))
-        rows = {"t": np.array([[t]]), "y": _rows(y, 1), "p": _rows(p, 1), "g": g, "directions": directions}
-        self.values.run(rows, {}, {}, 1)
-        return np.asarray(g[0])
+        return np.asarray(self.values({"t": np.array([[t]]), "y": y[None], "p": p[None]})["g"][0])
 
     def at(self, t: float, y: Array, p: Array, h: Array, tables: Mapping[str, Array]) -> tuple[Array, Array]:
         """States (n, ny) and event values (n, ·) after steps of sizes h (n); ``tables`` are the state's own."""
-        n = len(h)
-        rows = {
-            "y": _rows(y, n),
-            "p": _rows(p, n),
-            "t": np.full((n, 1), t),
-            "h": np.ascontiguousarray(h, float).reshape(n, 1),
-            "y_new": np.empty((n, len(y))),
-            "g_new": np.empty((n, len(self.events))),
-        }
-        self.kernel.run(rows, tables, {}, n)
-        return rows["y_new"], rows["g_new"]
+        y, p = (np.tile(each, (len(h), 1)) for each in (y, p))
+        made = self.step({"y": y, "p": p, "t": np.full((len(h), 1), t), "h": h[:, None]}, tables)
+        return made["y_new"], made["g_new"]
 
     def _seen(self, t: float, y: Array, p: Array, sides: Array) -> Array:
         """Sides (n); where none is known, what the functions are."""
@@ -296,14 +281,14 @@ def impacts(model: Model) -> tuple[ImpactEvent, ...]:
             do='only=[…] the bodies that touch, or method="moreau"',
         )
 
-    def reach(k: int) -> Callable[..., Any]:
-        def gap(t: Any, q: Any, v: Any, p: Any) -> Any:
+    def reach(k: int) -> Callable[..., Scalar]:
+        def gap(t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
             points: Any = model._run("contact_points", q)
             return points.gap[k]
 
         return gap
 
-    def leave(t: float, q: Any, v: Any) -> tuple[Any, Any]:
+    def leave(t: float, q: Array, v: Array) -> tuple[Array, Array]:
         return q, np.asarray(model.contacts.impact(q, v, t=t if timed else None).v)
 
     timed = any(closure.type.time_dependent for closure in model.closures)

@@ -6,13 +6,12 @@ Dense output looks through interpolants, sums of stages inside a step.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import Row, Tableau
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work
-from linkwise.spatial.scalar import Flat, Scalar, sqrt, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Statement
 
@@ -43,7 +42,7 @@ def interpolant(
         table = tableau.dense
         used = sorted(table)
 
-        def by_powers(y: Flat, h: Flat, theta: Flat, *k: Flat) -> dict[str, Any]:
+        def by_powers(y: Flat, h: Flat, theta: Flat, *k: Flat) -> NamedNumbers:
             weights: Row = {}
             for n, j in enumerate(used):
                 total: Scalar = 0.0
@@ -62,7 +61,7 @@ def interpolant(
         extra += stage(first + n, node, row)
     used = sorted({0, first - 1, *tableau.weights, *(j for row in tableau.nested for j in row)})
 
-    def nested(y: Flat, h: Flat, *k: Flat) -> dict[str, Any]:
+    def nested(y: Flat, h: Flat, *k: Flat) -> NamedNumbers:
         by_stage = dict(zip(used, k, strict=True))
         every = [by_stage.get(j, ()) for j in range(max(used) + 1)]
         columns = []
@@ -77,7 +76,7 @@ def interpolant(
     sizes = {"y": m.ny, "h": 1, **{names[j]: m.nz for j in used}}
     extra += work.call(program("bends", nested, sizes))
 
-    def look(y: Flat, theta: Flat, bends: Flat) -> dict[str, Any]:
+    def look(y: Flat, theta: Flat, bends: Flat) -> NamedNumbers:
         z = []
         for i, start in enumerate(m.chart_origin(y)):
             total: Scalar = 0.0
@@ -101,7 +100,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     def stage(i: int, node: float, row: Row) -> list[Statement]:
         used = sorted(row)
 
-        def text(y: Flat, t: Flat, h: Flat, *k: Flat) -> dict[str, Any]:
+        def text(y: Flat, t: Flat, h: Flat, *k: Flat) -> NamedNumbers:
             by_stage = dict(zip(used, k, strict=True))
             z = advanced(m, y, h[0], row, [by_stage.get(j, ()) for j in range(i)])
             return {"z": z, "t_stage": t[0] + h[0] * node}
@@ -114,7 +113,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
         advance += stage(i, tableau.nodes[i], tableau.rows[i])
     used = sorted(tableau.weights)
 
-    def finish(y: Flat, h: Flat, *k: Flat) -> dict[str, Any]:
+    def finish(y: Flat, h: Flat, *k: Flat) -> NamedNumbers:
         by_stage = dict(zip(used, k, strict=True))
         z = advanced(m, y, h[0], tableau.weights, [by_stage.get(j, ()) for j in range(tableau.stages)])
         return {"y_new": m.from_chart(y, z)}
@@ -126,7 +125,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
     rows = tableau.error
     judged = sorted({j for row in rows for j in row})
 
-    def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, *k: Flat) -> dict[str, Any]:
+    def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, *k: Flat) -> NamedNumbers:
         by_stage = dict(zip(judged, k, strict=True))
         every = [by_stage.get(j, ()) for j in range(tableau.stages)]
         errors = ([combination(row, every, i) for i in range(m.nz)] for row in rows)
@@ -144,7 +143,7 @@ def runge_kutta(work: Work, tableau: Tableau) -> Step:
 
     if tableau.first_same_as_last:
 
-        def carry_text(y: Flat, y_new: Flat, k: Flat) -> dict[str, Any]:
+        def carry_text(y: Flat, y_new: Flat, k: Flat) -> NamedNumbers:
             """In the chart around y_new, u̇ = v and axes are those of the step's end."""
             faster = m.in_axes_after(k[m.nv : 2 * m.nv], m.way(m.parts(y)[0], m.parts(y_new)[0]))
             return {"k_next": [*m.parts(y_new)[1], *faster, *k[2 * m.nv :]]}
@@ -162,7 +161,7 @@ def semi_implicit_euler(work: Work) -> Step:
     """v first, then q with the new v: first order, and symplectic where the mass matrix is constant."""
     m = work.motion
 
-    def text(y: Flat, h: Flat, k0: Flat) -> dict[str, Any]:
+    def text(y: Flat, h: Flat, k0: Flat) -> NamedNumbers:
         _, w, x = m.chart_parts([a + h[0] * b for a, b in zip(m.chart_origin(y), k0, strict=True)])
         return {"y_new": m.from_chart(y, [*(h[0] * a for a in w), *w, *x])}
 

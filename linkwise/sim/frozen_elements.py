@@ -15,19 +15,10 @@ from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction, freeze, frozen_alike, is_of_the_user, name_of
 from linkwise.memoized import Memory
 from linkwise.model.model import Model
-from linkwise.sim.elements import (
-    Element,
-    Function,
-    Scalar,
-    Vector,
-    identity,
-    law,
-    states_in,
-    takes_states,
-    with_states,
-)
+from linkwise.sim.elements import Element, Field, Function, Vector, identity, law, states_in, takes_states, with_states
 from linkwise.sim.events import Event
 from linkwise.sim.tables import Table
+from linkwise.spatial.scalar import Scalar
 
 _KEPT = 64  # functions of each model that are known to have no effects
 
@@ -43,7 +34,7 @@ def _formula(name: str) -> Any:
     """Method of (t, q, v, x, p) as a formula says it; as :class:`Element` does where there is none."""
     unsaid = vars(Element)[name]
 
-    def method(self: FrozenElement, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+    def method(self: FrozenElement, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         formula = self.formulas.get(name)
         return unsaid(self, t, q, v, x, p) if formula is None else formula(t, q, v, x, p, states_in(p))
 
@@ -120,16 +111,17 @@ class FrozenElement(Element):
     force, wrench, closure_force = _formula("force"), _formula("wrench"), _formula("closure_force")
     parameters, clipped, rate = _formula("parameters"), _formula("clipped"), _formula("rate")
 
-    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Field | None:
         """By its formula, as a function of a point or as what is linear."""
-        return self._field("acceleration", t, q, v, x, p, states_in(p))
-
-    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
-        """By its formula, as a function of a point."""
-        found: Callable[[Any], Scalar] | None = self._field("potential", q, x, p)
+        found: Field | None = self._field("acceleration", t, q, v, x, p, states_in(p))
         return found
 
-    def _field(self, name: str, *given: Any) -> Any:
+    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Vector], Scalar] | None:
+        """By its formula, as a function of a point."""
+        found: Callable[[Vector], Scalar] | None = self._field("potential", q, x, p)
+        return found
+
+    def _field(self, name: str, *given: Vector) -> Any:
         formula = self.formulas.get(name)
         if formula is None or formula.structure is None:
             return None
@@ -142,19 +134,19 @@ class FrozenElement(Element):
         return self.formulas["energy"](q, x, p) if "energy" in self.formulas else 0.0
 
 
-def _knowing_all(text: Callable[..., Any]) -> Callable[..., Any]:
+def _knowing_all(text: Callable[..., Vector]) -> Callable[..., Vector]:
     """A method of (t, q, v, x, p), and of a point, as a function that takes the states of all elements after p."""
 
-    def knowing(t: Scalar, q: Vector, v: Vector, x: Vector, p: Any, states: Any, *point: Any) -> Any:
+    def knowing(t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector, states: Vector, *point: Vector) -> Vector:
         return text(t, q, v, x, with_states(p, states), *point)
 
     return knowing
 
 
-def _at_point(text: Callable[..., Any]) -> Callable[..., Any]:
+def _at_point(text: Callable[..., Vector]) -> Callable[..., Vector]:
     """A method that may give a function of a point, as a function that takes the point last."""
 
-    def at(*arguments: Any) -> Any:
+    def at(*arguments: Vector) -> Vector:
         *given, point = arguments
         found = text(*given)
         return found(point) if callable(found) else found
@@ -185,7 +177,7 @@ def frozen_event(event: Event, model: Model, n_parameters: int, n_states: int) -
         return event
     sizes = _sizes(model, n_parameters) | ({"states": n_states} if takes_states(event.function) else {})
 
-    def text(t: Scalar, q: Vector, v: Vector, p: Vector, states: Vector = ()) -> Any:
+    def text(t: Scalar, q: Vector, v: Vector, p: Vector, states: Vector = ()) -> Vector:
         return law(event.function, t, q, v, with_states(p, states) if len(states) else p)
 
     formula, reason = _without_effects(text, event.function, f"the event {event.name!r}", model, sizes)
@@ -207,7 +199,11 @@ def _sizes(model: Model, n_parameters: int, states: int | None = None) -> dict[s
 
 
 def _without_effects(
-    text: Callable[..., Any], function: Callable[..., Any], what: str, model: Model, sizes: Mapping[str, int | None]
+    text: Callable[..., Vector],
+    function: Callable[..., Vector],
+    what: str,
+    model: Model,
+    sizes: Mapping[str, int | None],
 ) -> tuple[FrozenFunction | None, str]:
     """The formulas of a function, or why there are none; one that does more than compute is refused.
 
@@ -223,7 +219,7 @@ def _without_effects(
 class _Known:
     """A function, and the formulas that it had when it was last found to have no effects."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Vector]) -> None:
         self.function = function  # kept, so that no other takes its identity
         self.formulas: set[FrozenFunction] = set()
 
@@ -239,7 +235,7 @@ def _asks_the_user(element: Element) -> bool:
     return is_of_the_user(type(element)) or any(_is_function(value, element) for value in values.values())
 
 
-def _is_function(value: Any, element: Element) -> bool:
+def _is_function(value: object, element: Element) -> bool:
     """Whether this is a function that the user gave, or holds one; an element's own methods are none."""
     if isinstance(value, tuple):
         return any(_is_function(each, element) for each in value)

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.chart import Instant
 from linkwise.sim.implicit import add_elasticity, factorized, solved
@@ -36,7 +36,7 @@ from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, either, is_zero, minus, plus, where
+from linkwise.spatial.scalar import Flat, Matrix, NamedNumbers, Scalar, either, is_zero, minus, plus, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Seek, Statement, WhileAny, columns
 from linkwise.trace.tiles import TiledSystem
@@ -56,7 +56,7 @@ class _Texts:
         self.n = m.nv + m.flowing
         self.by_forces = not m.model.closures
 
-    def goes_on(self, memory: Flat, h: Scalar) -> Any:
+    def goes_on(self, memory: Flat, h: Scalar) -> Scalar:
         """Whether a is that of the last step, and does not begin."""
         return abs(memory[0] - h) <= 1e-6 * h
 
@@ -85,7 +85,7 @@ class _Texts:
         s = [b + h * ((1.0 - c.gamma) * o + c.gamma * x) for b, o, x in zip(start, a, a_new, strict=True)]
         return u, s, a_new
 
-    def forces(self, at: Instant) -> tuple[list[Scalar], Any, list[Scalar]]:
+    def forces(self, at: Instant) -> tuple[list[Scalar], Array | None, list[Scalar]]:
         """On the joints, on the bodies, and ẋ."""
         at = self.m.in_force(at)
         return self.m.all_forces(at)[0], self.m.body_forces(at), self.m.element_rates(at)
@@ -143,21 +143,21 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
     n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
     sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
 
-    def restart(memory: Flat, k0: Flat) -> dict[str, Any]:
+    def restart(memory: Flat, k0: Flat) -> NamedNumbers:
         known = memory[0] > 0.0
         return {"memory_known": either(known, memory, [0.0, *k0[nv:], *k0[nv:]])}
 
-    def seek(w: Flat, found: Scalar) -> dict[str, Any]:
+    def seek(w: Flat, found: Scalar) -> NamedNumbers:
         """The start of an iteration, for the states that have not found their w."""
         counts = {"trials_new": 0.0, "last_new": 1e300, "found_new": found, "seeking_new": 1.0 - found}
         return {"w_new": list(w), **counts}
 
-    def predict(memory: Flat, t: Flat, h: Flat) -> dict[str, Any]:
+    def predict(memory: Flat, t: Flat, h: Flat) -> NamedNumbers:
         return {**seek(memory[1 + n :], 0.0), "t_stage": t[0] + h[0]}
 
     def update(
         y: Flat, w: Flat, x: Flat, h: Flat, trials: Flat, last: Flat, found: Flat, seeking: Flat
-    ) -> dict[str, Any]:
+    ) -> NamedNumbers:
         change: Scalar = 0.0
         scale: Scalar = 1.0
         for a, b in zip(x, m.chart_origin(y)[nv:], strict=True):
@@ -178,17 +178,17 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
             "seeking_new": flag(seeks & ~near & ~stuck & (trials[0] < float(_MOST))),
         }
 
-    def again(memory: Flat, w: Flat, found: Flat) -> dict[str, Any]:
+    def again(memory: Flat, w: Flat, found: Flat) -> NamedNumbers:
         return seek([where(found[0] > 0.0, a, b) for a, b in zip(w, memory[1 + n :], strict=True)], found[0])
 
-    def close(y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> dict[str, Any]:
+    def close(y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> NamedNumbers:
         u, s, a_new = texts.ends(y, memory, w, h[0])
         known = found[0] > 0.0
         y_new = m.from_chart(y, [*u, *(where(known, x, math.nan) for x in s)])
         turned = ([*m.in_axes_after(each[:nv], u), *each[nv:]] for each in (a_new, w))
         return {"y_new": y_new, "memory_new": [h[0], *(x for each in turned for x in each)]}
 
-    def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+    def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
         return {"right": texts.missing(y, memory, w, t[0], h[0], p)}
 
     kept = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "found", "seeking"))
@@ -229,7 +229,7 @@ def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
     n = texts.n
     pattern: list[list[float | None]] = [[None] * n for _ in range(n)]  # constants of the factors
 
-    def text(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+    def text(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
         factors = factorized(texts.stiff_part(y, memory, w, t[0], h[0], p))
         packed = []
         for i, row in enumerate(factors):
@@ -242,7 +242,7 @@ def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
 
     factoring = program("stiff_part", text, sizes)
 
-    def solution(packed: Flat, right: Flat) -> dict[str, Any]:
+    def solution(packed: Flat, right: Flat) -> NamedNumbers:
         entries = iter(packed)
         return {"x": solved([[next(entries) if c is None else c for c in row] for row in pattern], right)}
 
@@ -255,7 +255,7 @@ def _exact(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statement
     n = texts.n
     system = TiledSystem(np.ones((n, n), bool), n)
 
-    def change(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat, unit: Flat) -> dict[str, Any]:
+    def change(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat, unit: Flat) -> NamedNumbers:
         found = derivative(lambda at: texts.missing(y, memory, at, t[0], h[0], p), list(w), list(unit))[1]
         return {"column": [-x for x in found]}  # which the system takes from its shift, zero
 

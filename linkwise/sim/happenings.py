@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
@@ -170,7 +172,7 @@ class Happenings:
         return np.asarray(impulses[0])
 
 
-def _after(event: Event, result: Any, model: Model) -> Array:
+def _after(event: Event, result: Iterable[ArrayLike], model: Model) -> Array:
     """State that an event's action returned, as [q, v] with quaternions of length one."""
     try:
         q, v = (np.asarray(part, float) for part in result)

@@ -9,7 +9,6 @@ factored.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus, sqrt
+from linkwise.spatial.scalar import Flat, Matrix, NamedNumbers, Scalar, is_zero, minus, sqrt
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, Statement, columns
 from linkwise.trace.tiles import TiledSystem
@@ -145,7 +144,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
     for i in range(len(method.alpha)):
         if i:
 
-            def place(y: Flat, t: Flat, h: Flat, *u: Flat, i: int = i) -> dict[str, Any]:
+            def place(y: Flat, t: Flat, h: Flat, *u: Flat, i: int = i) -> NamedNumbers:
                 start = m.chart_origin(y)
                 z = [start[k] + _combined(method.a[i], u, k) for k in range(nz)]
                 return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
@@ -156,14 +155,14 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     last = len(names) - 1
 
-    def finish(y: Flat, *u: Flat) -> dict[str, Any]:
+    def finish(y: Flat, *u: Flat) -> NamedNumbers:
         start = m.chart_origin(y)
         z = [start[k] + _combined(method.a[last], u, k) + u[last][k] for k in range(nz)]
         return {"y_new": m.from_chart(y, z)}
 
     advance += work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)}))
 
-    def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, u: Flat) -> dict[str, Any]:
+    def judge(y: Flat, y_new: Flat, t: Flat, h: Flat, p: Flat, span: Flat, u: Flat) -> NamedNumbers:
         lasting = m.lasting_error(t[0] + h[0], y_new, p, u, span[Span.RTOL])
         return {"err": sqrt(weighted_square(m, y, y_new, span, lasting) * (1.0 / nz))}
 
@@ -203,7 +202,7 @@ def _written_out(work: Work, method: Rosenbrock) -> _System:
     m, nz, names = work.motion, work.motion.nz, _stage_names(method)
     pattern: list[list[float | None]] = [[None] * nz for _ in range(nz)]  # constants of the factors
 
-    def linear(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+    def linear(y: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
         J, slope = jacobian(m, y, t[0], p)
         diagonal = 1.0 / (h[0] * method.gamma)
         LU = factorized([[(diagonal if i == j else 0.0) - J[i][j] for j in range(nz)] for i in range(nz)])
@@ -224,7 +223,7 @@ def _written_out(work: Work, method: Rosenbrock) -> _System:
         return [[next(entries) if c is None else c for c in row] for row in pattern]
 
     def solve(i: int) -> tuple[Statement, ...]:
-        def text(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat) -> dict[str, Any]:
+        def text(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat) -> NamedNumbers:
             return {names[i]: solved(unpacked(factors), _right(method, i, slope, h[0], f, u))}
 
         sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
@@ -243,7 +242,7 @@ def _in_tiles(work: Work, method: Rosenbrock) -> _System:
         pattern[np.ix_(i, [*i, *(i + nv)])] = True
     system = TiledSystem(pattern, nz + 1)
 
-    def change(y: Flat, t: Flat, p: Flat, unit: Flat) -> dict[str, Any]:
+    def change(y: Flat, t: Flat, p: Flat, unit: Flat) -> NamedNumbers:
         at = [*m.chart_origin(y), t[0]]
         return {"column": derivative(lambda s: m.rates(y, s[:nz], s[nz], p), at, unit)[1]}
 
@@ -260,7 +259,7 @@ def _in_tiles(work: Work, method: Rosenbrock) -> _System:
     )
 
     def solve(i: int) -> tuple[Statement, ...]:
-        def text(slope: Flat, h: Flat, f: Flat, *u: Flat) -> dict[str, Any]:
+        def text(slope: Flat, h: Flat, f: Flat, *u: Flat) -> NamedNumbers:
             return {"right": _right(method, i, slope, h[0], f, u)}
 
         sizes = {"slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import JointTransmission, Transmission
@@ -103,11 +102,11 @@ class AllLimits:
         self._at_zero = np.array([limit.depth([0.0] * nq) for limit in limits], float)
         self._slack = np.array([1e-9 * max(1.0, abs(limit.bound)) for limit in limits])
 
-    def exceeded(self, q: NDArray[Any]) -> list[Limit]:
+    def exceeded(self, q: Array) -> list[Limit]:
         """Those that some of the configurations (n, nq) lie beyond, by more than rounding."""
         return [self.limits[k] for k in np.flatnonzero((self._depths(q) > self._slack).any(axis=0))]
 
-    def put_on(self, q: NDArray[Any]) -> None:
+    def put_on(self, q: Array) -> None:
         """Put those of the configurations (n, nq), which lie beyond limits by no more than rounding, on them."""
         depths = self._depths(q)
         for state, k in np.argwhere((depths > 0.0) & (depths <= self._slack)):
@@ -116,7 +115,7 @@ class AllLimits:
             if self._depths(q[state : state + 1])[0, k] > 0.0:
                 q[state, place] = np.nextafter(q[state, place], q.dtype.type(-np.inf * slope))
 
-    def _depths(self, q: NDArray[Any]) -> NDArray[Any]:
+    def _depths(self, q: Array) -> Array:
         return np.asarray(q[:, self._places] * self._slopes + self._at_zero)
 
 

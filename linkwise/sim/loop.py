@@ -9,13 +9,12 @@ are one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.sim.motion import Motion
 from linkwise.sim.records import Records
 from linkwise.sim.step_size import Given, StepSize, Text, goes_on
 from linkwise.sim.work import RUNNING, WAITING, Clock, Span, Step, Traceable, Work, crossing, flag, watching
-from linkwise.spatial.scalar import Flat, Scalar, either, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, where
 from linkwise.trace.calls import list_of
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Program, Seek, Statement, WhileAny
@@ -70,7 +69,7 @@ class Stops:
         """``stop`` from y, t and p."""
         m = self.motion
 
-        def text(y: Flat, t: Flat, p: Flat, span: Flat) -> dict[str, Any]:
+        def text(y: Flat, t: Flat, p: Flat, span: Flat) -> NamedNumbers:
             return {"stop": next_stop(m, y, p, t[0] + span[Span.SLACK])}
 
         return self.work.call(program("next_stop", text, {"y": m.ny, "t": 1, "p": m.np, "span": Span.SIZE}))
@@ -79,14 +78,14 @@ class Stops:
         """At the end of an accepted step from y, t to y_new, t_new: what is due there happens, in place."""
         m = self.motion
 
-        def arrive(t: Flat, t_new: Flat, y: Flat, accept: Flat, stop: Flat, span: Flat) -> dict[str, Any]:
+        def arrive(t: Flat, t_new: Flat, y: Flat, accept: Flat, stop: Flat, span: Flat) -> NamedNumbers:
             end, slack = span[Span.END], span[Span.SLACK]
             here = (accept[0] > 0.0) & (stop[0] <= t_new[0] + slack)
             # Where a step did not arrive the rows stay, whatever the time it tried to reach.
             found = {"at_stop": flag(here), "t_seek": where(here, t_new[0], t[0]) + slack}
             if waits_for_python(m):
                 _, _, x = m.parts(y)
-                waits: Any = False
+                waits: Scalar = False
                 for k, element in enumerate(m.elements):
                     if element.in_python and element.nh:
                         due = element.next_sample(m.own_states(k, x)) <= t_new[0] + slack
@@ -94,7 +93,7 @@ class Stops:
                 found["waits"] = flag(here & waits & (t_new[0] < end - slack))
             return found
 
-        def settle(y: Flat, t: Flat, at_stop: Flat, span: Flat, p: Flat) -> dict[str, Any]:
+        def settle(y: Flat, t: Flat, at_stop: Flat, span: Flat, p: Flat) -> NamedNumbers:
             goes_on = (at_stop[0] > 0.0) & (t[0] < span[Span.END] - span[Span.SLACK])
             after = m.sampled(t[0], y, p, span[Span.SLACK], in_python=False)
             return {"y_settled": [where(goes_on, a, b) if a is not b else b for a, b in zip(after, y, strict=True)]}
@@ -208,7 +207,7 @@ class Loop:
         forgets = ["at_stop"] if stops and self.step.memory else []
         taken = [*self.kept, *self.kept.values(), *([] if mask else ["place"]), *waits, *forgets]
 
-        def blend(given: Given) -> dict[str, Any]:
+        def blend(given: Given) -> NamedNumbers:
             accepted = given["accept"][0] > 0.0
             clock, kept = list(given["clock_new"]), {old: given[new] for old, new in self.kept.items()}
             if forgets:  # what acts may have jumped
@@ -227,7 +226,7 @@ class Loop:
                 "running": flag(goes_on(clock)),
             }
 
-        def at_once(given: Given) -> dict[str, Any]:
+        def at_once(given: Given) -> NamedNumbers:
             decided = decide(given)
             after = blend({**given, **{name: list_of(value) for name, value in decided.items()}})
             return {**after, **{name: decided[name] for name in decided if name == mask}}
@@ -273,11 +272,11 @@ class Loop:
         """A text of what has these names."""
         return self.call(name, lambda *rows: text(dict(zip(inputs, rows, strict=True))), *inputs)
 
-    def call(self, name: str, text: Callable[..., dict[str, Any]], *inputs: str) -> tuple[Statement, ...]:
+    def call(self, name: str, text: Callable[..., NamedNumbers], *inputs: str) -> tuple[Statement, ...]:
         """A text, traced, on buffers of these names, which are known."""
         return self.work.call(program(name, text, {each: self.work.buffers[each].size for each in inputs}))
 
 
-def chosen(name: str) -> Callable[..., dict[str, Any]]:
+def chosen(name: str) -> Callable[..., NamedNumbers]:
     """(one, other, which) to the one where ``which`` is set, else the other, under a name."""
     return lambda one, other, which: {name: either(which[0] > 0.0, one, other)}

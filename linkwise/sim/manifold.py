@@ -26,14 +26,14 @@ simulation says so.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag
-from linkwise.spatial.scalar import Flat, Scalar, dot, either, sqrt, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, either, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Call, Copy, IfAny, Statement, WhileAny
 
@@ -101,15 +101,13 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
             change = change + size(q, k, p) * (h / len(rates))
         return beyond / (_OF_SPEED * size(q, v, p) + part * change + 1e-12)
 
-    def look(y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+    def look(y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> NamedNumbers:
         return {
             "suspect": flag(~(off(y, y_new, h[0], p, _OF_CHANGE, m.own_acceleration(y, k0)) <= 1.0)),
             "y_first": list(y_new),
         }
 
-    def judge(
-        y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat
-    ) -> dict[str, Any]:
+    def judge(y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat) -> NamedNumbers:
         ends = m.own_acceleration(y, k0), m.own_acceleration(y_first, k_end)
         far = off(y, y_first, h[0], p, _OF_MEAN, *ends)
         jumped = (suspect[0] > 0.0) & ~(far <= 1.0)
@@ -118,7 +116,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         start = {"y_from": list(y), "t_from": t[0], "h_whole": h[0]}
         return {**start, "jumped": flag(jumped), "attempt": 0.0, "y_chosen": chosen, "again": 0.0}
 
-    def leap(y_from: Flat, t_from: Flat, h_whole: Flat, attempt: Flat) -> dict[str, Any]:
+    def leap(y_from: Flat, t_from: Flat, h_whole: Flat, attempt: Flat) -> NamedNumbers:
         """The first part, with v as it is."""
         q, v, x = m.parts(y_from)
         part: Scalar = _LEAPS[-1]
@@ -127,7 +125,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         short = part * h_whole[0]
         return {"y_new": [*m.moved(q, [short * a for a in v]), *v, *x], "t": t_from[0], "h": short}
 
-    def gain(y_from: Flat, y_new: Flat, k_leap: Flat, t: Flat, h: Flat, h_whole: Flat) -> dict[str, Any]:
+    def gain(y_from: Flat, y_new: Flat, k_leap: Flat, t: Flat, h: Flat, h_whole: Flat) -> NamedNumbers:
         """Its velocity, and the length of the second part."""
         q, _, x = m.parts(y_new)
         _, v, _ = m.parts(y_from)
@@ -139,7 +137,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
     def choose(
         y_from: Flat, y_new: Flat, k_leap: Flat, h_whole: Flat, p: Flat, y_chosen: Flat, jumped: Flat, attempt: Flat,
         again: Flat, t_from: Flat,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> NamedNumbers:  # fmt: skip
         k = m.own_acceleration(y_from, k_leap)
         follows = (jumped[0] > 0.0) & (off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k) <= _FOLLOWS)
         found = {
@@ -153,7 +151,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
     sizes = {"y": m.ny, "k0": m.nz, "k_end": m.nz, "k_leap": m.nz, "p": m.np}
     sizes |= dict.fromkeys(("y_new", "y_first", "y_from", "y_chosen"), m.ny)
 
-    def call(name: str, text: Any, *inputs: str) -> tuple[Statement, ...]:
+    def call(name: str, text: Callable[..., NamedNumbers], *inputs: str) -> tuple[Statement, ...]:
         return work.call(program(name, text, {each: sizes.get(each, 1) for each in inputs}))
 
     again: list[Statement] = [
@@ -179,7 +177,7 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
     ]
     if step.memory:  # is of the step that was not made
 
-        def forget(memory_new: Flat, again: Flat) -> dict[str, Any]:
+        def forget(memory_new: Flat, again: Flat) -> NamedNumbers:
             return {"memory_kept": [where(again[0] > 0.0, 0.0, memory_new[0]), *memory_new[1:]]}
 
         sizes["memory_new"] = step.memory

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_not_negative, check_positive
-from linkwise.sim.elements import law
+from linkwise.sim.elements import Vector, law
 from linkwise.sim.sensors import Encoder
 from linkwise.sim.tables import Table
 from linkwise.spatial.scalar import Flat, Scalar, cos, either, log, plus, sin, sqrt, where
@@ -46,7 +47,7 @@ class Measured:
         batch: leading axes: noise and bias of its own for each member of a batch.
     """
 
-    output: Callable[..., Any]
+    output: Callable[..., Vector]
     size: int
     noise: Any = 0.0
     bias: Any = 0.0
@@ -54,14 +55,14 @@ class Measured:
     step: Any = 0.0
     rate: float | None = None
     delay: float = 0.0
-    seed: Any = 0
+    seed: int | np.random.Generator | None = 0
     batch: int | tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        check_count("size", self.size)
-        check_not_negative("delay", self.delay)
+        check_count(size=self.size)
+        check_not_negative(delay=self.delay)
         if self.rate is not None:
-            check_positive("rate", self.rate)
+            check_positive(rate=self.rate)
         for name in ("noise", "bias", "walk", "step"):
             given = np.asarray(getattr(self, name), float)
             if given.shape not in ((), (self.size,)) or not (np.isfinite(given).all() and (given >= 0.0).all()):
@@ -113,7 +114,9 @@ class InLoop:
         """How many states."""
         return 3 + self.sensor.size * (2 + self.late)
 
-    def read(self, t: Scalar, q: Any, v: Any, p: Any, x: Flat, drawn: Flat) -> tuple[list[Scalar], list[Scalar]]:
+    def read(
+        self, t: Scalar, q: Vector, v: Vector, p: Vector, x: Flat, drawn: Flat
+    ) -> tuple[list[Scalar], list[Scalar]]:
         """The reading that has arrived (k), and the states after it."""
         s, k = self.sensor, self.sensor.size
         fresh = x[0] < 0.5
@@ -139,7 +142,7 @@ class InLoop:
         return line[:k], [where(due, 1.0, x[0] + 1.0), *kept, *last, *line[k:]]
 
 
-def in_loop(sensor: Any, model: Model, rate: float) -> InLoop:
+def in_loop(sensor: object, model: Model, rate: float) -> InLoop:
     """A sensor in a loop of so many samples a second; of a :class:`~linkwise.Encoder`, its positions."""
     if isinstance(sensor, Encoder):
         joints = [model.joints[name] for name in sensor.joints or model.joints.names]
@@ -153,7 +156,7 @@ def in_loop(sensor: Any, model: Model, rate: float) -> InLoop:
         turns = [1.0 if joint.type.slides(0) else 2.0 * math.pi for joint in joints]
         step = [size / sensor.counts if sensor.counts else 0.0 for size in turns]
 
-        def positions(t: Scalar, q: Any, v: Any, p: Any) -> list[Scalar]:
+        def positions(t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
             return [q[i] for i in places]
 
         sensor = Measured(positions, len(joints), sensor.noise, sensor.bias, step=step)
@@ -194,8 +197,8 @@ def _next(x: Scalar, multiplier: float, modulus: float) -> Scalar:
 
 
 def readings(
-    sensors: Sequence[InLoop], t: Scalar, q: Any, v: Any, p: Any, x: Flat, drawn: Flat
-) -> tuple[Any, list[Scalar]]:
+    sensors: Sequence[InLoop], t: Scalar, q: Vector, v: Vector, p: Vector, x: Flat, drawn: Flat
+) -> tuple[Array, list[Scalar]]:
     """All readings, one after the other, and the states of all sensors after them."""
     found: list[Scalar] = []
     after: list[Scalar] = []

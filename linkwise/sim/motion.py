@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.actuation import JointTransmission
+from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.flexible_link import force_on_body, internal_damping
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
@@ -33,7 +35,7 @@ from linkwise.model.transmissions import (
 )
 from linkwise.sim.acceleration_fields import FieldsAroundBodies
 from linkwise.sim.chart import Instant, StateChart
-from linkwise.sim.elements import Element, state_names, with_states
+from linkwise.sim.elements import Element, Vector, Wrenches, state_names, with_states
 from linkwise.sim.limits import (
     AllLimits,
     Limit,
@@ -65,11 +67,18 @@ class ContactNumbers:
         """How many numbers."""
         return self.rows + self.points + self.RESIDUALS + 2
 
-    def parts(self, numbers: Any) -> dict[str, Any]:
+    def parts(self, numbers: Flat) -> dict[str, Flat]:
         """The numbers (..., size) by what they are."""
         ends = (0, self.rows, self.rows + self.points, self.size - 2, self.size - 1, self.size)
         names = ("contact_impulses", "contact_gaps", "contact_residuals", "contact_overflow", "contact_step")
         return {name: numbers[a:b] for name, (a, b) in zip(names, pairwise(ends), strict=True)}
+
+
+Given = tuple[Scalar, Vector, Vector, Vector, Vector]
+"""Arguments of an element's functions: t, q, v, its own states x, and p."""
+
+OnBody = tuple[Body, list[Scalar], list[Scalar]]
+"""A body, the wrench (6) on it at its origin, and the forces on its modes besides."""
 
 
 class Works(Element):
@@ -90,6 +99,16 @@ class Motion(StateChart):
     The states x: first those of the elements that flow, then those that are held between samples, then what contacts
     leave from step to step (:class:`ContactNumbers`), and last, where closures are switched, their numbers, 1 in force
     and 0 released. What is held, left and switched has no place in the chart: it does not change within a step.
+
+    Attributes:
+        projects: whether states are put back on the closures.
+        ny, nz: numbers in the state y, and in the chart's state z.
+        np, n_given: numbers in the parameters p, and those of them that the caller gave: rows of tables are behind.
+        works: numbers at the beginning of x that are works and no element's.
+        own_x: where a state y has the elements' own states: between works, and contacts and switches.
+        curves: the places of all tables in p.
+        samplers: the elements with held states.
+        stops: whether steps must end at certain times: samples, or those of tables.
     """
 
     after_step: Callable[[Flat, Flat, Scalar, Flat], tuple[Flat, Flat]] | None = None
@@ -114,54 +133,25 @@ class Motion(StateChart):
         self.nq, self.nv = model.nq, model.nv
         self.passive = PassiveForces.under(model, rules, in_steps=contacts is not None)
         self.closing = closing if model.closures else None
+        self.projects = self.closing is not None and self.closing.projects
         self.switches = len(model.closures) if switched else 0
         self.contacts = contacts
         self.touching = 0 if contacts is None else contacts.size
         self.flowing = sum(element.nx for element in elements)
         self.nx = self.flowing + sum(element.nh for element in elements) + self.touching + self.switches
-        self.n_given = n_parameters
+        self.ny, self.nz = self.nq + self.nv + self.nx, 2 * self.nv + self.flowing
+        self.works = Works.nx if self.elements and isinstance(self.elements[0], Works) else 0
+        self.own_x = slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
         self._curves = curves_of(self.elements, n_parameters)
-        self.np = n_parameters + sum(curve.width for curve in self.curves)
+        self.curves = [curve for own in self._curves for curve in own]
+        self.n_given, self.np = n_parameters, n_parameters + sum(curve.width for curve in self.curves)
+        self.samplers = [element for element in self.elements if element.nh]
+        self.stops = bool(self.samplers or self.curves)
 
-    @property
-    def works(self) -> int:
-        """Numbers at the beginning of x that are works and no element's."""
-        return Works.nx if self.elements and isinstance(self.elements[0], Works) else 0
-
-    @property
-    def own_x(self) -> slice:
-        """Where a state y has the elements' own states: between works, and contacts and switches."""
-        return slice(self.nq + self.nv + self.works, self.ny - self.switches - self.touching)
-
-    @property
+    @cached_property
     def state_names(self) -> list[str]:
         """Names of the elements' own states, in their order in x."""
         return state_names([element for element in self.elements if not isinstance(element, Works)])
-
-    @property
-    def ny(self) -> int:
-        """Numbers in the state y."""
-        return self.nq + self.nv + self.nx
-
-    @property
-    def nz(self) -> int:
-        """Numbers in the chart's state z."""
-        return 2 * self.nv + self.flowing
-
-    @property
-    def curves(self) -> list[Curve]:
-        """The places of all tables."""
-        return [curve for own in self._curves for curve in own]
-
-    @property
-    def samplers(self) -> list[Element]:
-        """The elements with held states."""
-        return [element for element in self.elements if element.nh]
-
-    @property
-    def stops(self) -> bool:
-        """Whether steps must end at certain times: samples, or those of tables."""
-        return bool(self.samplers or self.curves)
 
     def passes(self, curve: Curve) -> bool:
         """Whether steps pass over the times of a table."""
@@ -178,13 +168,14 @@ class Motion(StateChart):
         a, b = sum(e.nx for e in before), self.flowing + sum(e.nh for e in before)
         return slice(a, a + self.elements[k].nx), slice(b, b + self.elements[k].nh)
 
-    def own_states(self, k: int, x: Flat, t: Scalar = None, p: Flat = ()) -> Any:
+    def own_states(self, k: int, x: Flat, t: Scalar = None, p: Flat = ()) -> Array:
         """States that the k-th element is given as its x; without a time, without the values of tables."""
         flowing, held = self.places(k)
         values = [] if t is None else [value for curve in self._curves[k] for value in curve.value(t, p)]
-        return objects([*x[flowing], *x[held], *values])
+        own: Array = objects([*x[flowing], *x[held], *values])
+        return own
 
-    def _asked(self, at: Instant) -> list[tuple[Element, tuple[Any, ...]]]:
+    def _asked(self, at: Instant) -> list[tuple[Element, Given]]:
         """Each element, with the arguments that its functions take: t, q, v, its own states, p."""
         states = [self.own_states(k, at.x, at.t, at.p) for k in range(len(self.elements))]
         q, v, p = objects(at.q), objects(at.v), self.given(at.p, at.x)
@@ -208,13 +199,14 @@ class Motion(StateChart):
             x[place] = either(due, held, x[place])
         return [*q, *v, *x]
 
-    def given(self, p: Flat, x: Flat) -> Any:
+    def given(self, p: Flat, x: Flat) -> Array:
         """The part of p that the caller gave, as elements and events read it, with the states of all elements."""
         return with_states(objects(p[: self.n_given]), self.all_states(x))
 
-    def all_states(self, x: Flat) -> Any:
+    def all_states(self, x: Flat) -> Array:
         """States of all elements in the order of ``Trajectory.x``, from those of a run."""
-        return objects(x[self.works : self.nx - self.switches - self.touching])
+        states: Array = objects(x[self.works : self.nx - self.switches - self.touching])
+        return states
 
     def joint_forces(self, at: Instant, hosted: Flat | None = None) -> tuple[list[Scalar], list[Scalar]]:
         """Forces of actuators, within their limits, and of passive elements; nv numbers each.
@@ -265,7 +257,7 @@ class Motion(StateChart):
     def without_value(self, at: Instant) -> str:
         """First element whose forces, fields or rates are not numbers in a state of numbers, and why; empty if none."""
 
-        def is_number(element: Element, given: tuple[Any, ...]) -> bool:
+        def is_number(element: Element, given: Given) -> bool:
             field = element.acceleration(*given)
             if callable(field):
                 field = field(self.model.center_of_mass(np.array(at.q, float)))
@@ -301,7 +293,7 @@ class Motion(StateChart):
                     found[name] = [within(f, -float(limit.effort), float(limit.effort)) for f, limit in pairs]
         return found
 
-    def checked_force(self, force: Any, element: Element) -> list[Scalar]:
+    def checked_force(self, force: Vector, element: Element) -> list[Scalar]:
         """Force that an element or function returned, as nv numbers."""
         values = list(np.asarray(force, dtype=object).reshape(-1))
         if force is None or len(values) != self.nv:
@@ -371,16 +363,16 @@ class Motion(StateChart):
         """The same, to look at numbers."""
         return AllLimits(self.limits, self.nq)
 
-    def body_forces(self, at: Instant) -> Any:
+    def body_forces(self, at: Instant) -> Array | None:
         """External forces (n_bodies, 6) in body frames, or None."""
-        total: Any = None
+        total: Array | None = None
         for body, wrench, _ in self._wrenches(at):
             if total is None:
                 total = np.zeros((len(self.model.bodies), 6), object) + 0.0
             total[body.index] += np.asarray(wrench, dtype=object)
         return total
 
-    def _wrenches(self, at: Instant) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+    def _wrenches(self, at: Instant) -> Iterator[OnBody]:
         """Wrenches of elements on bodies: the body, six numbers at its origin, and the forces on its modes besides."""
         for element, given in self._asked(at):
             yield from self._on_bodies(at.q, element, element.wrench(*given))
@@ -389,7 +381,7 @@ class Motion(StateChart):
         for felt in (*passive, self.limit_wrenches(at)):
             yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
 
-    def acceleration_field(self, at: Instant, elements: Sequence[Element] | None = None) -> Any:
+    def acceleration_field(self, at: Instant, elements: Sequence[Element] | None = None) -> Array | None:
         """Fields of acceleration by elements, all if not given: (n_bodies, 12) around bodies' origins; None for none.
 
         In each row the acceleration (3) at the origin, then its gradient (9), in the body's axes.
@@ -402,7 +394,7 @@ class Motion(StateChart):
         ]
         return self._around_bodies.field(at.q, fields, self.model_parameters(at.p)) if fields else None
 
-    def _in_fields(self, at: Instant, elements: Sequence[Element]) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+    def _in_fields(self, at: Instant, elements: Sequence[Element]) -> Iterator[OnBody]:
         """Wrenches of fields of acceleration on bodies, as :meth:`_wrenches`."""
         field = self.acceleration_field(at, elements)
         if field is None:
@@ -418,9 +410,7 @@ class Motion(StateChart):
     def _around_bodies(self) -> FieldsAroundBodies:
         return FieldsAroundBodies(self.model)
 
-    def _on_bodies(
-        self, q: Flat, element: Element, wrenches: dict[Any, Any] | None
-    ) -> Iterator[tuple[Any, list[Scalar], list[Scalar]]]:
+    def _on_bodies(self, q: Flat, element: Element, wrenches: Wrenches | None) -> Iterator[OnBody]:
         for place, wrench in (wrenches or {}).items():
             name, node = place if isinstance(place, tuple) else (place, None)
             frame = self.model.frame(name, node)
@@ -446,7 +436,7 @@ class Motion(StateChart):
         if at_limits := self.limit_wrenches(at):
             felt["limits"] = list(at_limits.items())
 
-        def add(element: Element, cause: str, factor: float, given: tuple[Any, ...]) -> None:
+        def add(element: Element, cause: str, factor: float, given: Given) -> None:
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
             for i, value in enumerate([] if force is None else self.checked_force(force, element)):
                 found[cause][i] = found[cause][i] + value * factor
@@ -524,11 +514,6 @@ class Motion(StateChart):
         return found
 
     # Closures.
-    @property
-    def projects(self) -> bool:
-        """Whether states are put back on the closures."""
-        return self.closing is not None and self.closing.projects
-
     @cached_property
     def is_timed(self) -> bool:
         """Whether closures depend on the time."""
@@ -714,7 +699,7 @@ class Motion(StateChart):
         if self.rules.limits == "spring":
             for limit in self.limits:
                 total = total + limit.energy(at.q)
-        places = MovingFrames(self.model, at.q, None, own, self.closure_flags(at.x))
+        places = MovingFrames(self.model, at.q, (), own, self.closure_flags(at.x))
         for end in self.limits_along:
             total = total + end.energy(places)
         return total

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
-from linkwise.memoized import Memory, cached_property
+from linkwise.memoized import Memory, cached_property, once
 from linkwise.sim.elements import Element, Function, law, with_states
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
@@ -24,8 +25,8 @@ from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
-from linkwise.sim.work import Step, Work, settled
-from linkwise.spatial.scalar import Flat, is_zero
+from linkwise.sim.work import Evaluation, Kernel, Step, Work, settled
+from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.calls import traced as program
@@ -91,7 +92,7 @@ class Samples(NamedTuple):
 
     t: Array
     """Times (T)."""
-    y: Any
+    y: Array
     """States (..., T, ny)."""
     p: Array
     """Parameters (..., np)."""
@@ -117,24 +118,25 @@ class Plan:
     """Controls that run in Python, since they cannot be traced."""
     why_hosted: str = ""
     """Reason why each of them could not be traced."""
-    _kernels: dict[Any, Any] = field(default_factory=dict)
+    _kernels: dict[tuple[np.dtype[Any], bool, str], Kernel] = field(default_factory=dict)
+    _evaluations: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as the tolerance allows."""
         return is_adaptive(self.method)
 
-    @property
+    @cached_property
     def sizes(self) -> type[StepSize]:
         """How long steps are."""
         return ToleratedSteps if self.is_adaptive else EqualSteps
 
-    @property
+    @cached_property
     def records(self) -> type[Records]:
         """Kind of records that a run makes."""
         return OnGrid if not self.is_adaptive else EachStep if self.every_step else AtTimes
 
-    @property
+    @cached_property
     def note(self) -> str:
         """Note for whoever simulates, if there is anything to know."""
         if not self.hosted:
@@ -207,65 +209,65 @@ class Plan:
         """Whether no Python function is called on the way."""
         return self.routine.is_compilable
 
-    def kernel(self, count: int, dtype: Any = np.float64, home: Device = PROCESSOR) -> Any:
+    @cached_property
+    def operations(self) -> int | None:
+        """Operations of a pass, where they are all in its own code."""
+        return self.routine.operations if self.is_compiled and not self.motion.model._rolls else None
+
+    def kernel(self, count: int, dtype: np.dtype[Any], home: Device = PROCESSOR) -> Kernel:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
         few = count < 3
-        key = ("loop", np.dtype(dtype), few, home.name)
-        if key not in self._kernels:
-            self._kernels[key] = home.kernel(self.routine, np.dtype(dtype), few)
-        return self._kernels[key]
+        made: Kernel = once(self._kernels, (dtype, few, home.name), lambda: home.kernel(self.routine, dtype, few))
+        return made
+
+    def _routine(self, name: str, text: Callable[..., NamedNumbers], *inputs: str) -> Program:
+        """A text of single numbers, states y, parameters p and joint forces from Python, ``hosted``, by their names."""
+        sizes = {"y": self.motion.ny, "p": self.motion.np, "hosted": self.motion.nv}
+        return Work(self.motion).routine(program(name, text, {each: sizes.get(each, 1) for each in inputs}))
 
     @cached_property
     def locator(self) -> Locator:
         """Locator of events inside a step."""
         work, step = self.work()
         values = event_program(self.motion, self.events)
-        routine = one_step(work, step, values)
         now = Work(self.motion).routine(values)
-        step_kernel, values_kernel = (_built(each) for each in (routine, now))
-        return Locator(step_kernel, values_kernel, self.events)
+        return Locator(Evaluation(one_step(work, step, values)), Evaluation(now), self.events)
 
     @cached_property
-    def _settler(self) -> Any:
+    def _settler(self) -> Evaluation:
         """(t, y, p, slack) to the state after the samples that are due, those by Python functions left out."""
-        m = self.motion
 
-        def text(t: Flat, y: Flat, p: Flat, slack: Flat) -> dict[str, Any]:
-            return {"y_after": m.sampled(t[0], y, p, slack[0], in_python=False)}
+        def text(t: Flat, y: Flat, p: Flat, slack: Flat) -> NamedNumbers:
+            return {"y_after": self.motion.sampled(t[0], y, p, slack[0], in_python=False)}
 
-        traced = program("sample", text, {"t": 1, "y": m.ny, "p": m.np, "slack": 1})
-        return _built(Work(m).routine(traced))
+        return Evaluation(self._routine("sample", text, "t", "y", "p", "slack"))
 
     def sampled(self, t: Array, y: Array, p: Array, slack: float, python_only: bool = False) -> Array:
         """States (n, ny) after the samples that are due at times (n), with the rows of tables in p (n, np)."""
-        m, count = self.motion, len(y)
-        after = np.array(y, float)
+        m, after = self.motion, np.array(y, float)
         if not python_only:
-            rows = {"t": np.array(t, float)[:, None], "y": after.copy(), "p": np.array(p, float, order="C")}
-            rows |= {"slack": np.full((count, 1), slack), "y_after": after}
-            self._settler.run(rows, {}, {}, count)
+            rows = {"t": t[:, None], "y": after, "p": p, "slack": np.full((len(y), 1), slack)}
+            after = self._settler(rows)["y_after"]
         if waits_for_python(m):
-            for k in range(count):
+            for k in range(len(y)):
                 row = m.sampled(float(t[k]), after[k].tolist(), p[k].tolist(), slack, in_python=True)
                 after[k] = np.array(row, float)
         return after
 
     @cached_property
-    def _stopper(self) -> Any:
+    def _stopper(self) -> Evaluation:
         """(y, p, after) to the next stop."""
-        m = self.motion
-        sizes = {"y": m.ny, "p": m.np, "after": 1}
-        traced = program("stop", lambda y, p, after: {"stop": next_stop(m, y, p, after[0])}, sizes)
-        return _built(Work(m).routine(traced))
+
+        def text(y: Flat, p: Flat, after: Flat) -> NamedNumbers:
+            return {"stop": next_stop(self.motion, y, p, after[0])}
+
+        return Evaluation(self._routine("stop", text, "y", "p", "after"))
 
     def next_stop(self, y: Array, p: Array, after: float) -> float:
         """When a step from a state (ny) must end at the latest, after a time, with the rows of tables in p (np)."""
         if not self.motion.stops:
             return math.inf
-        rows = {"y": np.array(y, float)[None], "p": np.array(p, float)[None], "after": np.array([[after]])}
-        rows["stop"] = np.empty((1, 1))
-        self._stopper.run(rows, {}, {}, 1)
-        return float(rows["stop"][0, 0])
+        return float(self._stopper({"y": y[None], "p": p[None], "after": np.array([[after]])})["stop"][0, 0])
 
     def host_forces(self, t: Array, y: Array, p: Array) -> tuple[Array]:
         """Joint forces of the functions that could not be traced, state by state."""
@@ -278,13 +280,6 @@ class Plan:
                 tau[k] += m.checked_force(law(element.function, float(t[k, 0]), q, v, given), element)
         return (tau,)
 
-    def observer(self, home: Device) -> Any:
-        """The compiled routine that observes."""
-        key = ("observer", home.name)
-        if key not in self._kernels:
-            self._kernels[key] = home.kernel(self._observing, np.dtype(np.float64), False)
-        return self._kernels[key]
-
     @cached_property
     def _observing(self) -> Program:
         """(t, y, p, joint forces from Python) to v̇, τ, energy, forces by cause and, where there are some, on bodies."""
@@ -292,7 +287,7 @@ class Plan:
 
         m = self.motion
 
-        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> NamedNumbers:
             at, x = m.in_force(m.at(t[0], y, p)), m.parts(y)[2]
             felt = m.felt_in_steps(stepping(m.model, m.rules), at) if m.contacts is not None else {}
             vdot, tau = m.acceleration(at, hosted if self.hosted else None, felt)
@@ -312,8 +307,7 @@ class Plan:
             outside = m.body_forces(at)
             return found if outside is None else {**found, "f_ext": list(outside.reshape(-1))}
 
-        traced = program("observe", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
-        return Work(m).routine(traced)
+        return self._routine("observe", text, "t", "y", "p", "hosted")
 
     @cached_property
     def _clipping(self) -> tuple[tuple[str, ...], Program | None]:
@@ -321,7 +315,7 @@ class Plan:
         m = self.motion
         names: list[str] = []
 
-        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> dict[str, Any]:
+        def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> NamedNumbers:
             found = m.clipped(m.at(t[0], y, p), hosted if self.hosted else None)
             names.extend(found)
             return {"clipped": list(found.values())}
@@ -329,36 +323,34 @@ class Plan:
         limited = bool(np.isfinite(m.model.limits.effort).any() or m.model.actuators)
         if not limited and not any(map(_has_limits, m.elements)):
             return (), None
-        traced = program("clip", text, {"t": 1, "y": m.ny, "p": m.np, "hosted": m.nv})
-        return tuple(names), Work(m).routine(traced) if names else None
+        routine = self._routine("clip", text, "t", "y", "p", "hosted")
+        return tuple(names), routine if names else None
 
     def clipped(self, samples: Samples) -> dict[str, Array]:
         """For each name of what a limit holds back anywhere, where it does (..., T)."""
         names, routine = self._clipping
         if routine is None:
             return {}
-        if "clip" not in self._kernels:
-            self._kernels["clip"] = _built(routine)
-        flags = self._evaluated(self._kernels["clip"], samples)["clipped"]
+        flags = self._evaluated("clipped", routine, samples)["clipped"]
         return {name: flags[..., k] > 0.5 for k, name in enumerate(names) if flags[..., k].any()}
 
-    def observe(self, samples: Samples) -> dict[str, Any]:
+    def observe(self, samples: Samples) -> dict[str, Array]:
         """Derived quantities of samples, at their home."""
-        home = samples.home
-        made = self._evaluated(self.observer(home), samples)
+        home, made = samples.home, self._evaluated("observed", self._observing, samples)
         return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
 
-    def _evaluated(self, kernel: Any, samples: Samples) -> dict[str, Any]:
-        """Results of a kernel at samples."""
+    def _evaluated(self, what: str, routine: Program, samples: Samples) -> dict[str, Array]:
+        """Results of a routine at samples."""
         t, y, p, threads, curves, members, slack, home = samples
         m, shape = self.motion, y.shape[:-1]
         count = math.prod(shape)
 
-        def flat(xp: Any, values: Any, size: int) -> Any:
-            whole = xp.broadcast_to(values, (*shape, size))
-            return xp.ascontiguousarray(whole, dtype=np.float64).reshape(count, size)
+        def flat(xp: ModuleType, values: Array, size: int) -> Array:
+            whole: Array = xp.ascontiguousarray(xp.broadcast_to(values, (*shape, size)), dtype=np.float64)
+            return whole.reshape(count, size)
 
         with home.entered():
+            evaluation = once(self._evaluations, (what, home.name), lambda: Evaluation(routine, home))
             rows = {"t": flat(home.xp, home.to_device(t[..., None]), 1), "y": flat(home.xp, y, m.ny)}
             if self.motion.curves:
                 whose = np.broadcast_to(members[..., None], shape).reshape(count)
@@ -367,16 +359,8 @@ class Plan:
             else:
                 rows["p"] = flat(home.xp, home.to_device(p[..., None, :]), m.n_given)
             rows["hosted"] = self.host_forces(*rows.values())[0] if self.hosted else home.xp.zeros((count, m.nv))
-            found = {
-                spec.name: home.empty((count, spec.size), np.float64) for spec in kernel.program.buffers if spec.store
-            }
-            kernel.run({**rows, **found}, {}, {}, count, threads)
-            return {name: values.reshape(*shape, values.shape[-1]) for name, values in found.items()}
-
-
-def _built(routine: Program) -> Any:
-    """On the processor, in double precision, for many states."""
-    return PROCESSOR.kernel(routine, np.dtype(np.float64), few_states=False)
+            made = evaluation(rows, threads=threads)
+            return {name: values.reshape(*shape, values.shape[-1]) for name, values in made.items()}
 
 
 def plan_for(setup: Setup, n_parameters: int, every_step: bool) -> Plan:

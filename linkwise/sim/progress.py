@@ -8,7 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+
+from linkwise.errors import InputError
 
 
 @contextmanager
@@ -22,7 +24,7 @@ def held_back() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
         return
-    waiting: list[tuple[int, Any]] = []
+    waiting: list[tuple[int, FrameType | None]] = []
     signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
     try:
         yield
@@ -36,6 +38,14 @@ _PATIENCE = 0.5  # s without a bar
 _WIDTH = 30
 
 
+def check_progress(progress: object) -> None:
+    """A choice, or a function to call."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise InputError(
+            "progress is not one of the choices", got=repr(progress), allowed="True, False, None, or a function to call"
+        )
+
+
 class Progress:
     """Shows how far a run is.
 
@@ -45,6 +55,7 @@ class Progress:
     """
 
     def __init__(self, show: bool | Callable[[float], None] | None, label: str = "simulate") -> None:
+        check_progress(show)
         self.call = show if callable(show) else None
         self.shown = sys.stderr.isatty() if show is None else show is True
         self.label = label

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.motion import Motion
 from linkwise.sim.step_size import EqualSteps
 from linkwise.sim.work import Clock, Span, Work, flag
-from linkwise.spatial.scalar import Flat, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, where
 from linkwise.trace.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
 
 if TYPE_CHECKING:
@@ -45,10 +46,10 @@ class Records:
     """The place of the first record that a run makes."""
     between: Array | None = None
     """Output times that lie between samples, if they do."""
-    saved: Any
-    arrays: dict[str, Any]
+    saved: Array
+    arrays: dict[str, Array]
     """Arrays that a kernel fills."""
-    storage: Any = None
+    storage: Array | None = None
     """The memory that another run can use again."""
 
     def __init__(self, run: Run, times: Array | None, out: Trajectory | None) -> None:
@@ -82,7 +83,7 @@ class Records:
         return ()
 
     @property
-    def reached(self) -> Any:
+    def reached(self) -> Array:
         """The samples that there are; the rest of the memory of an interrupted run is anything."""
         return self.saved
 
@@ -106,7 +107,7 @@ class Records:
         """There is nothing more of one state."""
         self.saved[k, int(self.run.clock[k, Clock.PLACE]) :] = np.nan
 
-    def samples(self) -> tuple[Array, Any]:
+    def samples(self) -> tuple[Array, Array]:
         """Times (T) and states (count, T, ny)."""
         raise NotImplementedError
 
@@ -145,14 +146,14 @@ class OnGrid(Records):
             self.saved[k, int(clock[Clock.PLACE]) - 1] = self.run.y[k]
 
     @property
-    def reached(self) -> Any:
+    def reached(self) -> Array:
         """Those that all states have reached."""
         run, saved = self.run, self.saved
         if not run.interrupted:
             return saved
         return saved[:, : int(run.clock[~run.ended, Clock.PLACE].min(initial=float(saved.shape[1])))]
 
-    def samples(self) -> tuple[Array, Any]:
+    def samples(self) -> tuple[Array, Array]:
         """All of them, with the sides of events; those at the output times, if there are any."""
         run, sizes, y = self.run, self.sizes, self.reached
         t = run.t0 + (sizes.every * np.arange(y.shape[1])) * sizes.h
@@ -167,14 +168,14 @@ class OnGrid(Records):
                 return self._with_jumps(t, y)
         return (t, y) if self.times is None else self._at_times(t, y, self.times)
 
-    def _at_times(self, t: Array, y: Any, times: Array) -> tuple[Array, Any]:
+    def _at_times(self, t: Array, y: Array, times: Array) -> tuple[Array, Array]:
         """The samples at the output times, if all lie on samples; else all, and :attr:`between` says what is wanted."""
         end = max([float(t[-1]) if len(t) else -math.inf, *(jump.t for jump in self.run.happened.jumps)])
         inside = times[times <= end + 1e-12]
         k = np.rint((inside - self.run.t0) / (self.sizes.every * self.sizes.h)).astype(int)
         known = k < len(t)
         if known.all() and np.allclose(t[k], inside, rtol=0.0, atol=1e-7 * self.sizes.h):
-            return inside, y[:, k if isinstance(y, np.ndarray) else self.run.home.to_device(k)]
+            return inside, y[:, self.run.home.to_device(k) if self.run.home.owns(y) else k]
         self.between = inside
         return t, y
 
@@ -278,13 +279,13 @@ class AtTimes(Records):
         """The states at all output times inside the step just accepted."""
         later = loop.stops is not None and not loop.clips
 
-        def due_text(accept: Flat, next_time: Flat, t_new: Flat, span: Flat) -> dict[str, Any]:
+        def due_text(accept: Flat, next_time: Flat, t_new: Flat, span: Flat) -> NamedNumbers:
             inside = next_time[0] <= t_new[0]
             if later:
                 inside = (next_time[0] < t_new[0]) | (inside & (t_new[0] >= span[Span.END]))
             return {"pending": flag((accept[0] > 0.0) & inside)}
 
-        def theta(next_time: Flat, t: Flat, h: Flat, pending: Flat) -> dict[str, Any]:
+        def theta(next_time: Flat, t: Flat, h: Flat, pending: Flat) -> NamedNumbers:
             return {"theta": where(pending[0] > 0.0, (next_time[0] - t[0]) / h[0], 0.0)}
 
         due = loop.call("due", due_text, "accept", "next_time", "t_new", "span")
@@ -317,7 +318,7 @@ class AtTimes(Records):
             run.home.put(self.saved, (k, slice(place, place + at_once)), np.tile(after, (at_once, 1)))
         run.clock[k, Clock.PLACE] = place + at_once
 
-    def samples(self) -> tuple[Array, Any]:
+    def samples(self) -> tuple[Array, Array]:
         """Those that were reached; of a batch all, with NaN."""
         run, t, y = self.run, self.times, self.saved
         place = run.clock[:, Clock.PLACE]
@@ -329,18 +330,19 @@ class AtTimes(Records):
         return t, y
 
 
-def _memory(home: Device, out: Trajectory | None, shape: tuple[int, ...], dtype: Any) -> Any:
+def _memory(home: Device, out: Trajectory | None, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """Memory for samples: that of an earlier trajectory, or new."""
+    memory: Array | None = getattr(out, "storage", None)
     if out is None:
         try:
-            return home.empty(shape, dtype)
+            fresh: Array = home.empty(shape, dtype)
+            return fresh
         except (MemoryError, ValueError):  # NumPy's two ways to say so
             raise InputError(
                 "the samples do not fit into memory",
                 got=f"{shape[0]} states, {shape[1]} times: {math.prod(shape) * np.dtype(dtype).itemsize / 1e9:.3g} GB",
                 do="a larger save_every, or output_times",
             ) from None
-    memory: Any = getattr(out, "storage", None)
     if memory is None or memory.shape != shape or memory.dtype != dtype or not home.owns(memory):
         raise InputError(
             "out does not fit this simulation",

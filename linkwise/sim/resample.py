@@ -16,7 +16,7 @@ from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Motion
 from linkwise.sim.rules import JointRules
 from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.scalar import Flat, Scalar, minus
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, minus
 
 
 def _quintic(s: Scalar, h: Scalar, d: Scalar, v0: Scalar, v1: Scalar, a0: Scalar, a1: Scalar) -> Scalar:
@@ -72,7 +72,7 @@ def interpolation(model: Model) -> CompiledFunction:
     """(q0, q1, v0, v1, a0, a1, h, s) to q and v at the fraction s of an interval of h seconds."""
     motion = Motion(model, (), JointRules(limits="ignore"), 0)
 
-    def text(q0: Flat, q1: Flat, v0: Flat, v1: Flat, a0: Flat, a1: Flat, h: Flat, s: Flat) -> dict[str, Any]:
+    def text(q0: Flat, q1: Flat, v0: Flat, v1: Flat, a0: Flat, a1: Flat, h: Flat, s: Flat) -> NamedNumbers:
         d = motion.way(q0, q1)
         back = [-x for x in d]
         # In the axes of the interval's start: what flies and tumbles flies straight in them.
@@ -121,7 +121,10 @@ def _is_closed(trajectory: Trajectory) -> bool:
 def _closed(trajectory: Trajectory, model: Model) -> Trajectory:
     """Samples put back on the closures."""
     q, v = np.asarray(trajectory.q, float), np.asarray(trajectory.v, float)
-    given: dict[str, Any] = {"t": np.broadcast_to(trajectory.t, q.shape[:-1]), "p": trajectory.model_parameters}
+    given: dict[str, Any] = {
+        "t": np.broadcast_to(trajectory.t, q.shape[:-1]),
+        "p": trajectory.model_parameters,
+    }
     given["active"] = trajectory.active
     for _ in range(2):
         q = model._run("project_configuration", q, **given)
@@ -185,7 +188,7 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
         for name, value in trajectory.values().items()
     }
 
-    def pick(value: Any) -> Any:
+    def pick(value: str | int | Array) -> Any:
         return value[index] if isinstance(value, np.ndarray) else value
 
     chosen = np.arange(math.prod(batch)).reshape(batch)[index]
@@ -202,5 +205,5 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
     return made
 
 
-def _unraveled(number: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _unraveled(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(k) for k in np.unravel_index(int(number), shape))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.passive_forces import FRICTION_SPEED
@@ -40,9 +38,8 @@ class JointRules:
 
     def __post_init__(self) -> None:
         check_choice("limits", self.limits, ("spring", "rigid", "stop", "ignore"))
-        check_positive("friction_speed", self.friction_speed)
-        check_positive("limit_time", self.limit_time)
-        check_not_negative("limit_loss", self.limit_loss)
+        check_positive(friction_speed=self.friction_speed, limit_time=self.limit_time)
+        check_not_negative(limit_loss=self.limit_loss)
 
 
 @dataclass(frozen=True)
@@ -70,10 +67,10 @@ class Baumgarte:
     rate: float = 20.0
 
     def __post_init__(self) -> None:
-        check_positive("the rate of Baumgarte's feedback", self.rate)
+        check_positive(rate=self.rate)
 
 
-def as_closing(stabilization: Any) -> Closing:
+def as_closing(stabilization: object) -> Closing:
     """Stabilisation that a user wants, by a word or an object."""
     if stabilization is None:
         return Closing(False)

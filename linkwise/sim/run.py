@@ -22,7 +22,7 @@ from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
 from linkwise.sim.touched import doubts, surfaces_note
 from linkwise.sim.trajectory import Jumps, Trajectory
-from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, Span
+from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, Kernel, Span
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
 
@@ -57,20 +57,20 @@ class Run:
         count, dtype = states.count, states.dtype
         y = self._settled(np.arange(count), np.full(count, self.t0), states.y.copy())
         self.clock = np.zeros((count, Clock.SIZE), dtype)
-        self.rows: dict[str, Any] = {"y": home.to_device(y), "p": home.to_device(curves.widened(states.p))}
+        self.rows: dict[str, Array] = {"y": home.to_device(y), "p": home.to_device(curves.widened(states.p))}
         self.rows |= {"clock": self.clock, **({"g": self.happened.g} if plan.events else {})}
         for buffer in plan.routine.kept:
             if buffer.name not in self.rows:
                 self.rows[buffer.name] = home.to_device(np.zeros((count, buffer.size), dtype))
-        self.tables: dict[str, Any] = {name: home.to_device(array) for name, array in curves.arrays.items()}
+        self.tables: dict[str, Array] = {name: home.to_device(array) for name, array in curves.arrays.items()}
         self.ended = np.zeros(count, bool)  # by a terminal event, or by events without end
         self.interrupted = False
         self.trouble = self.saturation = ""
         self.records = plan.records(self, times, out)
         self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
-        if plan.is_compiled and not plan.motion.model._rolls:
-            self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.routine.operations, count))))
+        if plan.operations is not None:
+            self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.operations, count))))
 
     def _begin(self) -> None:
         """Set the clocks of all states to the beginning."""
@@ -96,11 +96,11 @@ class Run:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _compiled_chunk(self, kernel: Any, threads: int) -> None:
+    def _compiled_chunk(self, kernel: Kernel, threads: int) -> None:
         with held_back():  # chunks are short
             self.chunk(kernel, threads)
 
-    def _hosted_chunk(self, kernel: Any, threads: int) -> None:
+    def _hosted_chunk(self, kernel: Kernel, threads: int) -> None:
         """A chunk that calls Python functions, which must be open to an interrupt: then it has not been."""
         start = {name: array.copy() for name, array in self.rows.items()}
         try:
@@ -111,7 +111,7 @@ class Run:
             raise
 
     @property
-    def y(self) -> Any:
+    def y(self) -> Array:
         """The states (count, ny), at home."""
         return self.rows["y"]
 
@@ -161,7 +161,7 @@ class Run:
         """Whether any state has steps to make."""
         return bool((self.status == RUNNING).any())
 
-    def chunk(self, kernel: Any, threads: int) -> None:
+    def chunk(self, kernel: Kernel, threads: int) -> None:
         """Run the kernel for about as long as a chunk may last."""
         self.clock[:, Clock.LEFT] = np.minimum(self.budget, self.sizes.most - self.tried)
         kernel.run(self.rows, self.tables, self.records.arrays, self.states.count, threads)
@@ -276,7 +276,7 @@ class Run:
         y = self.home.to_host(self.y)
         return drift(m, self.times_reached(), y, self.states.p, OPEN if y.dtype == np.float64 else 1e-3)
 
-    def _contact_doubts(self, t: Array, y: Any) -> str:
+    def _contact_doubts(self, t: Array, y: Array) -> str:
         """Warnings of what contacts may have missed in samples y (..., T, ny)."""
         m = self.plan.motion
         end = m.ny - m.switches
@@ -380,7 +380,7 @@ class Pieces:
         self.end = run.end
         """Of the last piece, s."""
 
-    def advance(self, t: float, duration: Any) -> bool:
+    def advance(self, t: float, duration: object) -> bool:
         """From t on by a duration; False if it is too long to be left alone with, or not a duration."""
         run, sizes = self._run, self._sizes
         if not isinstance(duration, float) or not 0.0 < duration <= run.budget * sizes.dt:

@@ -10,17 +10,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.sim.checks import check_count, check_not_negative
 from linkwise.sim.trajectory import Trajectory
 
 Seed = np.random.Generator | int | None
 
 
-def noisy(clean: Array, noise: Any, bias: Any, rng: np.random.Generator) -> Array:
+def noisy(clean: Array, noise: ArrayLike, bias: ArrayLike, rng: np.random.Generator) -> Array:
     """With white noise on each sample and a bias for each state; standard deviations may differ between columns."""
     if np.any(bias):
         shape = (*clean.shape[:-2], 1, clean.shape[-1])
@@ -52,8 +54,8 @@ class Encoder:
             raise InputError("joints are given as a list of names", got=repr(self.joints), allowed=f"[{self.joints!r}]")
         object.__setattr__(self, "joints", None if self.joints is None else tuple(self.joints))
         if self.counts:
-            check_count("counts", self.counts)
-        _check_deviations(self, "noise", "bias")
+            check_count(counts=self.counts)
+        check_not_negative(noise=self.noise, bias=self.bias)
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Positions (..., T, n), rad or m."""
@@ -94,7 +96,8 @@ class IMU:
     node: str | int | None = None
 
     def __post_init__(self) -> None:
-        _check_deviations(self, "gyro_noise", "accel_noise", "gyro_bias", "accel_bias")
+        check_not_negative(gyro_noise=self.gyro_noise, accel_noise=self.accel_noise)
+        check_not_negative(gyro_bias=self.gyro_bias, accel_bias=self.accel_bias)
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[ω, specific force] (..., T, 6) in the instrument's axes: at rest the accelerometer shows -g."""
@@ -119,7 +122,7 @@ class _WrenchSensor:
     moment_noise: float | None
 
     def __post_init__(self) -> None:
-        _check_deviations(self, "noise", *(() if self.moment_noise is None else ("moment_noise",)))
+        check_not_negative(noise=self.noise, moment_noise=0.0 if self.moment_noise is None else self.moment_noise)
 
     def _noisy(self, clean: Array, rng: Seed) -> Array:
         """Readings of clean ones (..., 6)."""
@@ -171,7 +174,7 @@ class Touch:
         if isinstance(self.bodies, str):
             raise InputError("bodies are given as a list of names", got=repr(self.bodies), allowed=f"[{self.bodies!r}]")
         object.__setattr__(self, "bodies", None if self.bodies is None else tuple(self.bodies))
-        _check_deviations(self, "noise")
+        check_not_negative(noise=self.noise)
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Normal forces (..., T, n), N; 0 where nothing touches."""
@@ -210,13 +213,7 @@ def outside_forces(trajectory: Trajectory) -> Array | None:
     return trajectory.contacts.wrenches if outside is None else outside + trajectory.contacts.wrenches
 
 
-def _check_deviations(sensor: Any, *names: str) -> None:
-    """Standard deviations are numbers of at least zero."""
-    for name in names:
-        check_not_negative(name, getattr(sensor, name))
-
-
-def _with_one_coordinate(joint: Any) -> Any:
+def _with_one_coordinate(joint: JointInstance) -> JointInstance:
     if joint.nq != 1:
         raise InputError(
             f"an encoder cannot read the joint {joint.name!r}",
@@ -234,7 +231,7 @@ def gravity_of(trajectory: Trajectory) -> Array:
     return np.asarray(model.gravity if p is None or "gravity" not in declared else p[..., declared["gravity"]])
 
 
-def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -> Any:
+def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -> Array | float:
     """Acceleration (..., T, 3) by fields of elements at a body, frame or node, world axes; 0 where there are none."""
     around = trajectory._values.get("field")
     if around is None:
@@ -253,7 +250,8 @@ def field_at(trajectory: Trajectory, name: str, node: str | int | None = None) -
     E = own[..., 3:].reshape(*own.shape[:-1], 3, 3)
     arm = np.einsum("...ji,...j->...i", R, offset)
     there = own[..., :3] + np.einsum("...ij,...j->...i", E, arm)
-    return np.einsum("...ij,...j->...i", R, there)
+    turned: Array = np.einsum("...ij,...j->...i", R, there)
+    return turned
 
 
 def model_of(trajectory: Trajectory) -> Any:

@@ -7,15 +7,17 @@ import math
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Protocol, Self, TypedDict, runtime_checkable
+from functools import partial
+from typing import Protocol, Self, TypedDict, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.contact.scene import rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.memoized import Memory, once
+from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import refuse_rigid_contacts
 from linkwise.sim.checks import check_start, checked_vector
@@ -28,7 +30,7 @@ from linkwise.sim.limits import is_linear
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
-from linkwise.sim.rules import Closing, JointRules, as_closing
+from linkwise.sim.rules import Baumgarte, Closing, JointRules, as_closing
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import RunTables, Table, batch_of
 
@@ -45,10 +47,10 @@ class Frame(Protocol):
 class Options(TypedDict, total=False):
     """Options of every simulation, by name: see :func:`linkwise.simulate`."""
 
-    control: Any
-    events: Any
+    control: object
+    events: object
     p: ArrayLike | None
-    f_ext: Any
+    f_ext: object
     t0: float
     x0: ArrayLike | None
     rtol: float
@@ -58,10 +60,25 @@ class Options(TypedDict, total=False):
     max_steps: int
     rules: JointRules | None
     limits: str | None
-    stabilization: Any
+    stabilization: str | Baumgarte | None
     released: str | Sequence[str]
     threads: int | None
     frame: Frame | None
+
+
+_ACTING = ("control", "events", "f_ext", "frame")
+"""Options whose functions may be others at every call."""
+_RULING = ("rules", "limits", "stabilization", "released")
+"""Options that a setup without these depends on besides."""
+_KEPT = 32  # setups for each model
+
+
+def _is_key(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +93,7 @@ class Setup:
     """Those of joint limits that stop a run included."""
     rules: JointRules
     closing: Closing
-    flags: NDArray[Any]
+    flags: Array
     """For each closure, 1 if it is in force at the start."""
 
     @classmethod
@@ -84,11 +101,19 @@ class Setup:
         """From what users give, see :func:`linkwise.simulate`."""
         if not isinstance(model, Model):
             raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+        if method != "moreau":
+            _warn_of_ground(model, method)
+        if any(options.get(each) is not None for each in _ACTING):
+            return cls._made(model, method, options)
+        chosen = (method, *(item for item in options.items() if item[0] in _RULING))
+        made = partial(cls._made, model, method, options)
+        return Memory.of(model).recent("simulation setups", chosen, made, _KEPT) if _is_key(chosen) else made()
+
+    @classmethod
+    def _made(cls, model: Model, method: str | GeneralizedAlpha, options: Options) -> Setup:
         name = checked_method(method)
         if name == "moreau":
             model = touching(model)
-        else:
-            _warn_of_ground(model, name)
         rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
@@ -118,39 +143,41 @@ class Setup:
         _check_contacts(model, name, self.rules, self.events)
         return replace(self, model=model, method=method if isinstance(method, GeneralizedAlpha) else name)
 
-    @property
+    @cached_property
     def method_name(self) -> str:
         """Of the method."""
         return checked_method(self.method)
 
-    @property
+    @cached_property
     def is_adaptive(self) -> bool:
         """Whether steps are as long as a tolerance allows."""
         return is_adaptive(self.method_name)
 
-    @property
+    @cached_property
     def switched(self) -> bool:
         """Whether closures take hold or let go."""
         return not all(self.flags.tolist()) or any(event.switches for event in self.events)
 
-    @property
+    @cached_property
     def tables(self) -> list[Table]:
         """Those of all elements."""
         return [table for element in self.elements for table in element.tables]
 
-    def states(self, q0: Any, v0: Any, p: Any, x0: Any) -> States:
+    def states(self, q0: ArrayLike, v0: ArrayLike | None, p: ArrayLike | None, x0: ArrayLike | None) -> States:
         """Where a run starts; in float32 if all of it is and the steps are of equal size."""
         single = not self.is_adaptive and all_single(q0, v0, p, x0)
         switches = self.flags if self.switched else np.empty(0)
         if self.method_name == "moreau":
             switches = np.concatenate([np.zeros(contact_numbers(self.model, self.rules).size), switches])
-        return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch_of(self.tables, ()))
+        batch = batch_of(self.tables, ()) if self.tables else ()
+        return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch)
 
     def check_limits(self, states: States) -> None:
         """Whether no state starts beyond a joint limit, where these push or stop; by rounding, it is put on those."""
         if self.rules.limits != "ignore":
             motion = limits_of(self.model, self.rules)[0]
-            check_start(motion, states.y)
+            if motion.limits:
+                check_start(motion, states.y)
             if self.rules.limits == "stop":
                 motion.all_limits.put_on(states.y[:, : motion.nq])
 
@@ -162,6 +189,8 @@ class Setup:
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""
+        if not self.elements and not self.events:
+            return self
         given = self.model, states.p.shape[-1], sum(element.nx + element.nh for element in self.elements)
         elements = tuple(frozen_element(element, *given) for element in self.elements)
         return replace(self, elements=elements, events=tuple(frozen_event(event, *given) for event in self.events))
@@ -182,7 +211,7 @@ class Setup:
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
 
 
-def usual_method(model: Any, events: Any, otherwise: str) -> str:
+def usual_method(model: object, events: object, otherwise: str) -> str:
     """The method where none is named: "moreau" for rigid bodies that touch, the other one elsewhere.
 
     So a model with rigid contacts, unless impacts are events, and one with a body that would fall through the ground of
@@ -202,7 +231,7 @@ def _falls_through(model: Model) -> bool:
     return model._contact_scene is None and bool(model._base_collisions) and free
 
 
-def _warn_of_ground(model: Model, method: str) -> None:
+def _warn_of_ground(model: Model, method: str | GeneralizedAlpha) -> None:
     """Warn of a body that would fall through the ground of its file."""
     if _falls_through(model):
         told = message(
@@ -250,13 +279,13 @@ class States:
     def __init__(
         self,
         model: Model,
-        elements: Any,
-        q0: Any,
-        v0: Any,
-        p: Any,
-        x0: Any,
+        elements: Sequence[Element],
+        q0: ArrayLike,
+        v0: ArrayLike | None,
+        p: ArrayLike | None,
+        x0: ArrayLike | None,
         single: bool,
-        switches: Any = (),
+        switches: ArrayLike = (),
         batch: tuple[int, ...] = (),
     ) -> None:
         self.model = model
@@ -291,7 +320,7 @@ class States:
             )
         self.y = self.y.astype(self.dtype, copy=False)
 
-    def _rows(self, *parts: NDArray[Any]) -> NDArray[Any]:
+    def _rows(self, *parts: Array) -> Array:
         """Vectors (..., n), side by side for each state (count, total); always new memory."""
         ends = list(itertools.accumulate((part.shape[-1] for part in parts), initial=0))
         rows = np.empty((*self.shape, ends[-1]))
@@ -318,13 +347,13 @@ def only_adds(model: Model) -> bool:
     )
 
 
-def initial_states(elements: Any) -> list[float]:
+def initial_states(elements: Sequence[Element]) -> list[float]:
     """The own states of all elements at the start: first those that flow, then those that are held."""
     given = [list(element.initial()) for element in elements]
     flowing = [value for own, element in zip(given, elements, strict=True) for value in own[: element.nx]]
     return flowing + [value for own, element in zip(given, elements, strict=True) for value in own[element.nx :]]
 
 
-def all_single(*given: Any) -> bool:
+def all_single(*given: object) -> bool:
     """Whether everything that was given is float32."""
     return all(getattr(array, "dtype", None) == np.float32 for array in given if array is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +19,13 @@ from linkwise.sim.checks import (
     check_count,
     check_finite,
     check_positive,
-    check_progress,
     checked_times,
     checked_tolerances,
     warn_of_start,
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Works
-from linkwise.sim.progress import Progress
+from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
 from linkwise.sim.setup import Options, Setup, States, usual_method
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
@@ -183,7 +182,7 @@ def simulate(
     check_arguments(simulate, options, Options.__annotations__)
     t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
     method = usual_method(model, options.get("events"), "dop853") if method is None else method
-    named: Mapping[str, Any] = {**options, "output_times": output_times, "out": out, "account": account or None}
+    named: Mapping[str, object] = {**options, "output_times": output_times, "out": out, "account": account or None}
     plain = all(value is None for name, value in named.items() if name not in _OF_PILES)
     if method == "moreau" and plain:
         from linkwise.sim.piles.run import is_pile, simulate_pile
@@ -195,12 +194,13 @@ def simulate(
         x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
     setup = Setup.of(model, method, options)
     adaptive = setup.is_adaptive
-    check_positive("duration", duration)
-    check_finite("t0", t0)
-    check_span(setup.tables, t0, duration)
-    check_count("save_every", save_every)
+    check_positive(duration=duration)
+    check_finite(t0=t0)
+    if setup.tables:
+        check_span(setup.tables, t0, duration)
+    check_count(save_every=save_every)
     if dt is not None:
-        check_positive("dt", dt)
+        check_positive(dt=dt)
     tolerances, workers = checked_tolerances(options), checked_threads(options.get("threads"))
     home = device_of([given for given in (q0, v0, p, x0) if given is not None])
     with home.entered():

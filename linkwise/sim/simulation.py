@@ -89,8 +89,8 @@ class Simulation:
         method = usual_method(model, options.get("events"), "rk4") if method is None else method
         self._setup = Setup.of(model, method, options)
         t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
-        check_finite("t0", t0)
-        check_positive("dt", dt)
+        check_finite(t0=t0)
+        check_positive(dt=dt)
         self._tolerances, self._threads = checked_tolerances(options), checked_threads(options.get("threads"))
         self._spans = any(table.outside == "refuse" for table in self._setup.tables)
         self.model, self._dt, self._as_is = self._setup.model, float(dt), bool(as_is)
@@ -124,7 +124,7 @@ class Simulation:
         name = self._setup.method_name
         return f"<Simulation of {self.model.name!r}: {name}, t = {self._t:.9g} s{batch}{over}>"
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All but what is compiled and what a run knows besides its state."""
         y, past, ended = self._now()
         states = copy(self._states)
@@ -132,7 +132,7 @@ class Simulation:
         now = {"_states": states, "_past": past, "_ended": ended}
         return {**vars(self), **now, "_plan": None, "_run": None, "_pieces": None, "_seen": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._plan = self._planned(self._setup)
 
@@ -194,7 +194,7 @@ class Simulation:
 
     @dt.setter
     def dt(self, value: float) -> None:
-        check_positive("dt", value)
+        check_positive(dt=value)
         self._leave()
         self._dt = float(value)
 
@@ -293,15 +293,14 @@ class Simulation:
         """
         if v is None:
             v = self.v if q is None else np.zeros(self.model.nv)
-        q_given = q is not None
-        place = self._setup.states(q if q_given else self.q, v, self.p, self.x if x is None else x)
+        place = self._setup.states(self.q if q is None else q, v, self.p, self.x if x is None else x)
         if place.shape != self._states.shape:
             raise InputError("the batch has changed", got=str(place.shape), allowed=str(self._states.shape))
         if self._setup.switched:  # closures hold or not as events have left them
             flags = len(self._setup.flags)
             now = self._y[:, -flags:]
             place.y[:, -flags:] = np.where(np.isfinite(now), now, self._setup.flags)
-        self._place(place, q_given, v_given=True)
+        self._place(place, q_given=q is not None, v_given=True)
         self._leave()
         self._states.y = place.y.astype(self._states.dtype, copy=False)
         self._ended[:] = self._zeno[:] = False
@@ -339,7 +338,7 @@ class Simulation:
                 if not self._states.shape and not np.isfinite(self._y).all():
                     self._stop("failed", self._t)
                 return self
-        check_positive("duration", duration)
+        check_positive(duration=duration)
         duration = float(duration)
         check_span(self._setup.tables, self._t, duration)
         if self._over:
@@ -398,7 +397,7 @@ class Simulation:
         raise LinkwiseError(run.ending(0, "the simulation"))
 
     @property
-    def status(self) -> Any:
+    def status(self) -> str | Array:
         """``"running"``, ``"event"`` after a terminal one, ``"zeno"`` or ``"failed"``; in a batch an array of them.
 
         ``"zeno"`` is the end of a motion in which events follow each other without time passing.

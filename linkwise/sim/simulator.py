@@ -12,13 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
 from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan
 from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Copy, Program, Statement
@@ -55,10 +57,10 @@ _DIGITS = 31  # of a number of steps, binary
 _NEVER = 1e15  # steps until a record is made
 _SMALLEST = 1e-15  # s, a step of a piece of a second or more
 
-Text = Callable[[dict[str, Flat]], dict[str, Any]]
+Text = Callable[[dict[str, Flat]], NamedNumbers]
 
 
-def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Any], bits: int) -> Simulator:
+def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Array], bits: int) -> Simulator:
     """Simulation as one program, as targets write it.
 
     Args:
@@ -113,7 +115,7 @@ def _check(plan: Plan, bits: int) -> None:
         )
 
 
-def simulator_program(plan: Plan, name: str, dtype: Any) -> Program:
+def simulator_program(plan: Plan, name: str, dtype: DTypeLike) -> Program:
     """The program of one piece, in a precision.
 
     Kept from call to call: t, q, v, x and ``active``, where there are such; ``h`` of an adaptive method; ``memory`` and
@@ -168,7 +170,7 @@ class _Piece:
         statements += self._call("unite", self._united, {**self.state, **self.given, **self.memory})
         if m.samplers:
 
-            def settle(t: Flat, y: Flat, p: Flat, span: Flat) -> dict[str, Any]:
+            def settle(t: Flat, y: Flat, p: Flat, span: Flat) -> NamedNumbers:
                 return {"y_sampled": m.sampled(t[0], y, p, span[Span.SLACK], in_python=False)}
 
             sizes = {"t": 1, "y": m.ny, "p": m.np, "span": Span.SIZE}
@@ -196,10 +198,10 @@ class _Piece:
             self.work.call(traced, {each: f"in:{each}" for each in sizes} | {"memory_own": "memory", "p_own": "p"})
         )
 
-    def _united(self, given: dict[str, Flat]) -> dict[str, Any]:
+    def _united(self, given: dict[str, Flat]) -> NamedNumbers:
         """The state in one row, the parameters with room for the rows of tables, what is still known of the past."""
         m = self.motion
-        found: dict[str, Any] = {"y": [x for each in self.state for x in given[each]]}
+        found: dict[str, Scalar | Flat] = {"y": [x for each in self.state for x in given[each]]}
         if m.np:
             found["p_own"] = [*given.get("p", ()), *[0.0] * (m.np - m.n_given)]
         if self.memory:
@@ -209,9 +211,9 @@ class _Piece:
             found["memory_own"] = [first, *others]
         return found
 
-    def _taken_apart(self, rows: dict[str, Flat]) -> dict[str, Any]:
+    def _taken_apart(self, rows: dict[str, Flat]) -> NamedNumbers:
         y, clock = list(rows["y"]), rows["clock"]
-        found: dict[str, Any] = {"t": rows["span"][Span.END]}
+        found: dict[str, Scalar | Flat] = {"t": rows["span"][Span.END]}
         status: Scalar = _FINE
         if self.tolerated:
             found, code = {"t": clock[Clock.T], "h": clock[Clock.H]}, clock[Clock.STATUS]
@@ -224,7 +226,7 @@ class _Piece:
             found["memory_kept"] = list(rows["memory"])
         return found | {"status": status}
 
-    def departure(self, given: dict[str, Flat]) -> dict[str, Any]:
+    def departure(self, given: dict[str, Flat]) -> NamedNumbers:
         """The loop's own rows."""
         numbers = {each: row[0] for each, row in given.items()}
         t, duration = numbers["t"], numbers["duration"]

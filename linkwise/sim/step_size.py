@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from linkwise.array_types import Array
 from linkwise.errors import message
 from linkwise.sim.tolerance import first_step, next_sizes, smallest
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, Clock, Span, flag
-from linkwise.spatial.scalar import Flat, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.trace.program import Statement
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from linkwise.sim.run import Run
 
 Given = dict[str, Flat]
-Text = Callable[[Given], dict[str, Any]]
+Text = Callable[[Given], NamedNumbers]
 
 _CALL_STEPS = 4096  # with a tolerance, in one call of a kernel
 _LEAST = 1e-15  # s, the smallest step of a run of a second or more
 
 
-def goes_on(clock: Flat) -> Any:
+def goes_on(clock: Flat) -> Scalar:
     """Whether a state has steps to try."""
     return (clock[Clock.STATUS] <= RUNNING) & (clock[Clock.LEFT] > 0.0)
 
@@ -56,7 +56,7 @@ class EqualSteps:
     def begin(loop: Loop) -> Sequence[Statement]:
         """The time is counted from the first step on, unless stops have parted the steps."""
 
-        def text(clock: Flat, span: Flat) -> dict[str, Any]:
+        def text(clock: Flat, span: Flat) -> NamedNumbers:
             t = clock[Clock.T] if loop.stops else span[Span.T0] + clock[Clock.ACCEPTED] * clock[Clock.H]
             return {"t": t, "h": clock[Clock.H], "place": clock[Clock.PLACE], "running": flag(goes_on(clock))}
 
@@ -71,10 +71,10 @@ class EqualSteps:
     def aim(loop: Loop) -> Sequence[Statement]:
         """To the end of the step, or to a stop before it; nothing to aim at where there are none."""
 
-        def later(t: Flat, h: Flat) -> dict[str, Any]:
+        def later(t: Flat, h: Flat) -> NamedNumbers:
             return {"t_new": t[0] + h[0]}
 
-        def aim(clock: Flat, span: Flat, t: Flat, stop: Flat) -> dict[str, Any]:
+        def aim(clock: Flat, span: Flat, t: Flat, stop: Flat) -> NamedNumbers:
             t0, number, h = span[Span.T0], clock[Clock.ACCEPTED], clock[Clock.H]
             grid, whole = t0 + number * h, t0 + (number + 1.0) * h
             lands = stop[0] >= whole - span[Span.SLACK]
@@ -90,7 +90,7 @@ class EqualSteps:
         """All steps are accepted but those with an event; ``save`` where one is to be recorded."""
         inputs = ["clock", "span", *(["hit"] if loop.events else []), *(["lands", "t_new"] if loop.stops else [])]
 
-        def text(given: Given) -> dict[str, Any]:
+        def text(given: Given) -> NamedNumbers:
             clock, span = given["clock"], given["span"]
             t, h, status, place, number, rejected, left, countdown = clock
             accept = goes_on(clock)
@@ -217,7 +217,7 @@ class ToleratedSteps:
     def begin(loop: Loop) -> Sequence[Statement]:
         """Also ``first``, whether a size is to be chosen, and ``fresh``, whether the derivative must be found."""
 
-        def text(clock: Flat) -> dict[str, Any]:
+        def text(clock: Flat) -> NamedNumbers:
             t, h, _, place, accepted, rejected, _, held = clock
             return {
                 "t": t,
@@ -239,7 +239,7 @@ class ToleratedSteps:
         """No longer than allowed, and not beyond the end, a stop or an output time on which steps end."""
         goals = [*(["next_time"] if loop.clips else []), *(["stop"] if loop.stops else [])]
 
-        def trim(t: Flat, clock: Flat, span: Flat, *before: Flat) -> dict[str, Any]:
+        def trim(t: Flat, clock: Flat, span: Flat, *before: Flat) -> NamedNumbers:
             wanted, longest, goal = clock[Clock.H], span[Span.H_MAX], span[Span.END]
             limited = where(wanted > longest, longest, wanted)
             for each in before:
@@ -258,7 +258,7 @@ class ToleratedSteps:
         """Those whose error is within the tolerance are accepted; the next one is as long as the error allows."""
         inputs = ["clock", "span", "t_new", "h", "err", *(["hit"] if loop.events else [])]
 
-        def text(given: Given) -> dict[str, Any]:
+        def text(given: Given) -> NamedNumbers:
             clock, span = given["clock"], given["span"]
             t_new, h, err, *hit = (given[each][0] for each in inputs[2:])
             t, wanted, status, place, accepted, rejected, left, held = clock
@@ -406,7 +406,7 @@ def _trial(run: Run, h: float, states: Array, t: Array, y: Array, parts: int) ->
     clock[:, Clock.COUNTDOWN] = parts + 1.0  # nothing is recorded
     span = np.zeros((n, Span.SIZE), dtype)
     span[:, Span.END], span[:, Span.SLACK], span[:, Span.T0] = t + h, run.slack, t
-    rows: dict[str, Any] = {"span": span, "y": np.array(y, dtype), "p": run.curves.widened(run.states.p[states])}
+    rows: dict[str, Array] = {"span": span, "y": np.array(y, dtype), "p": run.curves.widened(run.states.p[states])}
     rows |= {name: np.zeros((n, len(run.rows[name][0])), dtype) for name in ("memory", "g") if name in run.rows}
     rows = {name: home.to_device(array) for name, array in rows.items()} | {"clock": clock}
     saved = home.empty((n, 1, run.plan.motion.ny), dtype)

@@ -8,9 +8,9 @@ measures its order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Real
-from typing import Any
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
@@ -20,11 +20,11 @@ from linkwise.spatial.runge_kutta import RK4, Row, Tableau
 __all__ = ["RODAS4", "TABLEAUX", "GeneralizedAlpha", "Rosenbrock", "Row", "Tableau"]
 
 
-def _row(values: Any) -> Row:
+def _row(values: Iterable[str | Fraction]) -> Row:
     return {j: float(Fraction(value)) for j, value in enumerate(values) if Fraction(value) != 0}
 
 
-def _difference(a: Any, b: Any) -> Row:
+def _difference(a: Iterable[str], b: Iterable[str]) -> Row:
     return _row([Fraction(x) - Fraction(y) for x, y in zip(a, b, strict=True)])
 
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.memoized import cached_property
 from linkwise.sim.checks import check_choice, check_positive
+from linkwise.spatial.scalar import Flat, Scalar
 
 HEAD = 4  # numbers of a row before its coefficients
 _DEGREES = {"held": 0, "linear": 1, "cubic": 3}
@@ -114,7 +115,13 @@ class Table:
 
     @classmethod
     def noise(
-        cls, duration: float, rate: float, deviation: ArrayLike, *, seed: Any, batch: int | tuple[int, ...] = ()
+        cls,
+        duration: float,
+        rate: float,
+        deviation: ArrayLike,
+        *,
+        seed: int | np.random.Generator | None,
+        batch: int | tuple[int, ...] = (),
     ) -> Table:
         """White noise, held between samples: the same for the same seed, so that runs can be repeated.
 
@@ -125,8 +132,7 @@ class Table:
             seed: of :func:`numpy.random.default_rng`.
             batch: leading axes: own noise for each member of a batch.
         """
-        check_positive("duration", duration)
-        check_positive("rate", rate)
+        check_positive(duration=duration, rate=rate)
         size = np.atleast_1d(np.asarray(deviation, float))
         shape = (batch,) if isinstance(batch, int) else tuple(batch)
         count = int(np.ceil(duration * rate)) + 1
@@ -134,7 +140,9 @@ class Table:
         return cls(np.arange(count) / rate, drawn * size, "held")
 
     @classmethod
-    def from_csv(cls, path: str | Path, names: Any = None, kind: str = "linear", outside: str = "hold") -> Table:
+    def from_csv(
+        cls, path: str | Path, names: Iterable[str] | None = None, kind: str = "linear", outside: str = "hold"
+    ) -> Table:
         """From a file with one line of names and then numbers: the time first, in s.
 
         Args:
@@ -151,7 +159,7 @@ class Table:
         """Rows for the kernel (members, T + 1, width); one member for all, or as many as the batch. Read-only."""
         return self._rows
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_rows"}  # made again where it arrives
 
     @cached_property
@@ -215,7 +223,7 @@ def check_span(tables: Sequence[Table], t0: float, duration: float) -> None:
             )
 
 
-def polynomial(parts: Any, s: Any) -> Any:
+def polynomial(parts: Sequence[Scalar], s: Scalar) -> Scalar:
     """c0 + s (c1 + s (…)), of arrays or scalars c."""
     total = parts[-1]
     for part in parts[-2::-1]:
@@ -223,7 +231,7 @@ def polynomial(parts: Any, s: Any) -> Any:
     return total
 
 
-def _column(path: str | Path, columns: Any, name: str) -> str:
+def _column(path: str | Path, columns: Collection[str], name: str) -> str:
     if name not in columns:
         raise UnknownNameError(f"column in {Path(path).name}", name, columns)
     return name
@@ -282,17 +290,23 @@ class Curve:
         """Numbers in a row."""
         return HEAD + (self.degree + 1) * self.size
 
-    def stop(self, p: Sequence[Any], within: bool) -> Any:
+    def stop(self, p: Flat, within: bool) -> Scalar:
         """Where a step must end; at the end of the row even if the next one goes on smoothly, if ``within``."""
         return p[self.offset + (1 if within else 3)]
 
-    def value(self, t: Any, p: Sequence[Any]) -> list[Any]:
+    def value(self, t: Scalar, p: Flat) -> list[Scalar]:
         """At a time within the row."""
         s, start = t - p[self.offset + 2], self.offset + HEAD
         return [polynomial([p[start + k * self.size + i] for k in range(self.degree + 1)], s) for i in range(self.size)]
 
 
-def curves_of(elements: Sequence[Any], first: int) -> list[list[Curve]]:
+class Tabled(Protocol):
+    """Element, as far as its tables go."""
+
+    tables: tuple[Table, ...]
+
+
+def curves_of(elements: Sequence[Tabled], first: int) -> list[list[Curve]]:
     """Those of each element, one behind the other from a place in p on."""
     made: list[list[Curve]] = []
     number = 0
@@ -308,7 +322,9 @@ def curves_of(elements: Sequence[Any], first: int) -> list[list[Curve]]:
 class RunTables:
     """The numbers of all tables in one run, for a batch of states."""
 
-    def __init__(self, curves: Sequence[Curve], tables: Sequence[Table], shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(
+        self, curves: Sequence[Curve], tables: Sequence[Table], shape: tuple[int, ...], dtype: DTypeLike
+    ) -> None:
         self.curves = list(curves)
         self.arrays: dict[str, Array] = {}
         for curve, table in zip(self.curves, tables, strict=True):

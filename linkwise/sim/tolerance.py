@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Motion
 from linkwise.sim.work import Clock, Span, Step, Work
-from linkwise.spatial.scalar import Flat, Scalar, dot, exp, log, sqrt, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, exp, log, sqrt, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, IfAny, Statement
 
@@ -85,7 +83,7 @@ def first_step(work: Work, step: Step) -> Statement:
     m = work.motion
     nz = m.nz
 
-    def guess(y: Flat, k0: Flat, t: Flat, span: Flat) -> dict[str, Any]:
+    def guess(y: Flat, k0: Flat, t: Flat, span: Flat) -> NamedNumbers:
         scale, room = scales(m, y, y, span), span[Span.END] - t[0]
         d0, d1 = norm(m, m.chart_origin(y), scale), norm(m, k0, scale)
         h0 = where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / where(d1 > 0.0, d1, 1.0))
@@ -93,7 +91,7 @@ def first_step(work: Work, step: Step) -> Statement:
         start = m.chart_origin(y)
         return {"z": [a + h0 * b for a, b in zip(start, k0, strict=True)], "t_stage": t[0] + h0, "h_guess": h0}
 
-    def choose(y: Flat, k0: Flat, k1: Flat, h_guess: Flat, clock: Flat, span: Flat) -> dict[str, Any]:
+    def choose(y: Flat, k0: Flat, k1: Flat, h_guess: Flat, clock: Flat, span: Flat) -> NamedNumbers:
         scale = scales(m, y, y, span)
         h0 = h_guess[0]
         d1 = norm(m, k0, scale)

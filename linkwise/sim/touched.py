@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _FAR = 1e5  # m; points that are not used are farther away
 _ON_THE_CONE = 1e-6  # relative: friction that is nearer to its bound than this slips
 
 
-def doubts(motion: Motion, t: Array, numbers: Any) -> str:
+def doubts(motion: Motion, t: Array, numbers: Array) -> str:
     """A line on what contacts may have missed, from their numbers (..., T, size); empty if nothing.
 
     Points without room; and surfaces that move farther towards each other in a step than they are thick, so that
@@ -70,7 +70,7 @@ def doubts(motion: Motion, t: Array, numbers: Any) -> str:
     return ""
 
 
-def _numbers(model: Model, rows: Any, points: int) -> Array:
+def _numbers(model: Model, rows: Array, points: int) -> Array:
     """Numbers of contact points (..., n) beside impulses (..., rows): of a crowd they are behind these."""
     if kept_points(model) is not None:
         return np.asarray(rows)[..., rows.shape[-1] - points :]

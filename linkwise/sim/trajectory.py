@@ -59,7 +59,7 @@ class Jumps:
         sides = {name: values[index] for name, values in self.sides.items()}
         return Jumps(self.t[index], np.concatenate([np.empty(0, int), *numbers]), sides, {})
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For pickle: everything is computed first."""
         return {"t": self.t, "state": self.state, "_states": self.sides, "_derived": {}}
 
@@ -80,30 +80,30 @@ _ROUNDING = 1e-9  # of the largest energy, below which a work is not worth a wor
 class Forces(NamedTuple):
     """Joint forces (..., T, nv) by their cause, N m or N; forces on bodies as the joint forces J*f."""
 
-    control: Any
+    control: Array
     """Of actuators and controls, after their limits."""
-    springs: Any
+    springs: Array
     """Of the springs of joints, across joints and along tendons."""
-    damping: Any
+    damping: Array
     """Of dampers; that inside flexible bodies is part of their inertia forces."""
-    friction: Any
+    friction: Array
     """Of dry friction, smoothed; with ``method="moreau"`` exact, the mean of the step before."""
-    compensation: Any
+    compensation: Array
     """Of what holds masses against gravity."""
-    fluid: Any
+    fluid: Array
     """Of a fluid around the bodies."""
-    contact: Any
+    contact: Array
     """Of contacts: of compliant ones that were integrated as forces; with ``method="moreau"`` of all, J*λ/h of the step
     before."""
-    limits: Any
+    limits: Array
     """Of the springs at joint limits, or of rigid ends."""
-    closures: Any
+    closures: Array
     """Of closed loops, J_c*λ."""
-    external: Any
+    external: Array
     """Of forces and disturbances from outside."""
 
     @property
-    def total(self) -> Any:
+    def total(self) -> Array:
         """Their sum: what :meth:`Model.inverse_dynamics` of the motion needs."""
         return sum(self[1:], self[0])
 
@@ -111,24 +111,24 @@ class Forces(NamedTuple):
 class EnergyAccount(NamedTuple):
     """Energy gained since the first sample and the work of each cause, (..., T) in J; works add up to gains."""
 
-    kinetic: Any
+    kinetic: Array
     """Gain of kinetic energy."""
-    potential: Any
+    potential: Array
     """Gain of potential energy, in gravity and in the bending of flexible bodies."""
-    work: dict[str, Any]
+    work: dict[str, Array]
     """By their cause, as in :class:`Forces`. Damping has that inside flexible bodies too."""
-    events: Any
+    events: Array
     """Gain at events: by their actions, and by closures that took hold."""
 
     @property
-    def unexplained(self) -> Any:
+    def unexplained(self) -> Array:
         """Part of the gains that the works do not explain: the error of the integration."""
         return self.kinetic + self.potential - self.events - sum(self.work.values())
 
     def __str__(self) -> str:
         """The last sample in one line, of one motion; the largest of a batch."""
 
-        def last(values: Any) -> str:
+        def last(values: Array) -> str:
             ends = np.ravel(np.asarray(values, float)[..., -1:])
             return f"{ends[np.argmax(np.abs(ends))] if len(ends) else 0.0:.3g} J"
 
@@ -192,14 +192,14 @@ class Trajectory(Outputs):
         jumps: Jumps | None = None,
         derived: Mapping[str, Array] | Observe | None = None,
         events: Sequence[Occurrence] = (),
-        status: Any = "done",
-        steps: Any = 0,
-        rejected: Any = 0,
+        status: str | Array = "done",
+        steps: int | Array = 0,
+        rejected: int | Array = 0,
         note: str = "",
         reasons: Mapping[tuple[int, ...], str] | None = None,
         method: str = "",
         columns: Mapping[str, Sequence[str]] | None = None,
-        storage: Any = None,
+        storage: Array | None = None,
         home: Device = PROCESSOR,
     ) -> None:
         kept: Callable[[Any], Array] = np.asarray if home is PROCESSOR else lambda array: cast(Array, array)
@@ -223,7 +223,7 @@ class Trajectory(Outputs):
 
         return self._brought(velocities(model, self.t, self.home.to_host(self.q)))
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For pickle and other processes: what follows from the states is computed first; the memory is not shared."""
         here = self.on_host()
         return {**here.__dict__, "_derived": dict(here._values), "storage": None}
@@ -241,8 +241,8 @@ class Trajectory(Outputs):
             else self._moved(lambda array: home.as_callers_library(home.to_device(array)), home)
         )
 
-    def _moved(self, move: Callable[[Any], Any], home: Device) -> Trajectory:
-        def moved(array: Any) -> Any:
+    def _moved(self, move: Callable[[Array], Array], home: Device) -> Trajectory:
+        def moved(array: Array) -> Array:
             with (home if self.home is PROCESSOR else self.home).entered():
                 return move(array)
 
@@ -448,12 +448,12 @@ class Trajectory(Outputs):
     def with_samples(
         self,
         t: Array,
-        q: Any,
-        v: Any,
-        x: Any,
+        q: Array,
+        v: Array,
+        x: Array,
         derived: Mapping[str, Array] | Observe,
         *,
-        p: Any = None,
+        p: Array | None = None,
         home: Device | None = None,
     ) -> Trajectory:
         """The same motion with other samples; elsewhere, with p there, if a home is given."""

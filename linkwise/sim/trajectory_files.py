@@ -168,16 +168,16 @@ def _as_saved(array: Array, shape: Sequence[int]) -> Array:
     return array.reshape(shape)
 
 
-def _contents(trajectory: Trajectory) -> tuple[dict[str, Any], dict[str, Any]]:
+def _contents(trajectory: Trajectory) -> tuple[dict[str, object], dict[str, Any]]:
     """Facts about a trajectory, and its arrays by name."""
-    about = {
+    about: dict[str, object] = {
         "format": _FORMAT,
         "method": trajectory.method,
         "note": trajectory.note,
         "columns": trajectory.columns,
         "reasons": [[list(state), reason] for state, reason in trajectory.reasons.items()],
     }
-    arrays: dict[str, Any] = {"t": trajectory.t, **tabled(trajectory), **_event_arrays(trajectory.events)}
+    arrays: dict[str, Array] = {"t": trajectory.t, **tabled(trajectory), **_event_arrays(trajectory.events)}
     arrays |= {"steps": np.asarray(trajectory.steps), "rejected": np.asarray(trajectory.rejected)}
     arrays["status"] = np.asarray(trajectory.status, dtype=np.str_)
     known = trajectory.values()

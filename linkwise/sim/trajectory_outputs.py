@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError, require_extra
 
 if TYPE_CHECKING:
     from linkwise.sim.trajectory import Trajectory
+    from linkwise.viz.markers import Markers
+    from linkwise.viz.raster import Camera
 
 
 class Outputs:
@@ -77,7 +80,7 @@ class Outputs:
         sensors: Mapping[str, ArrayLike] | None = None,
         beside: float | None = None,
         follow: bool | str | None = None,
-        markers: Sequence[Any] = (),
+        markers: Sequence[Markers] = (),
         port: int | None = None,
         open: bool | None = None,
     ) -> Any:
@@ -119,8 +122,9 @@ class Outputs:
         most_faces: int | None = None,
         dark: bool = False,
         follow: bool | str | None = None,
-        markers: Sequence[Any] = (),
+        markers: Sequence[Markers] = (),
         show: Sequence[str] | None = None,
+        progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write one file that plays the motion in any browser, without a network and without this program.
 
@@ -135,11 +139,21 @@ class Outputs:
             markers: arrows, discs and cones, as for :meth:`view`.
             show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
                 cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
+            progress: as for :func:`linkwise.simulate`.
         """
         from linkwise.viz.recording import save_html
 
-        choices: dict[str, Any] = {"dark": dark, "follow": follow, "markers": markers, "show": show}
-        return save_html(self.on_host(), path, fps=fps, most_faces=most_faces, **choices)
+        return save_html(
+            self.on_host(),
+            path,
+            fps=fps,
+            most_faces=most_faces,
+            dark=dark,
+            follow=follow,
+            markers=markers,
+            show=show,
+            progress=progress,
+        )
 
     def embed(
         self,
@@ -171,9 +185,9 @@ class Outputs:
         fps: float = 25.0,
         speed: float = 1.0,
         size: tuple[int, int] = (640, 480),
-        camera: Any = None,
+        camera: Camera | None = None,
         follow: bool | str | None = None,
-        markers: Sequence[Any] = (),
+        markers: Sequence[Markers] = (),
         progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write a video, or an animated GIF.
@@ -193,8 +207,18 @@ class Outputs:
         """
         from linkwise.viz.video import save_video
 
-        choices: dict[str, Any] = {"camera": camera, "follow": follow, "markers": markers, "progress": progress}
-        return save_video(self.on_host(), path, fps=fps, speed=speed, size=size, **choices)
+        seen = self.on_host()
+        return save_video(
+            seen,
+            path,
+            fps=fps,
+            speed=speed,
+            size=size,
+            camera=camera,
+            follow=follow,
+            markers=markers,
+            progress=progress,
+        )
 
     def _repr_html_(self) -> str | None:
         """In a notebook: a picture of the motion and its facts; None where it cannot be drawn."""
@@ -203,7 +227,7 @@ class Outputs:
         return motion_picture(self.on_host())
 
 
-Curves = list[tuple[str, Any]]
+Curves = list[tuple[str, Array]]
 _UNITS = {
     "q": "q [rad, m]",
     "v": "v [rad/s, m/s]",

@@ -33,8 +33,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
@@ -45,7 +45,7 @@ from linkwise.sim.limits import is_linear
 from linkwise.sim.motion import Motion
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Scalar, either, minus, plus, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, minus, plus, where
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Copy, Statement, WhileAny
 
@@ -70,7 +70,7 @@ def variational(work: Work) -> Step:
         middle = m.moved(now.q, [0.5 * h[0] * a for a in now.v])
         return m.in_force(Instant(t[0] + 0.5 * h[0], middle, now.v, [*there, *m.kept(y)], p)).p
 
-    def begin(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
+    def begin(y: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
         p = frozen(y, t, h, p)
         q, v, x = m.parts(y)
         momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
@@ -131,7 +131,7 @@ def variational(work: Work) -> Step:
         last: Flat,
         seeking: Flat,
         *hold: Flat,
-    ) -> dict[str, Any]:
+    ) -> NamedNumbers:
         """The next w, with a better mean velocity, and whether to go on."""
         p = frozen(y, t, h, p)
         q_m, start, _ = ends(y, w, t, h, p)
@@ -164,7 +164,7 @@ def variational(work: Work) -> Step:
             found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
         return found
 
-    def is_found(w: Flat, last: Flat) -> Any:
+    def is_found(w: Flat, last: Flat) -> Scalar:
         """Whether an iteration has come to its end, on numbers."""
         size: Scalar = 1.0
         total: Scalar = 0.0
@@ -173,7 +173,7 @@ def variational(work: Work) -> Step:
             total = total + abs(a)
         return (last[0] < _FAR * size) & (total < 1e300)  # which what is no number is not
 
-    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> dict[str, Any]:
+    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> NamedNumbers:
         p = frozen(y, t, h, p)
         q_m, start, end = ends(y, w, t, h, p)
         q, _, x = m.parts(y)
@@ -218,7 +218,7 @@ def check_closures(m: Motion) -> int:
 
 
 def _ends(
-    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Any, p: Flat
+    m: Motion, q: Flat, q_m: Flat, rate: Flat, h: Scalar, tau: Flat, outside: Array | None, p: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
     """-D₁ and D₂ of the bodies' discrete Lagrangian, each with the rotors' momentum and half of the forces' impulse."""
     model, own = m.model, m.model_parameters(p)

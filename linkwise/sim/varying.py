@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction, freeze
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 
 
 class InForce(list[Scalar]):
@@ -74,12 +74,12 @@ class Varying:
         """Parameters of the model where no state is known: those given, and the nominal ones of those that vary."""
         return [*p[: self.declared], *self.model.parameters.nominal.tolist()[self.declared :]]
 
-    def values(self, p: Flat, given: Sequence[tuple[Element, Any]]) -> list[Scalar]:
+    def values(self, p: Flat, given: Sequence[tuple[Element, NamedNumbers | None]]) -> list[Scalar]:
         """Parameters of the model, with what elements say of them."""
         own = self.nominal(p)
         places = {parameter.name: parameter.slice for parameter in self.model.parameters}
         for element, found in given:
-            for name, value in found.items():
+            for name, value in (found or {}).items():
                 numbers = list(np.asarray(value, dtype=object).reshape(-1))
                 size = places[name].stop - places[name].start
                 if len(numbers) != size:
@@ -90,7 +90,7 @@ class Varying:
         return own
 
 
-def flow_wrench(omega: Flat, flow: Scalar, outlet: Flat, h_rate: Flat, J_rate: Any) -> list[Scalar]:
+def flow_wrench(omega: Flat, flow: Scalar, outlet: Flat, h_rate: Flat, J_rate: ArrayLike) -> list[Scalar]:
     """Wrench [moment, force] (6) on a body, at its origin and in its axes, of mass that flows to an outlet, N m and N.
 
     For a body whose mass, mass centre and inertia change by ``Element.parameters``. These alone let mass vanish where

@@ -7,13 +7,18 @@ too, is traced; the routine only says what comes after what.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
+import numpy as np
+
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.memoized import cached_property
 from linkwise.sim.motion import Motion
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
+from linkwise.targets.device import Device
+from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import Block
 from linkwise.trace.calls import traced as program
 from linkwise.trace.program import Buffer, Call, Copy, Host, Place, Program, Seek, Statement, buffer_of
@@ -51,7 +56,7 @@ class Span:
 Traceable = Block | Program
 
 
-def flag(condition: Any) -> Scalar:
+def flag(condition: Scalar) -> Scalar:
     """1.0 where true, else 0.0."""
     return where(condition, 1.0, 0.0)
 
@@ -62,7 +67,7 @@ class Work:
 
     motion: Motion
     buffers: dict[str, Buffer] = field(default_factory=dict)
-    host: Callable[..., Any] | None = None
+    host: Callable[..., tuple[Array]] | None = None
     """Joint forces by a Python function of (t, y, p) rows, where the control could not be traced."""
     _origins: dict[str, Traceable] = field(default_factory=dict)
     _looped: dict[int, tuple[Block, Block | Program]] = field(default_factory=dict)
@@ -151,6 +156,40 @@ class Work:
         return (*self.call(origin, {"y": y}), *self.rates(y, "z", t, k))
 
 
+Arrays = Mapping[str, Array]
+
+
+class Kernel(Protocol):
+    """A loop over time, compiled; stepped through where it asks Python."""
+
+    def run(self, rows: Arrays, tables: Arrays, records: Arrays, count: int, threads: int = 1) -> None:
+        """Run on these arrays, for so many states."""
+
+    def bound(self, rows: Arrays, tables: Arrays, records: Arrays, count: int, threads: int = 1) -> Callable[[], None]:
+        """The same, as often as it is called; of a loop that is compiled."""
+
+
+class Evaluation:
+    """A routine of one pass, compiled in double precision for many states.
+
+    Args:
+        routine: see :meth:`Work.routine`; what it stores are the results.
+        home: where it runs, and where its rows are.
+    """
+
+    def __init__(self, routine: Program, home: Device = PROCESSOR) -> None:
+        self._home, self._kernel = home, home.kernel(routine, np.dtype(np.float64))
+        self._results = {buffer.name: buffer.size for buffer in routine.buffers if buffer.store}
+
+    def __call__(self, rows: Arrays, tables: Arrays | None = None, threads: int = 1) -> dict[str, Array]:
+        """Results (n, size) by name for rows (n, size) by name."""
+        count, as_rows = len(rows["y"]), self._home.xp.ascontiguousarray
+        given = {name: as_rows(values, dtype=np.float64) for name, values in rows.items()}
+        made = {name: self._home.empty((count, size), np.float64) for name, size in self._results.items()}
+        self._kernel.run({**given, **made}, tables or {}, {}, count, threads)
+        return made
+
+
 @dataclass(frozen=True)
 class Step:
     """Statements that lead from y, t, h, p to y_new; where steps are judged also to err, and from k0 to k_next."""
@@ -180,7 +219,7 @@ def settled(work: Work, step: Step) -> Step:
         return step
 
     def settling(name: str, y: str, *fraction: str) -> tuple[Statement, ...]:
-        def text(y: Flat, t: Flat, h: Flat, p: Flat, *theta: Flat) -> dict[str, Any]:
+        def text(y: Flat, t: Flat, h: Flat, p: Flat, *theta: Flat) -> NamedNumbers:
             q, v, x = m.parts(y)
             q_after, v_after = after_step(q, v, t[0] + (h[0] * theta[0][0] if theta else h[0]), p)
             return {"y_settled": [*q_after, *v_after, *x]}
@@ -205,7 +244,7 @@ def watching(work: Work, events: Traceable) -> list[Statement]:
     size = events.outputs[0].size
     work.buffer("g", size, load=True, store=True)
 
-    def text(g: Flat, g_now: Flat) -> dict[str, Any]:
+    def text(g: Flat, g_now: Flat) -> NamedNumbers:
         return {"g_seen": [where((a < 0.0) | (a > 0.0), a, b) for a, b in zip(g, g_now, strict=True)]}
 
     seen = program("seen", text, {"g": size, "g_now": size})
@@ -222,8 +261,8 @@ def crossing(events: Traceable) -> Traceable:
     if direction != size:
         raise ValueError("an event program has values g and directions")
 
-    def text(g: Flat, g_new: Flat, directions: Flat) -> dict[str, Any]:
-        hit: Any = False
+    def text(g: Flat, g_new: Flat, directions: Flat) -> NamedNumbers:
+        hit: Scalar = False
         for a, b, d in zip(g, g_new, directions, strict=True):
             up = (a <= 0.0) & (b >= 0.0) & (a < b) & (d >= 0.0)
             down = (a >= 0.0) & (b <= 0.0) & (a > b) & (d <= 0.0)

@@ -37,8 +37,7 @@ class Exponential(Alike):
     """
 
     def __init__(self, density: float, altitude: float, scale: float) -> None:
-        check_positive("density", density)
-        check_positive("scale", scale)
+        check_positive(density=density, scale=scale)
         self.reference, self.altitude, self.scale = float(density), float(altitude), float(scale)
 
     def __repr__(self) -> str:

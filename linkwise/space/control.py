@@ -7,25 +7,23 @@ every control, so it goes into the torque of wheels, the command of thrusters, o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, own_parameters, vector
+from linkwise.sim.elements import Element, Vector, Wrenches, checked_numbers, frame_pose, frame_velocity, law, vector
 from linkwise.space.propulsion import Thruster
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.quaternions import between, conjugate, from_matrix, moved, multiply, normalized
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import Scalar, dot, where
 from linkwise.spatial.vectors import Vec
 
 Law = Callable[[Scalar, Vector, Vector, Vector], Sequence[Scalar]]
-Attitude = Any  # a quaternion (4), or a function (t, p) of it
+Attitude = ArrayLike | Callable[..., Vector]  # a quaternion (4), or a function (t, p) of it
 
 
 def attitude_error(attitude: Sequence[Scalar], target: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -73,12 +71,11 @@ class QuaternionFeedback:
         *,
         kp: float,
         kd: float,
-        rate: Any = (0.0, 0.0, 0.0),
+        rate: ArrayLike | Callable[..., Vector] = (0.0, 0.0, 0.0),
         inertia: ArrayLike | None = None,
     ) -> None:
         model.frame(body)  # says what is wrong with a name
-        for what, gain in (("kp", kp), ("kd", kd)):
-            check_not_negative(what, gain)
+        check_not_negative(kp=kp, kd=kd)
         self.model, self.body, self.kp, self.kd = model, body, float(kp), float(kd)
         self.target = target if callable(target) else tuple(checked_numbers(target, 4, "the target").tolist())
         self.rate = rate if callable(rate) else tuple(checked_numbers(rate, 3, "the rate").tolist())
@@ -98,10 +95,8 @@ class QuaternionFeedback:
 
     def seen(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> tuple[tuple[Scalar, ...], Vec, Vec]:
         """Error as a quaternion, error of the rate, and the rate, in the body's axes."""
-        own = own_parameters(self.model, p)
-        R = Mat3(self.model.pose(objects(list(q)), self.body, p=own)[:3, :3].tolist())
-        six = self.model.velocity(objects(list(q)), objects(list(v)), self.body, p=own).tolist()
-        omega = R.transpose_times(Vec.of(six[:3]))
+        R = frame_pose(self.model, q, p, self.body)[0]
+        omega = R.transpose_times(frame_velocity(self.model, q, v, p, self.body)[0])
         target = self.target(t, p) if callable(self.target) else self.target
         wanted = self.rate(t, p) if callable(self.rate) else self.rate  # in the world's axes
         error = attitude_error(from_matrix(R), vector(target, 4, "the target"))
@@ -140,7 +135,7 @@ class BodyMoment(Element):
             raise InputError("the law cannot be called", got=repr(law), allowed="law(t, q, v, p) -> (3)")
         self.model, self.body, self.law = model, body, law
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """The moment, and no force."""
         return {self.body: [*vector(law(self.law, t, q, v, p), 3, "the moment"), 0.0, 0.0, 0.0]}
 
@@ -173,13 +168,7 @@ class WheelShares:
     def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         """Motor torques (n), N m: the body feels their opposite."""
         moment = vector(law(self.law, t, q, v, p), 3, "the moment")
-        out = []
-        for row in self.shares.tolist():
-            total: Scalar = 0.0
-            for share, each in zip(row, moment, strict=True):
-                total = total - each * share
-            out.append(total)
-        return out
+        return [-dot(moment, row) for row in self.shares.tolist()]
 
 
 def thruster_matrix(model: Model, thrusters: Sequence[Thruster], about: str, q: ArrayLike | None = None) -> Array:
@@ -272,12 +261,7 @@ class ThrusterShares:
     def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         """Commands (n), not negative; thrusters end at 1."""
         asked = vector(law(self.law, t, q, v, p), self.rows, "the wrench")
-        parts: list[Scalar] = []
-        for row in self.shares.tolist():
-            total: Scalar = 0.0
-            for share, each in zip(row, asked, strict=True):
-                total = total + each * share
-            parts.append(total)
+        parts = [dot(asked, row) for row in self.shares.tolist()]
         lift: Scalar = 0.0
         for part, still in zip(parts, self.idle.tolist(), strict=True):
             need = part * (-1.0 / still)
@@ -331,7 +315,7 @@ class RateFilter:
     """
 
     def __init__(self, period: float, smooth: float = 0.6) -> None:
-        check_positive("period", period)
+        check_positive(period=period)
         if not 0.0 <= smooth < 1.0:
             raise InputError("the memory of a filter lies between 0 and 1", got=repr(smooth), allowed="0 <= smooth < 1")
         self.period, self.smooth = float(period), float(smooth)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Fixed
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Scalar, Vector, own_parameters
+from linkwise.sim.elements import Vector, frame_pose, frame_velocity
 from linkwise.sim.events import Event
-from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import acos, clip, sqrt, tan, where
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.scalar import Scalar, acos, clip, sqrt, tan, where
 
 
 class Approach(NamedTuple):
@@ -67,12 +65,10 @@ class Dock:
         self.port, self.probe, self.closure = f"{name} port", f"{name} probe", name
         for frame in (self.port, self.probe):
             model.frame(frame)  # says what is wrong with a name
-        for what, value in (("reach", reach), ("tilt", tilt), ("speed", speed)):
-            check_positive(what, value)
-        check_not_negative("latch", latch)
-        check_positive("radius", radius)
+        check_positive(reach=reach, tilt=tilt, speed=speed, radius=radius)
+        check_not_negative(latch=latch)
         if corridor is not None:
-            check_positive("corridor", corridor)
+            check_positive(corridor=corridor)
         self.reach, self.tilt, self.speed, self.latch = float(reach), float(tilt), float(speed), float(latch)
         self.corridor, self.radius = corridor, float(radius)
 
@@ -83,8 +79,8 @@ class Dock:
         port: str,
         probe: str,
         *,
-        port_placement: Any = None,
-        probe_placement: Any = None,
+        port_placement: ArrayLike | None = None,
+        probe_placement: ArrayLike | None = None,
         port_node: str | int | None = None,
     ) -> None:
         """Add frames ``name + " port"`` and ``name + " probe"``, and a closure between them, to a model in the making.
@@ -105,14 +101,11 @@ class Dock:
 
     def approach(self, t: Scalar, q: Vector, v: Vector, p: Vector = ()) -> Approach:
         """How the probe stands to the port in a state."""
-        own = own_parameters(self.model, p)
-        place, rates = objects(list(q)), objects(list(v))
-        poses = [self.model.pose(place, frame, p=own) for frame in (self.port, self.probe)]
-        speeds = [self.model.velocity(place, rates, frame, p=own).tolist() for frame in (self.port, self.probe)]
-        R, S = (Mat3(X[:3, :3].tolist()) for X in poses)
-        a, b = (Vec.of(X[:3, 3].tolist()) for X in poses)
+        frames = (self.port, self.probe)
+        (R, a), (S, b) = (frame_pose(self.model, q, p, frame) for frame in frames)
+        (spin, first), (_, second) = (frame_velocity(self.model, q, v, p, frame) for frame in frames)
         offset = b - a
-        against = Vec.of(speeds[1][3:]) - Vec.of(speeds[0][3:]) - Vec.of(speeds[0][:3]).cross(offset)
+        against = second - first - spin.cross(offset)
         seen, rate = R.transpose_times(offset), R.transpose_times(against)
         turned = R.T.times(S).m
         cosine = (turned[0][0] + turned[1][1] + turned[2][2] - 1.0) * 0.5

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.elements import Scalar, Vector
+from linkwise.sim.elements import Field, Vector
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
 from linkwise.space.placed import Placed
 from linkwise.space.planets import EARTH, MOON, SUN, Planet
 from linkwise.space.relative import difference_of_pull, inverse_cube, tensor_of_pull
 from linkwise.space.sky import AnySky
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import sqrt, where
+from linkwise.spatial.scalar import Scalar, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 _DEPTH = 0.01  # of a planet's radius: no valley is so deep
@@ -111,7 +110,7 @@ class Gravity(Placed):
             tensor = tensor.plus(tensor_of_pull(r - place, _OTHERS[name]))
         return total, tensor
 
-    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Any:
+    def acceleration(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Field:
         """Field at a point in the world's axes, m/s², or the values at the world's origin of one that is linear."""
         origin = self.origin(t, x)[0]
         here = self.pose(q, p, self.about)[1]
@@ -144,14 +143,14 @@ class Gravity(Placed):
         pull: Vec = place * (inverse_cube(place) * -self.planet.mu)
         return pull
 
-    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Any], Scalar] | None:
+    def potential(self, q: Vector, x: Vector, p: Vector) -> Callable[[Vector], Scalar] | None:
         """Potential at a point, J/kg, where it does not depend on the time."""
         if self.orbit is not None or self.others or self._turns:
             return None
         field = self.field
         mu = self.planet.mu if field is None else field.mu
 
-        def at(point: Any) -> Scalar:
+        def at(point: Vector) -> Scalar:
             place = Vec.of(list(point))
             energy = -mu / sqrt(place.dot(place))
             return energy if field is None else energy - field.potential(place)

@@ -205,7 +205,7 @@ class Orbit:
         most = float(self.elements[..., 1].max(initial=0.0))
         return Conic(a, e, n, anomaly, Vec.of(numbers[4:7]), Vec.of(numbers[7:10]), most)
 
-    def state(self, t: Any) -> tuple[Any, Any]:
+    def state(self, t: Scalar) -> tuple[Array, Array]:
         """Position in m and velocity in m/s, (..., 3) each, in inertial axes about the planet's centre.
 
         Args:
@@ -214,24 +214,24 @@ class Orbit:
         r, v = _arrays(state_at(self.conic(), _time(t)))
         return r, v
 
-    def local_axes(self, t: Any) -> Array:
+    def local_axes(self, t: Scalar) -> Array:
         """Rotation (..., 3, 3) whose columns are Hill's axes: away from the planet, along the orbit, its normal."""
         axes = _arrays(local_axes(*state_at(self.conic(), _time(t))))
         return np.stack(axes, axis=-1)
 
-    def local_rate(self, t: Any) -> Any:
+    def local_rate(self, t: Scalar) -> Array:
         """Angular velocity (..., 3) of Hill's axes, in inertial axes, rad/s."""
         r, v = state_at(self.conic(), _time(t))
         return _arrays([r.cross(v) * (1.0 / r.dot(r))])[0]
 
-    def to_local(self, t: Any, r: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def to_local(self, t: Scalar, r: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """State (..., 3) as seen in Hill's axes, of position and velocity beside the orbit in inertial axes."""
         R, w = self.local_axes(t), self.local_rate(t)
         place, speed = np.asarray(r, float), np.asarray(v, float)
         seen = speed - np.cross(w, place)
         return np.einsum("...ji,...j->...i", R, place), np.einsum("...ji,...j->...i", R, seen)
 
-    def from_local(self, t: Any, r: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def from_local(self, t: Scalar, r: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """State (..., 3) beside the orbit in inertial axes, of one in Hill's axes: the reverse of :meth:`to_local`."""
         R, w = self.local_axes(t), self.local_rate(t)
         place, speed = (np.einsum("...ij,...j->...i", R, np.asarray(x, float)) for x in (r, v))
@@ -269,11 +269,11 @@ def _first(values: Array, bad: Array) -> float:
     return float(values[bad].flat[0])
 
 
-def _number(value: Any) -> Any:
+def _number(value: Array) -> Any:
     return float(value) if np.ndim(value) == 0 else value
 
 
-def _time(t: Any) -> Any:
+def _time(t: Scalar) -> Scalar:
     if isinstance(t, (int, float)):
         _check_time(t)
         return float(t)
@@ -287,7 +287,7 @@ def _check_time(t: float) -> None:
         raise InputError("a time is not finite", got=repr(t), allowed="seconds")
 
 
-def _arrays(vectors: Sequence[Vec] | tuple[Vec, ...]) -> Any:
+def _arrays(vectors: Sequence[Vec]) -> tuple[Array, ...]:
     """Vectors as arrays (..., 3); of traced scalars, as object arrays (3)."""
     made = []
     for vector in vectors:

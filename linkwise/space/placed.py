@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from linkwise.algorithms.kinematics import Reference
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector, own_parameters
+from linkwise.sim.elements import Element, Vector, frame_pose, frame_velocity
 from linkwise.sim.tables import Table
 from linkwise.space.kepler import state_at
 from linkwise.space.orbit import Orbit
 from linkwise.space.planets import EARTH, Planet
 from linkwise.space.sky import AnySky, StillSky
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar
 from linkwise.spatial.vectors import Vec
 
 
@@ -82,18 +82,15 @@ class Placed(Element):
         own = list(x[first:]) if self.orbit.batch_shape else None
         return state_at(self.orbit.conic(own), t)
 
-    def pose(self, q: Vector, p: Vector, body: str, node: Any = None) -> tuple[Mat3, Vec]:
+    def pose(self, q: Vector, p: Vector, body: str, node: str | int | None = None) -> tuple[Mat3, Vec]:
         """Rotation and place of a body, frame or node in the world."""
-        X = self.model.pose(objects(list(q)), body, node=node, p=own_parameters(self.model, p))
-        return Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
+        return frame_pose(self.model, q, p, body, node)
 
     def velocity(
-        self, q: Vector, v: Vector, p: Vector, body: str, node: Any = None, reference: Reference = "mixed"
+        self, q: Vector, v: Vector, p: Vector, body: str, node: str | int | None = None, reference: Reference = "mixed"
     ) -> tuple[Vec, Vec]:
         """Angular velocity of a body, frame or node, and velocity of its origin; in the world's axes by default."""
-        own, states = own_parameters(self.model, p), (objects(list(q)), objects(list(v)))
-        six = self.model.velocity(*states, body, node=node, reference=reference, p=own).tolist()
-        return Vec.of(six[:3]), Vec.of(six[3:])
+        return frame_velocity(self.model, q, v, p, body, node, reference)
 
 
 def entered(orbit: Orbit, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, as_elements, checked_numbers, own_parameters
+from linkwise.sim.elements import (
+    Element,
+    FrameKey,
+    Vector,
+    Wrenches,
+    as_elements,
+    checked_direction,
+    checked_numbers,
+    frame_pose,
+    frame_velocity,
+)
 from linkwise.sim.events import Event
 from linkwise.sim.varying import flow_wrench
 from linkwise.space.planets import STANDARD_GRAVITY
 from linkwise.space.surfaces import Facet
 from linkwise.space.tanks import Tank
-from linkwise.space.wheels import Command, asked, unit
+from linkwise.space.wheels import Command, asked
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import clip, sqrt, where
+from linkwise.spatial.scalar import NamedNumbers, Scalar, clip, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 _HELD = 3  # numbers of a thruster that fires in pulses: start of its next period, whether it burns, until when
@@ -63,14 +71,14 @@ class Thruster:
     def __post_init__(self) -> None:
         if self.plume is not None and (self.plume < 1 or self.plume != int(self.plume)):
             raise InputError("this is not how narrow a plume is", got=repr(self.plume), allowed="1, 2, 3, …, or None")
-        object.__setattr__(self, "direction", tuple(unit(self.direction, "the direction").tolist()))
+        object.__setattr__(self, "direction", tuple(checked_direction(self.direction, "the direction").tolist()))
         object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
-        check_positive("thrust", self.thrust)
+        check_positive(thrust=self.thrust)
         if self.impulse is not None:
-            check_positive("impulse", self.impulse)
-        check_not_negative("minimum", self.minimum)
+            check_positive(impulse=self.impulse)
+        check_not_negative(minimum=self.minimum)
         if self.period is not None:
-            check_positive("period", self.period)
+            check_positive(period=self.period)
             if self.minimum > self.period:
                 raise InputError(
                     "the shortest pulse is longer than the period", got=f"{self.minimum} s", allowed=f"{self.period} s"
@@ -86,7 +94,7 @@ class Thruster:
         return 0.0 if self.impulse is None else self.thrust / (self.impulse * STANDARD_GRAVITY)
 
     @property
-    def key(self) -> Any:
+    def key(self) -> FrameKey:
         """Its place, as wrenches name it."""
         return self.body if self.node is None else (self.body, self.node)
 
@@ -156,7 +164,7 @@ class Propulsion(Element):
         pulsed = [each.body for each in self.thrusters if each.period is not None]
         return (*mass, *(f"{name} {what}" for name in pulsed for what in ("period", "burns", "until")))
 
-    def empty(self, control: Any) -> Event:
+    def empty(self, control: object) -> Event:
         """Event at which the tank is empty, named ``body + " empty"``.
 
         Args:
@@ -232,7 +240,7 @@ class Propulsion(Element):
             used = used + part * each.flow
         return [] if self.tank is None else [-used]
 
-    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Any] | None:
+    def parameters(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> NamedNumbers | None:
         """Mass, centre and inertia of the propellant."""
         if self.tank is None:
             return None
@@ -240,9 +248,9 @@ class Propulsion(Element):
         name = self.tank.body
         return {f"{name}.mass": x[0], f"{name}.com": list(centre), f"{name}.inertia": inertia}
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """Thrust at the nozzles, and what the flow does to the tank's body."""
-        total: dict[Any, list[Scalar]] = {}
+        total: Wrenches = {}
         parts = self.burning(t, q, v, x, p)
         for each, part in zip(self.thrusters, parts, strict=True):
             d = Vec.of(each.direction)
@@ -269,9 +277,8 @@ class Propulsion(Element):
         and nothing shades it.
         """
         assert thruster.plume is not None
-        own, place = own_parameters(self.model, p), objects(list(q))
-        poses = [self.model.pose(place, each.body, node=each.node, p=own) for each in (thruster, facet)]
-        (R, nozzle), (S, there) = ((Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())) for X in poses)
+        frames = (frame_pose(self.model, q, p, each.body, each.node) for each in (thruster, facet))
+        (R, nozzle), (S, there) = frames
         away = there + S @ Vec.of(facet.place) - nozzle - R @ Vec.of(thruster.place)
         square = away.dot(away)
         u = away * (1.0 / sqrt(square))
@@ -285,11 +292,8 @@ class Propulsion(Element):
 
     def _flow(self, tank: Tank, q: Vector, v: Vector, x: Vector, p: Vector, parts: Sequence[Scalar]) -> list[Scalar]:
         """Moment and force of Coriolis on what flows from the tank to the nozzles, in the tank's axes."""
-        own = own_parameters(self.model, p)
-        place, speed = objects(list(q)), objects(list(v))
-        X = self.model.pose(place, tank.body, p=own)
-        R, at = Mat3(X[:3, :3].tolist()), Vec.of(X[:3, 3].tolist())
-        omega = R.transpose_times(Vec.of(self.model.velocity(place, speed, tank.body, p=own)[:3].tolist()))
+        R, at = frame_pose(self.model, q, p, tank.body)
+        omega = R.transpose_times(frame_velocity(self.model, q, v, p, tank.body)[0])
 
         def moments(m: Sequence[Scalar]) -> list[Scalar]:
             """First and second moments of the propellant about the tank's origin: 3 and 9 numbers."""
@@ -304,8 +308,8 @@ class Propulsion(Element):
         for each, part in zip(self.thrusters, parts, strict=True):
             if each.impulse is None:
                 continue
-            N = self.model.pose(place, each.body, node=each.node, p=own)
-            nozzle = Vec.of((N[:3, :3] @ objects(list(each.place)) + N[:3, 3]).tolist())
+            turned, origin = frame_pose(self.model, q, p, each.body, each.node)
+            nozzle = turned @ Vec.of(each.place) + origin
             used = part * each.flow
             rates = [value * -used for value in slope]
             J_rate = [rates[k : k + 3] for k in (3, 6, 9)]

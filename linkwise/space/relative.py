@@ -5,8 +5,6 @@ Hill's axes: x away from the planet, y along the orbit (towards the velocity of 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -50,7 +48,7 @@ def local_axes(r: Vec, v: Vec) -> tuple[Vec, Vec, Vec]:
     return x, z.cross(x), z
 
 
-def hill_transition(n: float, t: Any) -> Array:
+def hill_transition(n: float, t: ArrayLike) -> Array:
     """Matrix (..., 6, 6) that leads from [position, velocity] in Hill's axes at 0 to those at t, s.
 
     Args:
@@ -63,7 +61,7 @@ def hill_transition(n: float, t: Any) -> Array:
     t = np.asarray(t, float)
     s, c = np.sin(n * t), np.cos(n * t)
     out = np.zeros((*t.shape, 6, 6))
-    entries: dict[tuple[int, int], Any] = {
+    entries: dict[tuple[int, int], ArrayLike] = {
         (0, 0): 4 - 3 * c, (0, 3): s / n, (0, 4): 2 * (1 - c) / n,
         (1, 0): 6 * (s - n * t), (1, 1): 1.0, (1, 3): -2 * (1 - c) / n, (1, 4): (4 * s - 3 * n * t) / n,
         (2, 2): c, (2, 5): s / n,

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.function import compile as compiled
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative
-from linkwise.sim.elements import Scalar, Vector, checked_numbers
+from linkwise.sim.elements import Vector, checked_direction, checked_numbers
 from linkwise.sim.measuring import Measured
 from linkwise.sim.sensors import Seed, noisy
 from linkwise.sim.trajectory import Trajectory
@@ -27,7 +28,7 @@ from linkwise.space.placed import Placed
 from linkwise.space.shadow import sunlit
 from linkwise.space.sky import AnySky
 from linkwise.spatial.quaternions import from_matrix, multiply, normalized
-from linkwise.spatial.scalar import atan2, sqrt, where
+from linkwise.spatial.scalar import Scalar, atan2, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 
@@ -58,10 +59,10 @@ class CraftSensor:
 
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
         """Readings (..., T, n) with noise, at times (T)."""
-        return clean
+        return noisy(clean, self.deviations.get("noise", 0.0), self.deviations.get("bias", 0.0), rng)
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """Standard deviations of ``noise``, ``bias`` and ``walk`` of its readings."""
         return {name: vars(self)[name] for name in ("noise", "bias", "walk") if name in vars(self)}
 
@@ -91,7 +92,7 @@ class CraftSensor:
             self._check_outside(trajectory)
         tables = self.place.tables
         count = sum(table.size for table in tables)
-        inputs: dict[str, Any] = {"t": "scalar", "q": "q", "v": "v", "x": max(count, 1)}
+        inputs: dict[str, str | int | tuple[int, ...]] = {"t": "scalar", "q": "q", "v": "v", "x": max(count, 1)}
         f = compiled(lambda m, t, q, v, x: self.measure(t, q, v, (), x), self.model, inputs, name=type(self).__name__)
         t, q, v = np.asarray(trajectory.t, float), np.asarray(trajectory.q, float), np.asarray(trajectory.v, float)
         x = np.concatenate([*(table(t) for table in tables), np.zeros((len(t), 0 if count else 1))], axis=-1)
@@ -120,7 +121,7 @@ class StarTracker(CraftSensor):
 
     size = 4
 
-    def __init__(self, model: Model, body: str, *, noise: Any = 0.0) -> None:
+    def __init__(self, model: Model, body: str, *, noise: ArrayLike = 0.0) -> None:
         super().__init__(model, body)
         self.noise = checked_numbers(noise, 3, "noise", one_for_all=True)
 
@@ -129,7 +130,7 @@ class StarTracker(CraftSensor):
         return list(normalized(from_matrix(self.place.pose(q, p, self.body)[0])))
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """In the loop a quaternion has the same noise in all its numbers, half of that of the angles."""
         return {"noise": 0.5 * float(np.sqrt((self.noise**2).mean()))}
 
@@ -154,8 +155,7 @@ class Gyro(CraftSensor):
 
     def __init__(self, model: Model, body: str, *, noise: float = 0.0, bias: float = 0.0, walk: float = 0.0) -> None:
         super().__init__(model, body)
-        for what, value in (("noise", noise), ("bias", bias), ("walk", walk)):
-            check_not_negative(what, value)
+        check_not_negative(noise=noise, bias=bias, walk=walk)
         self.noise, self.bias, self.walk = float(noise), float(bias), float(walk)
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -167,7 +167,7 @@ class Gyro(CraftSensor):
         if self.walk:
             steps = rng.normal(size=(*clean.shape[:-2], len(t) - 1, 3)) * self.walk * np.sqrt(np.diff(t))[:, None]
             clean = clean + np.concatenate([np.zeros_like(clean[..., :1, :]), np.cumsum(steps, axis=-2)], axis=-2)
-        return noisy(clean, self.noise, self.bias, rng)
+        return super()._noise(clean, t, rng)
 
 
 class SunSensor(CraftSensor):
@@ -196,14 +196,11 @@ class SunSensor(CraftSensor):
         sky: AnySky | None = None,
     ) -> None:
         super().__init__(model, body, orbit=orbit, sky=sky)
-        check_not_negative("noise", noise)
+        check_not_negative(noise=noise)
         self.noise = float(noise)
         self.boresight = None
         if boresight is not None:
-            axis = checked_numbers(boresight, 3, "the boresight")
-            if not np.linalg.norm(axis) > 0.0:
-                raise InputError("the boresight has no direction", got=repr(boresight))
-            self.boresight = Vec.of((axis / np.linalg.norm(axis)).tolist())
+            self.boresight = Vec.of(checked_direction(boresight, "the boresight").tolist())
         self.least = float(np.cos(half_angle))
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -220,7 +217,7 @@ class SunSensor(CraftSensor):
 
     def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
         seen = np.abs(clean).sum(axis=-1, keepdims=True) > 0.0
-        return np.where(seen, noisy(clean, self.noise, 0.0, rng), 0.0)
+        return np.where(seen, super()._noise(clean, t, rng), 0.0)
 
 
 class Magnetometer(CraftSensor):
@@ -249,8 +246,7 @@ class Magnetometer(CraftSensor):
         sky: AnySky | None = None,
     ) -> None:
         super().__init__(model, body, orbit=orbit, sky=sky)
-        check_not_negative("noise", noise)
-        check_not_negative("bias", bias)
+        check_not_negative(noise=noise, bias=bias)
         self.noise, self.bias = float(noise), float(bias)
         self.field = MagneticField.dipole() if field is None else field
 
@@ -260,9 +256,6 @@ class Magnetometer(CraftSensor):
         fixed = self.place.sky.to_fixed(t, self.place.sky_numbers(x))
         B = self.field.at(fixed @ (self.place.origin(t, x)[0] + at))
         return list(R.transpose_times(fixed.transpose_times(B)))
-
-    def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, self.noise, self.bias, rng)
 
 
 class GNSS(CraftSensor):
@@ -283,8 +276,7 @@ class GNSS(CraftSensor):
         self, model: Model, body: str, *, noise: float = 0.0, speed_noise: float = 0.0, orbit: Orbit | None = None
     ) -> None:
         super().__init__(model, body, orbit=orbit)
-        check_not_negative("noise", noise)
-        check_not_negative("speed_noise", speed_noise)
+        check_not_negative(noise=noise, speed_noise=speed_noise)
         self.noise, self.speed_noise = float(noise), float(speed_noise)
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -293,12 +285,9 @@ class GNSS(CraftSensor):
         return [*(r + self.place.pose(q, p, self.body)[1]), *(speed + self.place.velocity(q, v, p, self.body)[1])]
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """Of places and of velocities."""
         return {"noise": [self.noise] * 3 + [self.speed_noise] * 3}
-
-    def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, self.deviations["noise"], 0.0, rng)
 
 
 class RangeAndBearing(CraftSensor):
@@ -317,8 +306,7 @@ class RangeAndBearing(CraftSensor):
     def __init__(self, model: Model, body: str, target: str, *, noise: float = 0.0, angle_noise: float = 0.0) -> None:
         super().__init__(model, body)
         model.frame(target)
-        check_not_negative("noise", noise)
-        check_not_negative("angle_noise", angle_noise)
+        check_not_negative(noise=noise, angle_noise=angle_noise)
         self.target, self.noise, self.angle_noise = target, float(noise), float(angle_noise)
 
     def measure(self, t: Scalar, q: Vector, v: Vector, p: Vector = (), x: Vector = ()) -> list[Scalar]:
@@ -329,9 +317,6 @@ class RangeAndBearing(CraftSensor):
         return [sqrt(d.dot(d)), atan2(d.y, d.x), atan2(d.z, flat)]
 
     @property
-    def deviations(self) -> dict[str, Any]:
+    def deviations(self) -> dict[str, ArrayLike]:
         """Of the distance and of the angles."""
         return {"noise": [self.noise, self.angle_noise, self.angle_noise]}
-
-    def _noise(self, clean: Array, t: Array, rng: np.random.Generator) -> Array:
-        return noisy(clean, self.deviations["noise"], 0.0, rng)

@@ -46,7 +46,7 @@ class StillSky(Alike):
         far = float(np.linalg.norm(place)) if place.shape == (3,) else 0.0
         if not 0.0 < far < np.inf:
             raise InputError("the Sun has no direction", got=repr(sun), allowed="three numbers, not all 0")
-        check_finite("angle", angle)
+        check_finite(angle=angle)
         self._sun = tuple((place * (ASTRONOMICAL_UNIT / far if far < 1e6 else 1.0)).tolist())
         self.angle, self.planet = float(angle), planet
 
@@ -85,8 +85,8 @@ class Sky(Alike):
 
     def __init__(self, start: str, duration: float, *, dut1: float = 0.0) -> None:
         erfa: Any = require_extra("erfa", "space")
-        check_positive("duration", duration)
-        check_finite("dut1", dut1)
+        check_positive(duration=duration)
+        check_finite(dut1=dut1)
         try:
             moment = np.datetime64(start, "us")
         except ValueError:

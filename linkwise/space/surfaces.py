@@ -11,12 +11,12 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Scalar, Vector, checked_numbers
+from linkwise.sim.elements import FrameKey, Vector, Wrenches, checked_direction, checked_numbers
 from linkwise.space.placed import Placed
 from linkwise.space.planets import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.shadow import sunlit
 from linkwise.space.sky import AnySky
-from linkwise.spatial.scalar import sqrt, where
+from linkwise.spatial.scalar import Scalar, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 SOLAR_FLUX = 1361.0
@@ -49,9 +49,8 @@ class Facet:
     node: str | int | None = None
 
     def __post_init__(self) -> None:
-        check_positive("area", self.area)
-        for what in ("specular", "diffuse", "drag"):
-            check_not_negative(what, getattr(self, what))
+        check_positive(area=self.area)
+        check_not_negative(specular=self.specular, diffuse=self.diffuse, drag=self.drag)
         if self.specular + self.diffuse > 1.0:
             raise InputError(
                 "a facet sends back more light than it gets",
@@ -60,14 +59,11 @@ class Facet:
             )
         object.__setattr__(self, "place", tuple(checked_numbers(self.place, 3, "the place").tolist()))
         if self.normal is not None:
-            n = checked_numbers(self.normal, 3, "the normal")
-            length = float(np.linalg.norm(n))
-            if not length > 0.0:
-                raise InputError("the normal of a facet has no direction", got=repr(self.normal))
-            object.__setattr__(self, "normal", tuple((n / length).tolist()))
+            normal = checked_direction(self.normal, "the normal of a facet")
+            object.__setattr__(self, "normal", tuple(normal.tolist()))
 
     @property
-    def key(self) -> Any:
+    def key(self) -> FrameKey:
         """Its place, as wrenches name it."""
         return self.body if self.node is None else (self.body, self.node)
 
@@ -107,7 +103,7 @@ class Air(Protocol):
 class OnFacets(Placed):
     """Pressure on facets: the base of drag and sunlight."""
 
-    by_place: tuple[tuple[Any, tuple[Facet, ...]], ...]
+    by_place: tuple[tuple[FrameKey, tuple[Facet, ...]], ...]
     """Facets by the body, or body and node, that they are on."""
 
     @property
@@ -115,11 +111,11 @@ class OnFacets(Placed):
         """All facets."""
         return tuple(facet for _, own in self.by_place for facet in own)
 
-    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[tuple[Any, tuple[Facet, ...]], ...]:
+    def _take(self, facets: Facet | Sequence[Facet]) -> tuple[tuple[FrameKey, tuple[Facet, ...]], ...]:
         given = (facets,) if isinstance(facets, Facet) else tuple(facets)
         if not given or not all(isinstance(facet, Facet) for facet in given):
             raise InputError("nothing to push on", got=repr(facets)[:80], allowed="lw.space.Facet(...), one or several")
-        found: dict[Any, tuple[Facet, ...]] = {}
+        found: dict[FrameKey, tuple[Facet, ...]] = {}
         for facet in given:
             self.model.frame(facet.body, facet.node)  # says what is wrong with a name
             found[facet.key] = (*found.get(facet.key, ()), facet)
@@ -177,12 +173,12 @@ class Drag(OnFacets):
         """How high the craft is, and what air there is."""
         return f"the craft is {self.altitude(self.origin(t, x)[0], q, p) / 1e3:.4g} km high, in {self.air!r}"
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """At the bodies' origins."""
         origin, speed = self.origin(t, x)
         half = self.air.density(self.altitude(origin, q, p)) * 0.5
         spin = Vec(0.0, 0.0, self.planet.turning if self.turning else 0.0)
-        found: dict[Any, Vector] = {}
+        found: Wrenches = {}
         for key, facets in self.by_place:
             name, node = key if isinstance(key, tuple) else (key, None)
             R, place = self.pose(q, p, name, node)
@@ -227,7 +223,7 @@ class Sunlight(OnFacets):
         planet: Planet | None = None,
     ) -> None:
         super().__init__(model, about=about, sky=sky, planet=planet)
-        check_positive("flux", flux)
+        check_positive(flux=flux)
         self.flux, self.shadow, self.by_place = float(flux), bool(shadow), self._take(facets)
 
     def light(self, t: Scalar, q: Vector, x: Vector, p: Vector) -> tuple[Scalar, Vec]:
@@ -244,10 +240,10 @@ class Sunlight(OnFacets):
         pressure = (inverse * inverse) * (self.flux / LIGHT_SPEED * ASTRONOMICAL_UNIT**2) * seen
         return pressure, away * inverse
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """At the bodies' origins."""
         pressure, to_sun = self.light(t, q, x, p)
-        found: dict[Any, Vector] = {}
+        found: Wrenches = {}
         for key, facets in self.by_place:
             name, node = key if isinstance(key, tuple) else (key, None)
             s = self.pose(q, p, name, node)[0].transpose_times(to_sun)

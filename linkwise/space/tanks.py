@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +12,9 @@ from linkwise.joints import Prismatic, Universal
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import ModelBuilder
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Scalar, checked_numbers
+from linkwise.sim.elements import checked_direction, checked_numbers
 from linkwise.space.alike import Alike
-from linkwise.spatial.scalar import where
+from linkwise.spatial.scalar import Scalar, where
 from linkwise.spatial.vectors import Vec
 
 
@@ -69,7 +68,7 @@ class Tank(Alike):
             propellant: mass at the start, kg.
             capacity: kg; as much as there is at the start if not given.
         """
-        check_positive("radius", radius)
+        check_positive(radius=radius)
         full = max(propellant, 1e-300) if capacity is None else capacity
         J = [0.4 * radius**2] * 3 + [0.0] * 3
         return cls(body, propellant, [0.0, full], np.zeros((2, 3)), [J, J])
@@ -95,8 +94,7 @@ class Tank(Alike):
             capacity: kg; as much as there is at the start if not given.
             settled: whether the propellant lies at the end towards -z, so that its centre moves as it empties.
         """
-        check_positive("radius", radius)
-        check_positive("length", length)
+        check_positive(radius=radius, length=length)
         full = max(propellant, 1e-300) if capacity is None else capacity
         part = np.linspace(0.0, 1.0, 33 if settled else 2)
         height = length * part if settled else np.full(2, length)
@@ -134,7 +132,7 @@ class Tank(Alike):
                     values[i] = value if k == 0 else where(here, value, values[i])
         return Vec.of(centre), [mass * each for each in inertia]
 
-    def add(self, builder: ModelBuilder, parent: str, placement: Any = None) -> None:
+    def add(self, builder: ModelBuilder, parent: str, placement: ArrayLike | None = None) -> None:
         """Add the propellant, as it is at the start, to a model that is being built.
 
         Args:
@@ -177,11 +175,9 @@ def add_pendulum(
         down: where it hangs at rest, in the parent's axes: against the acceleration of the craft.
         damping: at the hinge, N m s/rad.
     """
-    check_positive("mass", mass)
-    check_positive("length", length)
-    check_not_negative("damping", damping)
-    d = checked_numbers(down, 3, "down")
-    d = d / np.linalg.norm(d)
+    check_positive(mass=mass, length=length)
+    check_not_negative(damping=damping)
+    d = checked_direction(down, "down")
     first = np.cross(d, np.eye(3)[int(np.argmin(np.abs(d)))])
     first = first / np.linalg.norm(first)
     second = np.cross(d, first)
@@ -214,9 +210,8 @@ def add_particle(
         damping: N s/m.
         place: of the particle at rest, in the parent's frame, m.
     """
-    check_positive("mass", mass)
-    check_not_negative("stiffness", stiffness)
-    check_not_negative("damping", damping)
+    check_positive(mass=mass)
+    check_not_negative(stiffness=stiffness, damping=damping)
     builder.add_body(
         name,
         parent,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative
-from linkwise.sim.elements import Scalar, Vector
+from linkwise.sim.elements import Vector, Wrenches
 from linkwise.space.magnetism import MagneticField
 from linkwise.space.placed import Placed
 from linkwise.space.planets import Planet
 from linkwise.space.sky import AnySky
 from linkwise.space.wheels import Command, asked, checked_command
-from linkwise.spatial.scalar import within
+from linkwise.spatial.scalar import Scalar, within
 from linkwise.spatial.vectors import Vec
 
 
@@ -45,7 +43,7 @@ class Torquer(Placed):
         planet: Planet | None = None,
     ) -> None:
         super().__init__(model, about=body, sky=sky, planet=planet)
-        check_not_negative("limit", limit, or_infinite=True)
+        check_not_negative(limit=limit, or_infinite=True)
         self.dipole, self.limit = checked_command(dipole, 3, "the dipole"), float(limit)
         if isinstance(self.dipole, np.ndarray):
             self.dipole = tuple(self.dipole.tolist())
@@ -57,7 +55,7 @@ class Torquer(Placed):
         fixed = self.sky.to_fixed(t, self.sky_numbers(x))
         return R.transpose_times(fixed.transpose_times(self.field.at(fixed @ (self.origin(t, x)[0] + place))))
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[Any, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """The moment on the body."""
         m = asked(self.dipole, t, q, v, p, 3, "the dipole")
         m = [within(each, -self.limit, self.limit) for each in m]

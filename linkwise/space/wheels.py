@@ -7,34 +7,33 @@ of the mechanism, with nothing left out, and the elements here are the motors. O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Revolute
 from linkwise.mechanism.placement import transform
 from linkwise.model.model import Model, ModelBuilder
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, law, own_parameters, vector
-from linkwise.spatial.scalar import clip, exp, tanh, where, within
+from linkwise.sim.elements import (
+    Element,
+    Vector,
+    Wrenches,
+    checked_direction,
+    checked_numbers,
+    frame_velocity,
+    law,
+    vector,
+)
+from linkwise.spatial.scalar import Scalar, clip, exp, tanh, where, within
 from linkwise.spatial.vectors import Vec
 
 Command = Any  # a number, numbers, or a function (t, q, v, p) of them
 
 _NEAR_TOP = 0.01  # of the top speed: over this range the motor fades
-
-
-def unit(value: Any, what: str) -> Any:
-    """Vector (3) of length one."""
-    given = checked_numbers(value, 3, what)
-    length = float(np.linalg.norm(given))
-    if not length > 0.0:
-        raise InputError(f"{what} has no direction", got=repr(value), allowed="three numbers, not all 0")
-    return given / length
 
 
 def asked(command: Command, t: Scalar, q: Vector, v: Vector, p: Vector, size: int, what: str) -> list[Scalar]:
@@ -74,11 +73,9 @@ def add_wheel(
         static_imbalance: mass times the distance of the mass centre from the axis, kg m.
         dynamic_imbalance: product of inertia between the axis and a direction across it, kg m².
     """
-    n = unit(axis, "the axis")
-    check_positive("inertia", inertia)
-    check_positive("mass", mass)
-    for what, value in (("static_imbalance", static_imbalance), ("dynamic_imbalance", dynamic_imbalance)):
-        check_not_negative(what, value)
+    n = checked_direction(axis, "the axis")
+    check_positive(inertia=inertia, mass=mass)
+    check_not_negative(static_imbalance=static_imbalance, dynamic_imbalance=dynamic_imbalance)
     sideways = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
     u = sideways / np.linalg.norm(sideways)
     # A thin disc with a product of inertia would be no rigid body: a little more thickness makes it one.
@@ -116,12 +113,9 @@ class Motor:
     smooth_speed: float = 1e-3
 
     def __post_init__(self) -> None:
-        for what in ("limit", "top_speed"):
-            check_not_negative(what, getattr(self, what), or_infinite=True)
-        for what in ("viscous", "dry"):
-            check_not_negative(what, getattr(self, what))
-        for what in ("static_speed", "smooth_speed"):
-            check_positive(what, getattr(self, what))
+        check_not_negative(limit=self.limit, top_speed=self.top_speed, or_infinite=True)
+        check_not_negative(viscous=self.viscous, dry=self.dry)
+        check_positive(static_speed=self.static_speed, smooth_speed=self.smooth_speed)
         if self.static is not None and self.static < self.dry:
             raise InputError("static friction is less than dry friction", got=f"{self.static} < {self.dry} N m")
 
@@ -225,14 +219,14 @@ class BalancedWheel(Element):
     ) -> None:
         self.motor = Motor(**motor)
         if inertia is not None:
-            check_positive("a wheel's inertia", inertia)
+            check_positive(inertia=inertia)
         elif self.motor.needs_speed:
             raise InputError(
                 "the speed of a wheel follows from its momentum by its inertia", got="inertia=None", do="give inertia"
             )
-        check_finite("start", start)
+        check_finite(start=start)
         self.model, self.body, self.inertia = model, model.bodies[body].name, inertia
-        self.axis = tuple(unit(axis, "the axis").tolist())
+        self.axis = tuple(checked_direction(axis, "the axis").tolist())
         self.torque, self.start = checked_command(torque, 1, "the torque"), float(start)
 
     def initial(self) -> Sequence[float]:
@@ -241,9 +235,7 @@ class BalancedWheel(Element):
 
     def _turning(self, q: Vector, v: Vector, p: Vector) -> Vec:
         """Angular velocity of the body in its axes."""
-        own = own_parameters(self.model, p)
-        six = self.model.velocity(objects(list(q)), objects(list(v)), self.body, reference="local", p=own)
-        return Vec.of(six[:3].tolist())
+        return frame_velocity(self.model, q, v, p, self.body, reference="local")[0]
 
     def _torques(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[Scalar, Scalar, Scalar]:
         """Torque that is wanted of the motor, what it gives, and what friction does."""
@@ -253,7 +245,7 @@ class BalancedWheel(Element):
             speed = x[0] * (1.0 / self.inertia) - Vec.of(self.axis).dot(self._turning(q, v, p))
         return wanted, self.motor.torque(wanted, speed), self.motor.friction(speed)
 
-    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches:
         """Reaction and gyroscopic moment on the body."""
         n, (_, push, friction) = Vec.of(self.axis), self._torques(t, q, v, x, p)
         moment = n * -(push + friction) - self._turning(q, v, p).cross(n * x[0])
@@ -317,10 +309,10 @@ def add_gyro(
         gimbal_inertia: of the gimbal, about any axis, kg m².
         place: of the centre in the parent's frame, m.
     """
-    g, s = unit(gimbal, "the gimbal's axis"), unit(spin, "the spin axis")
+    g, s = checked_direction(gimbal, "the gimbal's axis"), checked_direction(spin, "the spin axis")
     if abs(float(g @ s)) > 1e-9:
         raise InputError("spin and gimbal axes are not at right angles", got=f"cosine {float(g @ s):.3g}")
-    check_positive("gimbal_inertia", gimbal_inertia)
+    check_positive(gimbal_inertia=gimbal_inertia)
     frame, J = f"{name} gimbal", gimbal_inertia * np.eye(3)
     builder.add_body(
         frame, parent, Revolute(tuple(g.tolist())), transform(xyz=tuple(place)), gimbal_mass, (0.0, 0.0, 0.0), J
@@ -346,21 +338,20 @@ class ControlMomentGyro(Element):
         self,
         model: Model,
         name: str,
-        rate: float | Callable[..., Any],
+        rate: Command,
         *,
         gain: float = 100.0,
         limit: float = np.inf,
         spin: float | None = None,
         spin_gain: float = 10.0,
-        spin_torque: float | Callable[..., Any] | None = None,
+        spin_torque: Command | None = None,
     ) -> None:
         self.model, self.name = model, name
         (self.gimbal, self.rotor), _ = places_of(model, (f"{name} gimbal", name))
-        check_positive("gain", gain)
-        check_positive("spin_gain", spin_gain)
-        check_not_negative("limit", limit, or_infinite=True)
+        check_positive(gain=gain, spin_gain=spin_gain)
+        check_not_negative(limit=limit, or_infinite=True)
         if spin is not None:
-            check_finite("spin", spin)
+            check_finite(spin=spin)
             if spin_torque is not None:
                 raise InputError("a rotor is regulated or driven, not both", got="spin and spin_torque")
         self.gain, self.limit, self.spin, self.spin_gain = float(gain), float(limit), spin, float(spin_gain)

@@ -40,7 +40,7 @@ def _walk(value: Any, leaves: list[Scalar], levels: Sequence[int] = ()) -> Walk:
         kind, parts = type(value), [getattr(value, n) for n in names]
         return _walk_parts(parts, lambda made: _with_fields(kind, names, made), leaves, levels)
     if levels:
-        return _walk(_lifted(value, levels), leaves)
+        return _walk(lifted(value, levels), leaves)
     if isinstance(value, Dual):
         level = value.level
         return _walk_parts((value.value, value.tangent), lambda made: Dual(made[0], made[1], level), leaves, ())
@@ -48,12 +48,13 @@ def _walk(value: Any, leaves: list[Scalar], levels: Sequence[int] = ()) -> Walk:
     return next
 
 
-def _lifted(x: Scalar, levels: Sequence[int]) -> Scalar:
+def lifted(x: Scalar, levels: Sequence[int]) -> Scalar:
+    """A number as a dual number of these levels, the highest first."""
     if not levels:
         return x
     own = isinstance(x, Dual) and x.level == levels[0]
     value, tangent = (x.value, x.tangent) if own else (x, 0.0)
-    return Dual(_lifted(value, levels[1:]), _lifted(tangent, levels[1:]), levels[0])
+    return Dual(lifted(value, levels[1:]), lifted(tangent, levels[1:]), levels[0])
 
 
 def _walk_parts(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +21,9 @@ Flat = Sequence[Scalar]
 
 Matrix = list[list[Scalar]]
 """Rows of numbers, to be filled."""
+
+NamedNumbers = Mapping[str, Scalar | Flat]
+"""Numbers by name, one or several in a row: results of a text that is traced."""
 
 _ARCS = {"arctan2": "atan2", "arcsin": "asin", "arccos": "acos", "arctan": "atan"}
 

@@ -16,13 +16,14 @@ import numpy as np
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
+from linkwise.sim.checks import check_count
 from linkwise.sim.progress import Progress
 from linkwise.studies.fingerprint import this_machine, versions
 from linkwise.studies.member_blocks import SECONDS_HERE, SECONDS_THERE, MemberBlock, Task, Template, joined, pilot
 from linkwise.studies.outcomes import DIED, ERROR, STATUS
 from linkwise.studies.results import Results
 from linkwise.studies.store import AnyStore, MemoryStore, Store, StoreError
-from linkwise.studies.study import Run, Study, is_count
+from linkwise.studies.study import Run, Study
 from linkwise.studies.workers import Dask, Pool, ThisProcess, WorkerError, Workers, refuse_inside_import
 
 _ATTEMPTS = 2  # deaths of a process before its task is cut in half
@@ -268,8 +269,8 @@ def run_study(
         require_extra("zarr", "ensemble")  # before anything runs or is written
     here = client is None and workers is None
     split = (os.cpu_count() or 1) if threads is None and here else checked_threads(threads)
-    if batch is not None and not is_count(batch):
-        raise InputError("batch is not a positive whole number", got=repr(batch), allowed="1, 2, 3, …")
+    if batch is not None:
+        check_count(batch=batch)
     given, seconds = None if batch is None else int(batch), SECONDS_HERE if here else SECONDS_THERE
     goal: AnyStore | None = None
     try:

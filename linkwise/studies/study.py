@@ -14,6 +14,7 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
+from linkwise.sim.checks import check_count
 from linkwise.sim.closed_states import captures_of
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import as_elements
@@ -246,14 +247,8 @@ def _count(inputs: Mapping[str, Any], members: int | None) -> int:
                 "how many members?", got="members=None", do="give members=, or an array with a row for each"
             )
         return max(rows)
-    if not is_count(members):
-        raise InputError("members is not a positive whole number", got=repr(members), allowed="1, 2, 3, …")
+    check_count(members=members)
     return int(members)
-
-
-def is_count(value: object) -> bool:
-    """Whether this is a positive whole number."""
-    return not isinstance(value, bool) and isinstance(value, (int, np.integer)) and int(value) >= 1
 
 
 def _limit_names(model: Model) -> tuple[str, ...]:

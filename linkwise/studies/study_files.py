@@ -14,18 +14,30 @@ import numpy as np
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
-from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import check_names
 from linkwise.model.model import Model
-from linkwise.sim.elements import Element, Scalar, Vector, checked_numbers, per_joint
+from linkwise.sim.actuators import PD
+from linkwise.sim.elements import Vector
+from linkwise.spatial.scalar import Scalar
 from linkwise.studies.inputs import STATES, Inputs
 from linkwise.studies.measures import Measured, Threshold, crossing, measure_fields
 from linkwise.studies.outcomes import CHANNELS
 from linkwise.studies.study import Study
 
 
-class HoldControl(Element):
-    """τ = kp (q_d ⊖ q) - kd v, with gravity compensated if wanted.
+@dataclass(frozen=True)
+class InputGain:
+    """A gain for all joints, read from an input: at a place in p."""
+
+    place: int
+
+    def __call__(self, t: Scalar, p: Vector) -> Scalar:
+        """Value of the input."""
+        return p[self.place]
+
+
+def _hold(model: Model, given: Mapping[str, Any], places: Mapping[str, slice]) -> PD:
+    """τ = kp (q_d ⊖ q) - kd v, with gravity compensated unless that is not wanted.
 
     Args:
         model: the mechanism.
@@ -33,32 +45,13 @@ class HoldControl(Element):
             input that has one number), ``gravity``.
         places: where in p each input stands that gains can be read from.
     """
-
-    def __init__(self, model: Model, given: Mapping[str, Any], places: Mapping[str, slice]) -> None:
-        self.model, self.gravity = model, bool(given.get("gravity", True))
-        target = given.get("hold", model.start.tolist())
-        self.target = checked_numbers(target, model.nq, "hold", one_for_all=True)
-        self.gains: list[Any] = []
-        for name, usual in (("kp", 100.0), ("kd", 20.0)):
-            gain = given.get(name, usual)
-            if isinstance(gain, str):
-                if gain not in places:
-                    raise UnknownNameError(f"input (for {name})", gain, places)
-                self.gains.append(places[gain].start)
-            else:
-                self.gains.append(per_joint(model, gain, name))
-
-    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
-        """Towards the target."""
-        model = self.model
-        error = model.difference(objects(list(q)), objects([float(a) for a in self.target]))
-        kp, kd = ([p[g]] * model.nv if isinstance(g, int) else [float(a) for a in g] for g in self.gains)
-        tau = [a * e - b * w for a, e, b, w in zip(kp, error, kd, v, strict=True)]
-        if not self.gravity:
-            return tau
-        own = len(model.parameters.nominal)
-        weight = model.gravity_force(objects(list(q)), **({"p": objects(list(p)[:own])} if own else {}))
-        return [a + b for a, b in zip(tau, np.asarray(weight).reshape(-1), strict=True)]
+    gains = {"kp": given.get("kp", 100.0), "kd": given.get("kd", 20.0)}
+    for name, gain in gains.items():
+        if isinstance(gain, str):
+            if gain not in places:
+                raise UnknownNameError(f"input (for {name})", gain, places)
+            gains[name] = InputGain(places[gain].start)
+    return PD(model, given.get("hold", model.start), gravity=bool(given.get("gravity", True)), **gains)
 
 
 _KNOWN = (
@@ -184,7 +177,7 @@ def _control(content: Mapping[str, Any], model: Model, places: Mapping[str, slic
     if not given:
         return {}
     _check_keys(given, ("hold", "kp", "kd", "gravity"), "key of control")
-    return {"control": HoldControl(model, given, places)}
+    return {"control": _hold(model, given, places)}
 
 
 def _outcomes(content: Mapping[str, Any], model: Model, code: Mapping[str, Any]) -> tuple[Any, Any]:

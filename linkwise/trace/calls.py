@@ -218,7 +218,7 @@ class CallingTracer(Tracer):
         return sorted(found)
 
 
-def traced(name: str, function: Callable[..., dict[str, Any]], inputs: Mapping[str, int]) -> Block | Program:
+def traced(name: str, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, int]) -> Block | Program:
     """The code of a function of flat vectors, which returns named scalars and flat vectors.
 
     A block; where functions of a large model are called on the way, several of them with these calls in between.

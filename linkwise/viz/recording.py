@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.dataclass import dataclass
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
+from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import Looks, looks_of
@@ -25,7 +27,7 @@ from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.server import start_server, stop_server
-from linkwise.viz.solids import joined, simplified
+from linkwise.viz.solids import Solid, joined, simplified
 from linkwise.viz.stage import Stage, followed
 from linkwise.viz.touches import EVERY_OVERLAY, ContactForces, ContactPoints, Touches, contacts_of
 
@@ -43,6 +45,7 @@ def motion_html(
     follow: bool | str | None = None,
     markers: Sequence[Markers] = (),
     show: Sequence[str] | None = None,
+    progress: bool | Callable[[float], None] | None = False,
 ) -> str:
     """A whole HTML document that plays a motion: about 0.8 MB for the page, then what the motion takes.
 
@@ -56,6 +59,7 @@ def motion_html(
         markers: arrows, discs and cones, given for the samples of the motion.
         show: titles of what is shown besides the bodies, as the viewer has them: "contact points", "contact forces",
             "friction cones", "mass centres", …. If not given: where bodies touch, the first two.
+        progress: as for :func:`linkwise.simulate`.
     """
     if not (np.isfinite(fps) and fps > 0.0):
         raise InputError("fps is not a positive number", got=repr(fps), allowed="e.g. 30")
@@ -70,7 +74,7 @@ def motion_html(
     leader = leader[np.isfinite(leader).all(axis=-1)]
     if not len(leader):
         raise InputError("nothing of this motion can be shown", got="no finite q", do="look at trajectory.status")
-    server = start_server(model.name, 0)
+    bar, server = Progress(progress, "pictures"), start_server(model.name, 0)
     try:
         stage = Stage(server, dark)
         figure = Figure(server.scene, model, shown)
@@ -102,8 +106,7 @@ def motion_html(
                 if overlays:
                     moment = Moment(float(pictures.t[k]), leader[k], p=first.p)
                     if contacts is not None:
-                        last = np.searchsorted(motion.t, pictures.t[k] + 1e-9, side="right") - 1
-                        moment.touches = Touches.of(contacts, int(np.clip(last, 0, len(motion.t) - 1)))
+                        moment.touches = Touches.of(contacts, int(np.clip(samples[k], 0, len(motion.t) - 1)))
                     for overlay in overlays:
                         overlay.update(moment)
             if ghosts is not None:
@@ -112,8 +115,10 @@ def motion_html(
             for each in marks:
                 each.show(int(samples[k]))
             recorder.insert_sleep(1.0 / fps)
+            bar.update((k + 1) / len(pictures.t))
         document = str(recorder.as_html(dark_mode=dark))
     finally:
+        bar.close()
         stop_server(server)
     title = f"<title>{html.escape(model.name)}</title>"
     return document.replace("<title>Viser</title>", title, 1)
@@ -130,7 +135,7 @@ def overlays_named(show: Sequence[str] | None, *, touched: bool) -> list[type[Ov
     return [known[title] for title in show]
 
 
-def model_html(model: Model, q: Any = None, **choices: Any) -> str:
+def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:
     """A whole HTML document that shows a model, standing still; the choices are those of :func:`motion_html`."""
     from linkwise.viz.viewer import resting
 
@@ -164,17 +169,10 @@ def fewer(looks: Looks, most: int) -> Looks:
         return looks
     share = most / total
 
-    def small(solids: Sequence[Any]) -> tuple[Any, ...]:
+    def small(solids: Sequence[Solid]) -> tuple[Solid, ...]:
         return tuple(simplified(solid, max(40, int(share * len(solid.faces)))) for solid in joined(solids))
 
-    return Looks(
-        small(looks.base),
-        tuple(small(solids) for solids in looks.bodies),
-        looks.bent,
-        looks.ellipsoids,
-        looks.size,
-        looks.missing,
-    )
+    return replace(looks, base=small(looks.base), bodies=tuple(map(small, looks.bodies)))
 
 
 def _say_fewer(count: int, most: int) -> None:

@@ -21,7 +21,7 @@ from linkwise.viz.markers import Markers
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.recording import fewer
-from linkwise.viz.solids import Colour, Solid, merged
+from linkwise.viz.solids import Colour, Solid, bounds_of, merged
 from linkwise.viz.stage import FLOOR, SKY, floor_height, followed, seen_around, sky
 
 MOVIES = (".mp4", ".webm", ".mkv", ".mov")
@@ -46,14 +46,6 @@ def placed(model: Model, looks: Looks, q: ArrayLike, p: ArrayLike | None = None,
             made = solid.placed(X)
             found.append(made if opacity == 1.0 else made.painted(made.colour or (150, 160, 175), opacity))
     return found
-
-
-def bounds_of(solids: list[Solid]) -> tuple[Array, Array]:
-    """The least and the greatest corner."""
-    if not solids:
-        return -0.5 * np.ones(3), 0.5 * np.ones(3)
-    low = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
-    return low, np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
 
 
 def floor(height: float, low: Array, high: Array, horizon: Colour = (255, 255, 255)) -> list[Solid]:
@@ -210,8 +202,8 @@ def save_video(
             f"this needs the program ffmpeg, which is not installed: install it, or write {target.stem + '.gif'!r}",
             got=str(target),
         )
-    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     bar = Progress(progress, "video")
+    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
     try:
         if kind == ".gif":
             _gif(target, frames, count, fps, bar)
@@ -263,7 +255,7 @@ def _gif(target: Path, frames: Iterator[Array], count: int, fps: float, bar: Pro
     image = require_extra("PIL.Image", "viz")
     made = []
     for k, frame in enumerate(frames):
-        made.append(image.fromarray(frame).quantize(128))
+        made.append(image.fromarray(frame).quantize(128, kmeans=2))  # the colours of small things stay
         bar.update((k + 1) / count)
     made[0].save(
         target,

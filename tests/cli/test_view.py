@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.machine import PATIENCE
+
 pytest.importorskip("viser")
 
 
@@ -59,6 +61,6 @@ def test_a_page_is_served_until_ctrl_c(line):
         with urllib.request.urlopen(url) as page:
             assert page.status == 200
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60 * PATIENCE)
     # 130 where Ctrl-C came before the page had all its parts: it answers a little earlier.
     assert process.returncode in (0, 130) and "Traceback" not in err

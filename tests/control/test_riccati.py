@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from linkwise.control import riccati
 from linkwise.control.riccati import Riccati, padded
+from linkwise.targets.llvm import binding
 
 
 def formulas(F, H_x, H_u, V, damping):
@@ -37,8 +39,21 @@ def rows_of_registers(array):
     return np.concatenate([array, np.zeros((*array.shape[:-1], padded(array.shape[-1]) - array.shape[-1]))], axis=-1)
 
 
-@pytest.mark.parametrize(("n", "m", "N"), [(2, 1, 1), (4, 3, 6), (13, 7, 9), (37, 18, 3)])
-def test_recursion_is_that_of_the_formulas(n, m, N):
+@pytest.fixture
+def registers(monkeypatch):
+    """Code as for machines with registers of so many numbers; this one runs it in more of its own, or fewer."""
+
+    def of(lanes):
+        monkeypatch.setattr(binding.Machine, "lanes", lambda machine, dtype: lanes)
+        monkeypatch.setattr(riccati, "_compiled", riccati._compiled.__wrapped__)
+
+    return of
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize(("n", "m", "N"), [(2, 1, 1), (4, 3, 6), (13, 7, 9), (18, 5, 4), (32, 7, 4), (37, 18, 3)])
+def test_recursion_is_that_of_the_formulas(n, m, N, lanes, registers):
+    registers(lanes)
     F, H_x, H_u, V = horizon(n, m, N)
     gains, value, costates, promised = formulas(F, H_x, H_u, V, 0.3)
     K, s = np.empty((N, m, n + 1)), np.empty((N, n))
@@ -58,8 +73,10 @@ def test_costs_that_are_not_convex_are_found_out():
     assert run(1e5) is not None
 
 
-@pytest.mark.parametrize(("half", "m", "N"), [(1, 1, 2), (5, 3, 6), (9, 9, 4)])
-def test_positions_that_follow_from_speeds_are_the_same_problem_with_half_the_rows(half, m, N):
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize(("half", "m", "N"), [(1, 1, 2), (5, 3, 6), (9, 9, 4), (16, 5, 3), (17, 5, 3)])
+def test_positions_that_follow_from_speeds_are_the_same_problem_with_half_the_rows(half, m, N, lanes, registers):
+    registers(lanes)
     n, dt = 2 * half, 0.07
     F, H_x, H_u, V = horizon(n, m, N)
     lead, of_speeds = F[:, :half, n].copy(), F[:, half:].copy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,14 @@ def test_gymnasium_finds_nothing_wrong(name: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
     check_env(env.unwrapped, skip_render_check=True)
+
+
+def test_gymnasium_finds_names_by_itself() -> None:
+    """In a process that has imported nothing of ours: the module before the colon is enough."""
+    made = "; ".join(f"print(gymnasium.{call}).spec.id)" for call in ("make(NAME", "make_vec(NAME, num_envs=2"))
+    program = f"import gymnasium; NAME = 'linkwise.gym:{registered_name('cart_pole')}'; {made}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [registered_name("cart_pole")] * 2
 
 
 def test_pictures_show_what_moves() -> None:

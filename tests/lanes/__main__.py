@@ -109,6 +109,8 @@ class Lane:
     def make(self) -> list[str]:
         """Make the environment afresh; the packages that have no wheel for it."""
         environment = str(HOME / str(self))
+        if self.foreign:
+            debian.with_programs(self.machine)  # or there is no use in what follows
         if self.foreign or _uv("venv", "--clear", "--python", self.python, environment, check=False).returncode:
             found = debian.interpreter(self.python, self.machine, HOME)
             _uv("venv", "--clear", "--python", str(found), environment)
@@ -123,14 +125,15 @@ class Lane:
         _uv(*install, *needed, *(word for word in wanted if word not in missing))
         _uv("pip", "install", "--python", str(self.interpreter), "--no-deps", "--editable", str(ROOT))
         if self.foreign:
-            self._cross_compiler()
+            self._cross_compilers()
         return [re.split(r"[<>=\[;]", word)[0] for word in missing]
 
-    def _cross_compiler(self) -> None:
-        """``cc`` and ``gcc`` for the machine of this lane, where there is one: before those of this machine."""
-        found = shutil.which(f"{self.machine}-linux-gnu-gcc")
-        for name in ("cc", "gcc") if found else ():
-            self.interpreter.with_name(name).symlink_to(str(found))
+    def _cross_compilers(self) -> None:
+        """Compilers for the machine of this lane, where there are some: found before those of this machine."""
+        for name, called in (("gcc", "cc"), ("gcc", "gcc"), ("g++", "c++"), ("g++", "g++")):
+            found = shutil.which(f"{self.machine}-linux-gnu-{name}")
+            if found:
+                self.interpreter.with_name(called).symlink_to(found)
 
     def installed(self) -> dict[str, str]:
         """The core packages and their versions."""
@@ -141,15 +144,17 @@ class Lane:
     def test(self, names: Sequence[str], words: list[str]) -> int:
         """Run tests; the exit status of pytest."""
         cache = HOME / str(self) / "objects"
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         return subprocess.run(
             [
+                *(debian.with_programs(self.machine) if self.foreign else ()),
                 *(self.interpreter, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto"),
                 *(ROOT / "tests" / name for name in names),
                 *words,
             ],
             cwd=ROOT,
             env={
-                **os.environ,
+                **kept,
                 "LINKWISE_CACHE_DIR": str(cache),
                 "PATH": os.pathsep.join((str(self.interpreter.parent), os.environ["PATH"])),
                 "PYTHONPATH": str(ROOT),

@@ -60,7 +60,7 @@ def test_kept_found_by_name_and_pickled() -> None:
         (lambda b: b.add_sensor(lw.equipment.Sensor("s", "joint_position", "knee")), "cannot read"),
         (lambda b: b.add_sensor(lw.equipment.Sensor("s", "actuator_force", "m")), "no actuator"),
         (lambda b: b.add_sensor(lw.equipment.Sensor("s", "gyroscope", "hat")), "no body or frame"),
-        (lambda b: b.add_configuration("c", [0.0]), "does not fit"),
+        (lambda b: b.add_configuration("c", [0.0]), "the configuration 'c' is not possible"),
         (lambda b: b.add_configuration("c", {"hop": 0.0}), "hip"),
     ],
 )
@@ -75,10 +75,10 @@ def test_what_does_not_fit_is_refused(add: Any, message: str) -> None:
     ("make", "message"),
     [
         (lambda: lw.equipment.JointTransmission({}), "moves no joint"),
-        (lambda: lw.equipment.JointTransmission({"a": float("nan")}), "not finite"),
-        (lambda: lw.equipment.FrameTransmission("a", (1, 2)), "wrong length"),
+        (lambda: lw.equipment.JointTransmission({"a": float("nan")}), "gear of joint 'a' is not possible"),
+        (lambda: lw.equipment.FrameTransmission("a", (1, 2)), "6 finite numbers"),
         (lambda: lw.equipment.Actuator("m", "a"), "no transmission"),  # type: ignore[arg-type]
-        (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), gain=(1, 2)), "wrong length"),  # type: ignore[arg-type]
+        (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), gain=(1, 2)), "3 finite numbers"),  # type: ignore[arg-type]
         (lambda: lw.equipment.Actuator("m", lw.equipment.JointTransmission({"a": 1}), force_range=(1, -1)), "no room"),
         (lambda: lw.equipment.Activation("thyristor"), "integrator"),  # type: ignore[arg-type]
         (lambda: lw.equipment.Activation("filter", 0.0), "time constant"),

@@ -146,11 +146,11 @@ def test_a_shape_goes_through_files(tmp_path):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: shapes.box((1, 1, 0), mass=1.0), "an edge of a box is not usable"),
+        (lambda: shapes.box((1, 1, 0), mass=1.0), "an edge of a box is not possible"),
         (lambda: shapes.box((1, 1)), "the size of a box"),
-        (lambda: shapes.sphere(-1.0), "the radius of a sphere is not usable"),
+        (lambda: shapes.sphere(-1.0), "the radius of a sphere is not possible"),
         (lambda: shapes.sphere(1.0, mass=1.0, density=2.0), "a sphere has a mass and a density"),
-        (lambda: shapes.sphere(1.0, mass=-1.0), "the mass of a sphere is not usable"),
+        (lambda: shapes.sphere(1.0, mass=-1.0), "the mass of a sphere is not possible"),
         (lambda: shapes.sphere(1.0, colour="red"), "a sphere has no 'colour'"),
         (lambda: shapes.sphere(1.0, rgba=(255, 0, 0)), "a colour is not usable"),
         (lambda: shapes.capsule(0.1), "there is neither a length nor two ends"),

@@ -129,7 +129,7 @@ def good(t, q, v, p):
         ({"min_step": -1.0}, "min_step"),
         ({"threads": 1.5}, "threads"),
         ({"rules": {"limits": "stop"}}, "JointRules"),
-        ({"control": lambda t, q, v: [0.0, 0.0]}, r"control\(t, q, v, p\)"),
+        ({"control": lambda t, q: [0.0, 0.0]}, r"control\(t, q, v, p\)"),
         ({"control": lambda t, q, v, p: None}, "None"),
         ({"events": lambda t, q, v, p: q}, "2 numbers"),
         ({"duration": 1e9, "q0": np.zeros((4096, 2)), "method": "rk4"}, "save_every"),

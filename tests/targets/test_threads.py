@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from linkwise.targets import threads
+from tests.machine import PATIENCE
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
 
 
 def in_subprocess(script: str) -> str:
     """What a script of its own process prints; a crash is a failure of the test, with its signal."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     return done.stdout.strip()
 

@@ -152,7 +152,9 @@ def test_pictures_between_samples(motion):
 
 
 def test_html_is_one_file(motion, tmp_path):
-    path = motion.save_html(tmp_path / "m.html", fps=10)
+    seen = []
+    path = motion.save_html(tmp_path / "m.html", fps=10, progress=seen.append)
+    assert seen == pytest.approx(np.arange(1, 12) / 11)
     text = path.read_text(encoding="utf-8")
     assert text.count("<html") == 1 and "<title>planar_arm</title>" in text and "__VISER_EMBED_DATA__" in text
     assert len(text) < 1_000_000
@@ -162,6 +164,12 @@ def test_html_is_one_file(motion, tmp_path):
         motion.save_html(tmp_path / "m.txt")
     with pytest.raises(InputError, match="fps"):
         motion.save_html(tmp_path / "m.html", fps=0)
+    for save in (
+        lambda: motion.save_html(tmp_path / "m.html", progress="yes"),
+        lambda: motion.save_video(tmp_path / "m.gif", progress="yes"),
+    ):
+        with pytest.raises(InputError, match="progress is not one of the choices"):
+            save()
 
 
 def test_a_thousand_pictures_take_about_a_megabyte():

@@ -18,6 +18,7 @@ from linkwise.errors import InputError, MissingExtraError
 from linkwise.viz.page import FRAME, Worker
 from linkwise.viz.server import address, is_running, start_server, stop_server
 from linkwise.viz.viewer import MOST_SLIDERS, view
+from tests.machine import PATIENCE
 
 viser = pytest.importorskip("viser")
 
@@ -228,7 +229,7 @@ def test_a_page_ends_when_it_is_closed():
 def test_a_page_ends_with_the_program():
     code = "import linkwise as lw\nfrom linkwise import samples\n"
     code += "page = lw.view(samples.planar_arm(), port=0, open=False)\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120 * PATIENCE)
     assert done.returncode == 0 and done.stdout == "", done.stderr
     assert done.stderr.startswith("linkwise: http://127.0.0.1:")
 

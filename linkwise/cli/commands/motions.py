@@ -18,10 +18,11 @@ from linkwise.model.model import Model
 from linkwise.papers.arm_figures import cycloidal
 from linkwise.sim.actuators import Torque
 from linkwise.sim.drives import Drives
-from linkwise.sim.elements import Element, Scalar, Vector
+from linkwise.sim.elements import Element, Vector
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
+from linkwise.spatial.scalar import Scalar
 
 _Law = Callable[[Scalar, Vector, Vector, Vector], Vector]
 """A control as a function of t, q, v and p."""

@@ -19,6 +19,7 @@ from linkwise.functions.rolled.tree import RolledTree, change_of
 from linkwise.functions.rolled.vectors import DualVector, GlobalInput
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual, new_level
+from linkwise.spatial.scalar import Flat
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import Program
 
@@ -34,7 +35,7 @@ class RolledTrees(Trees):
     def __init__(
         self,
         model: Model,
-        p: Sequence[Any] | None,
+        p: Flat | None,
         ground: Ground,
         levels: Sequence[int] = (),
     ) -> None:
@@ -43,7 +44,7 @@ class RolledTrees(Trees):
         self.known = model._trees if p is None else Trees(model, p)
         self.rolled: RolledTree | None = None
 
-    def _rolled(self, tree: Tree) -> Any:
+    def _rolled(self, tree: Tree) -> RolledTree:
         if self.rolled is None or self.rolled.tree is not tree:
             self.rolled = RolledTree(tree, self.ground, self.levels)
         return self.rolled
@@ -67,10 +68,10 @@ class RolledTrees(Trees):
 def rolled_function(
     model: Model,
     name: str,
-    run: Callable[..., Any],
+    run: Callable[..., object],
     inputs: Inputs,
     doc: str,
-    static: Mapping[str, Any],
+    static: Mapping[str, object],
     charts: Mapping[str, Chart],
 ) -> CompiledFunction:
     """The function as loops over the links.
@@ -99,7 +100,7 @@ def rolled_function(
     columns = text.columns
     vectors = [(n, INPUTS[n].shape(model)) for n in columns.along]
 
-    def part(suffix: str, function: Callable[..., Any], *more: str) -> RolledFunction:
+    def part(suffix: str, function: Callable[..., object], *more: str) -> RolledFunction:
         taken = [*inputs, *((n, shape) for n, shape in vectors if n in more)]
         rolling = _rolling(model, text, function, taken, static, *more)
         return RolledFunction(f"{name}_{suffix}", run, taken, doc, rolling=rolling)
@@ -118,9 +119,9 @@ def rolled_function(
 def _rolling(
     model: Model,
     text: Text,
-    function: Callable[..., Any],
+    function: Callable[..., object],
     inputs: Inputs,
-    static: Mapping[str, Any],
+    static: Mapping[str, object],
     *more: str,
     moving: tuple[str, ...] = (),
 ) -> Rolling:
@@ -148,7 +149,7 @@ def _rolling(
             elif n in rates:
                 given[n] = DualVector(handle, rates[n], level)
         arguments = [given.get(n) for n in (*text.inputs, *text.optional, *more)]
-        result = function(trees, *arguments, **static)
+        result: Any = function(trees, *arguments, **static)
         tree = trees.rolled or trees._rolled(model._trees.fast)
         if moving:
             result = change_of(result, level)

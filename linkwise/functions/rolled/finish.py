@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.functions.rolled.ground import BASE, START, Spot, Written
 from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
 from linkwise.functions.rolled.record import Recorded
@@ -37,6 +38,9 @@ from linkwise.trace.program import (
 )
 from linkwise.trace.tracer import Traced
 
+if TYPE_CHECKING:
+    from linkwise.functions.rolled.tree import RolledTree
+
 _LINKS = "links"  # the rows of the table that belong to links
 
 
@@ -44,14 +48,19 @@ class Finisher:
     """Lays out memory, cuts each kind's trace into bodies, and writes the tables."""
 
     def __init__(
-        self, tree: Any, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+        self,
+        tree: RolledTree,
+        name: str,
+        inputs: Sequence[GlobalInput],
+        outputs: Mapping[str, object],
+        far: bool = False,
     ) -> None:
         self.tree = tree
         self.inputs = inputs
         self.kind_of = np.zeros(len(tree.links), np.int64)
         for kind in tree.kinds:
             self.kind_of[kind.members] = kind.index
-        self.columns: list[Any] = []
+        self.columns: list[Array] = []
         self.column_of: dict[str, int] = {}
         self.spaces: dict[str, int] = {}
         self.rows: list[list[int]] = []
@@ -67,7 +76,7 @@ class Finisher:
         self.loops = [record for record in records if isinstance(record, Recorded)]
         self.written = [record for record in records if isinstance(record, Written)]
         self.solved = [record for record in records if isinstance(record, Solved)]
-        self.bodies_of: dict[Any, tuple[Call, ...]] = {}
+        self.bodies_of: dict[Hashable, tuple[Call, ...]] = {}
         self.plan = joined(records, tree.kinds, far)
         self.stored_size = self._sizes()
         for item in inputs:
@@ -129,13 +138,13 @@ class Finisher:
         for kind, stores in zip(self.tree.kinds, output.field.loop.stores, strict=True):
             stores[space] = list(output.field.per_kind[kind.index][0])
 
-    def _column(self, key: str, values: Any) -> int:
+    def _column(self, key: str, values: Array) -> int:
         if key not in self.column_of:
             self.column_of[key] = len(self.columns)
             self.columns.append(np.asarray(values, np.int64))
         return self.column_of[key]
 
-    def _offsets(self) -> Any:
+    def _offsets(self) -> Array:
         """A row for each link, then one for each piece of code that runs once."""
         width = max([len(self.columns), *(len(row) for row in self.rows)])
         table = np.zeros((len(self.tree.links) + len(self.rows), width), np.int64)
@@ -374,7 +383,7 @@ def _is_idle(statement: Statement) -> bool:
     return isinstance(inner, Switch) and not any(inner.cases)
 
 
-def outward_slots(parents: Any) -> tuple[Any, Any, int]:
+def outward_slots(parents: Array) -> tuple[Array, Array, int]:
     """For each link the slot it reads (its parent's state) and the slot it writes; slot 0 is the root's."""
     n = len(parents)
     if _is_chain(parents):  # the two after the root's, in turn
@@ -401,7 +410,7 @@ def outward_slots(parents: Any) -> tuple[Any, Any, int]:
     return np.array(source, np.int64), np.array(slot[:n], np.int64), slots
 
 
-def inward_slots(parents: Any) -> tuple[Any, Any, int]:
+def inward_slots(parents: Array) -> tuple[Array, Array, int]:
     """For each link the slot it reads (its children's sum; 0 for none) and its parent's slot (1 for the root's)."""
     n = len(parents)
     if _is_chain(parents):  # the two after the root's, in turn
@@ -428,5 +437,5 @@ def inward_slots(parents: Any) -> tuple[Any, Any, int]:
     return np.array(source, np.int64), np.array(target, np.int64), slots
 
 
-def _is_chain(parents: Any) -> bool:
+def _is_chain(parents: Array) -> bool:
     return len(parents) > 1 and bool((parents == np.arange(len(parents)) - 1).all())

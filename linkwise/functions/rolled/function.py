@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from linkwise import targets
+from linkwise.array_types import Precision
 from linkwise.errors import InputError
 from linkwise.functions.call_arrays import SymbolBatch, results_like
 from linkwise.functions.function import CompiledFunction
@@ -16,7 +17,7 @@ from linkwise.memoized import cached_property, once
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.targets.device import Device
-from linkwise.targets.llvm.device import PROCESSOR
+from linkwise.targets.llvm.device import FEW, PROCESSOR
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.program import Program
@@ -33,11 +34,7 @@ class Rolling(Protocol):
 class ManyLinksFunction(CompiledFunction):
     """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
 
-    def builtin(self, *_: Any, **__: Any) -> None:
-        """None: with many links the call itself does not count."""
-        return
-
-    def _on_symbols(self, batch: SymbolBatch, out: Any) -> Any:
+    def _on_symbols(self, batch: SymbolBatch, out: object) -> Any:
         tracer = _calling_tracer(batch) if out is None else None
         return super()._on_symbols(batch, out) if tracer is None else self._called(tracer, batch.one_state())
 
@@ -58,7 +55,7 @@ class ManyLinksFunction(CompiledFunction):
         dual = [Dual(x, d, level) for x, d in zip(np.ravel(value), np.ravel(tangent), strict=True)]
         return results_like(np.shape(value), dual)
 
-    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+    def _built(self, device: Device, dtype: Precision, few_states: bool = False) -> Any:
         """The kernel on a device that has loops."""
         raise InputError(
             f"{self.name} of a large mechanism runs on the CPU",
@@ -129,15 +126,18 @@ class RolledFunction(ManyLinksFunction):
         """The kind of named tuple that is returned; None for a single array."""
         return self._result
 
-    def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
+    def kernel(self, dtype: Precision, device: Device = PROCESSOR, few_states: bool = False) -> Any:
         """The loops over the links, compiled; apart for few states."""
         key = (device.name, dtype, few_states and device is PROCESSOR)
         return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype, few_states))
 
-    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+    def _built(self, device: Device, dtype: Precision, few_states: bool = False) -> Any:
         if not device.target.loops:
             return super()._built(device, dtype)
-        return device.kernel(self.rolled_for(device.target), dtype, few_states)
+        kernel = device.kernel(self.rolled_for(device.target), dtype, few_states)
+        if device is PROCESSOR and few_states:
+            kernel.offer(self._slot, FEW - 1)
+        return kernel
 
     def program_for(self, target: targets.Target) -> Block | Program:
         """The program with loops where the target has them, else the unrolled one."""

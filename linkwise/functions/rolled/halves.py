@@ -7,18 +7,19 @@ and in a serial chain it begins at the columns' own links: half of the links on 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise.algorithms.mass_matrix import inboard_product, width
-from linkwise.array_types import Array
+from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.symbolic_links import Kind, SymbolicLink
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
+from linkwise.joints import Joint
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
@@ -29,6 +30,9 @@ from linkwise.spatial.vectors import Force, Motion, Vec
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.program import PARAMETERS, Initial, Program
 
+if TYPE_CHECKING:
+    from linkwise.targets.llvm.program_kernel import ProgramKernel
+
 _MIRRORED = 128  # columns that are mirrored together: few enough for a block to stay in the cache
 
 
@@ -37,7 +41,7 @@ class _LinkOfState(SymbolicLink):
     """A link whose constants are those of one state, see :func:`linkwise.algorithms.mass_matrix.of_links`."""
 
     kind: Kind
-    joint: Any
+    joint: Joint
     index: int
     multiplier: float = 1.0
     offset: float = 0.0
@@ -127,12 +131,12 @@ class HalvedFunction(ColumnsFunction):
     def _half(self) -> tuple[Program, list[list[int]]]:
         return half_program(self._tree)
 
-    def _half_kernel(self, dtype: np.dtype[Any]) -> Any:
+    def _half_kernel(self, dtype: Precision) -> ProgramKernel:
         from linkwise.targets.llvm.program_kernel import ProgramKernel
 
         return once(self._kernels, (dtype, "half"), lambda: ProgramKernel.build(self._half[0], dtype))
 
-    def _one(self, state: list[Any], into: list[Any], threads: int) -> None:
+    def _one(self, state: list[Array], into: list[Array], threads: int) -> None:
         (matrix,) = into
         dtype = state[0].dtype
         rows = self._of_links.general(*state)

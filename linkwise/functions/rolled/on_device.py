@@ -32,7 +32,7 @@ from linkwise.algorithms.segments import (
     turned_of,
     turned_together,
 )
-from linkwise.array_types import Array
+from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
@@ -59,9 +59,6 @@ Flat = Sequence[Scalar]
 
 class PairwiseForwardDynamics(ParallelForwardDynamics):
     """Forward dynamics of one state of a long chain, by segments that are joined two at a time."""
-
-    library: Any = np
-    """Where arrays are made."""
 
     def _omegas(self, turns: Array) -> Array:
         count = len(turns)
@@ -144,7 +141,7 @@ def _ends_of_both(pair: Flat, cut: Flat, ends: Flat) -> list[Scalar]:
     return [*inner[0], *inner[1], *outer[0], *outer[1]]
 
 
-_TEXTS: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
+_TEXTS: dict[str, tuple[Callable[..., object], dict[str, int]]] = {
     "segment": (_segment, {"answer": ANSWER, "moved": MOVED}),
     "turned_together": (_turned_together, {"pair": 2 * TURNED}),
     "turn_beyond": (_turn_beyond, {"pair": 2 * TURNED, "omega": 3}),
@@ -181,13 +178,9 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree, max(1, len(tree.links) // segment_length(len(tree.links))))
+        self.library = cupy()
         self._programs: dict[tuple[str, int], DeviceProgram] = {}
         self._constants_there: dict[tuple[int, int], Array] = {}
-
-    @property
-    def library(self) -> Any:
-        """CuPy."""
-        return cupy()
 
     def _do(self, name: str, *arrays: Array) -> tuple[Array, ...]:
         function = step(name)
@@ -199,25 +192,12 @@ class DeviceForwardDynamics(PairwiseForwardDynamics):
         program.launch([*given, *outputs], _rows(len(given) + len(outputs)), len(given[0]))
         return outputs
 
-    def _each(
-        self, what: str, states: Sequence[Array], ends: Sequence[Array], sizes: Sequence[int | None], threads: int
-    ) -> list[Array]:
-        cp = cupy()
-        found: list[list[Array]] = [[] for _ in sizes]
-        done = 0
-        widths = (self.chain.nq, self.chain.nv, self.chain.nv)
-        for first, length, count in self._groups:
-            program = self._program(what, length)
-            arrays = [self._there(first, length, count)]
-            arrays += [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
-            arrays += [cp.ascontiguousarray(end[done : done + count]) for end in ends]
-            outs = [cp.empty((count, length * self.chain.nv if s is None else s), _FLOAT64) for s in sizes]
-            program.launch([*arrays, *outs], _rows(len(arrays) + len(outs)), count)
-            done += count
-            for collected, out in zip(found, outs, strict=True):
-                collected.append(out)
-        together = [[o.reshape(-1) if s is None else o for o in f] for f, s in zip(found, sizes, strict=True)]
-        return [parts[0] if len(parts) == 1 else cp.concatenate(parts) for parts in together]
+    def _run(
+        self, what: str, group: tuple[int, int, int], rows: Sequence[Array], outs: Sequence[Array], threads: int
+    ) -> None:
+        _, length, count = group
+        arrays = [self._there(*group), *rows, *outs]
+        self._program(what, length).launch(arrays, _rows(len(arrays)), count)
 
     def _program(self, what: str, length: int) -> DeviceProgram:
         return once(
@@ -244,7 +224,7 @@ class LongChainProgram(Launched[Program]):
 
     takes_addresses = False
 
-    def __init__(self, tree: Tree, program: Program, dtype: Any) -> None:
+    def __init__(self, tree: Tree, program: Program, dtype: Precision) -> None:
         super().__init__(program, dtype)
         self._tree = tree
         self._from_link_to_link = DeviceProgram(program, dtype)
@@ -289,7 +269,7 @@ class ColumnsProgram(Launched[Arrays]):
 
     takes_addresses = False
 
-    def __init__(self, function: ColumnsFunction, dtype: Any) -> None:
+    def __init__(self, function: ColumnsFunction, dtype: Precision) -> None:
         inputs = tuple(ArraySpec(name, shape) for name, shape in function.inputs)
         super().__init__(Arrays(function.name, inputs, tuple(function.results())), dtype)
         self.function = function

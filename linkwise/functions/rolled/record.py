@@ -8,6 +8,7 @@ from linkwise.dataclass import dataclass
 from linkwise.functions.rolled.ground import BASE, Ground, Spot
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
 from linkwise.mechanism.sweeper import Field
+from linkwise.mechanism.tree import Link
 from linkwise.spatial.flattening import Rebuild, flatten
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced
@@ -31,7 +32,7 @@ class Recorded:
 class RolledField(Field[Any]):
     """Field that a rolled sweep kept: one stretch of memory for each link."""
 
-    def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[Any]) -> None:
+    def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[object]) -> None:
         self.tree = tree
         self.space = space
         self.loop = loop
@@ -39,7 +40,7 @@ class RolledField(Field[Any]):
         self.per_kind = [flatten(value) for value in kept]
         self._brought: tuple[list[int | float], Rebuild] | None = None
 
-    def __getitem__(self, link: Any) -> Any:
+    def __getitem__(self, link: SymbolicLink | Link) -> Any:
         """Within a sweep, what a link kept; between sweeps, what one link of the tree kept."""
         kind = link.kind if isinstance(link, SymbolicLink) else self.tree.kind_of(link)
         leaves, rebuild = self.per_kind[kind.index]
@@ -70,7 +71,7 @@ class RolledField(Field[Any]):
         return rebuild([array[x] if isinstance(x, int) else x for x in handed])
 
     @root.setter
-    def root(self, value: Any) -> None:
+    def root(self, value: object) -> None:
         raise AttributeError("the sweep says what reaches the base")
 
     @property
@@ -79,7 +80,7 @@ class RolledField(Field[Any]):
         raise AttributeError("a text that rolls reads fields by link")
 
     @values.setter
-    def values(self, value: Any) -> None:
+    def values(self, value: object) -> None:
         raise AttributeError("a rolled field is filled by its sweep")
 
 
@@ -89,7 +90,7 @@ class SharedField(Field[Any]):
     def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild) -> None:
         self.ground, self.space, self.size, self.rebuild = ground, space, size, rebuild
 
-    def __getitem__(self, link: Any) -> Any:
+    def __getitem__(self, link: SymbolicLink | Link) -> Any:
         if isinstance(link, SymbolicLink):
             return self.rebuild(link.kind.array(self.space, self.size))
         return self.rebuild(self.ground.read(Spot(self.space), self.size))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from linkwise.algorithms.segments import (
     upper,
 )
 from linkwise.algorithms.sweeps import inward, outward, per_body
-from linkwise.array_types import Array
+from linkwise.array_types import Array, Precision
 from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.functions.rolled.tree import RolledTree
@@ -43,7 +44,7 @@ from linkwise.memoized import cached_property, once
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import minus, plus
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.targets.batch import HostBatch
 from linkwise.targets.device import Device
@@ -54,6 +55,7 @@ from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model
+    from linkwise.targets.llvm.program_kernel import ProgramKernel
 
 
 _CONSTANTS = "in:constants"
@@ -120,11 +122,14 @@ class ParallelForwardDynamics:
         segments: how many; a multiple of the lanes of a vector times the threads.
     """
 
+    library: ModuleType = np
+    """Where arrays are made."""
+
     def __init__(self, tree: Tree, segments: int) -> None:
         self.chain = Chain(tree)
         self.segments = max(1, min(segments, self.chain.n))
         self.length = self.chain.n // self.segments
-        self._kernels: dict[tuple[str, int], Any] = {}
+        self._kernels: dict[tuple[str, int], ProgramKernel] = {}
         self._in_lanes: dict[tuple[int, int], Array] = {}
 
     @cached_property
@@ -163,7 +168,7 @@ class ParallelForwardDynamics:
             tips[:-1], bases[1:, 3:] = cuts[0, :, :6], cuts[0, :, 6:]
         return bases, tips
 
-    def _cut_kernel(self, program: Callable[[Tree, int], Program], cuts: int) -> Any:
+    def _cut_kernel(self, program: Callable[[Tree, int], Program], cuts: int) -> ProgramKernel:
         key = (program.__name__, cuts)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -177,21 +182,24 @@ class ParallelForwardDynamics:
     ) -> list[Array]:
         """Run one step on all segments; one row of results for each (all rows together, for results of the links)."""
         found: list[list[Array]] = [[] for _ in sizes]
-        done = 0
+        done, widths = 0, (self.chain.nq, self.chain.nv, self.chain.nv)
         for first, length, count in self._groups:
-            kernel = self._kernel(what, length, single=count == 1)
-            rows = [self._constants(first, length, count, kernel.lanes)]
-            widths = (self.chain.nq, self.chain.nv, self.chain.nv)
-            rows += [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
-            rows += [np.ascontiguousarray(end[done : done + count]) for end in ends]
-            outs = [np.empty((count, length * self.chain.nv if size is None else size)) for size in sizes]
-            kernel.evaluate(rows, outs, count, threads)
+            rows = [self._part(x, w, first, length, count) for x, w in zip(states, widths, strict=False)]
+            rows += [self.library.ascontiguousarray(end[done : done + count]) for end in ends]
+            outs = [self.library.empty((count, length * self.chain.nv if size is None else size)) for size in sizes]
+            self._run(what, (first, length, count), rows, outs, threads)
             done += count
-            for collected, out in zip(found, outs, strict=True):
-                collected.append(out)
-        return [
-            np.concatenate([o.reshape(-1) if s is None else o for o in f]) for f, s in zip(found, sizes, strict=True)
-        ]
+            for collected, out, size in zip(found, outs, sizes, strict=True):
+                collected.append(out.reshape(-1) if size is None else out)
+        return [parts[0] if len(parts) == 1 else self.library.concatenate(parts) for parts in found]
+
+    def _run(
+        self, what: str, group: tuple[int, int, int], rows: Sequence[Array], outs: Sequence[Array], threads: int
+    ) -> None:
+        """Run one step on some segments of equal length: the first link, its length, and how many there are."""
+        _, length, count = group
+        kernel = self._kernel(what, length, single=count == 1)
+        kernel.evaluate([self._constants(*group, kernel.lanes), *rows], outs, count, threads)
 
     def _constants(self, first: int, length: int, count: int, lanes: int) -> Array:
         """The links' constants with the segments of each block in lanes; once for all calls."""
@@ -211,7 +219,7 @@ class ParallelForwardDynamics:
     def _part(x: Array, width: int, first: int, length: int, count: int) -> Array:
         return x[first * width : (first + length * count) * width].reshape(count, length * width)
 
-    def _kernel(self, what: str, length: int, single: bool) -> Any:
+    def _kernel(self, what: str, length: int, single: bool) -> ProgramKernel:
         kernel = self._kernels.get((what, length))
         if kernel is None:
             from linkwise.targets.llvm.program_kernel import ProgramKernel
@@ -266,14 +274,14 @@ def join_program(tree: Tree, cuts: int) -> Program:
     last = GlobalInput("last", ArraySpec("last", (27,)), "none")
     base = GlobalInput("base", ArraySpec("base", (6,)), "none")
 
-    def parts(link: Any) -> tuple[Any, ...]:
+    def parts(link: Any) -> tuple[Matrix, list[Scalar], Matrix, Matrix, list[Scalar]]:
         numbers = part(answer, link, ANSWER)
         P, z, columns = inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
         Psi = transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
         c = plus(numbers[84:90], part(moved, link, MOVED)[3:])
         return P, z, Psi, symmetric(numbers[63:84]), c
 
-    def join(link: Any, beyond: tuple[Any, Any]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    def join(link: Any, beyond: tuple[Flat, Flat]) -> tuple[tuple[Flat, Flat], tuple[Matrix, list[Scalar]]]:
         P, z, Psi, Lambda, c = parts(link)
         Q = compliance(symmetric(beyond[0]), Lambda)
         z_beyond = list(beyond[1])
@@ -287,7 +295,7 @@ def join_program(tree: Tree, cuts: int) -> Program:
     at_last = rolled.whole(rolled.ground, last)
     kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))
 
-    def pass_on(link: Any, alpha: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    def pass_on(link: Any, alpha: Flat) -> tuple[Flat, list[Scalar]]:
         gain, free = kept[link]
         _, _, Psi, Lambda, c = parts(link)
         F = plus(times(gain, list(alpha)), free)
@@ -300,9 +308,9 @@ def join_program(tree: Tree, cuts: int) -> Program:
     return rolled.finish("chain_joined", [answer, moved, last, base], {"cuts": out})
 
 
-def inertia_rows(numbers: Sequence[Any]) -> list[list[Any]]:
+def inertia_rows(numbers: Flat) -> Matrix:
     """P as 6×6 rows from the numbers of an ArticulatedInertia: B by rows, then J and M as xx, yy, zz, xy, xz, yz."""
-    P: list[list[Any]] = [[0.0] * 6 for _ in range(6)]
+    P: Matrix = [[0.0] * 6 for _ in range(6)]
     for k, x in enumerate(numbers[:9]):
         i, j = k // 3, k % 3
         P[i][3 + j] = P[3 + j][i] = x
@@ -330,7 +338,7 @@ class LongChainFunction(RolledFunction):
         self._trees = trees
         self._cut: dict[int, ParallelForwardDynamics] = {}
 
-    def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
+    def _evaluate(self, device: Device, arrays: Sequence[Array], out: Any, threads: int) -> list[Array]:
         if threads > 1 and device is PROCESSOR:
             batch = HostBatch(self.name, self.inputs, arrays)
             if not batch.shape and batch.dtype == np.float64:
@@ -340,7 +348,7 @@ class LongChainFunction(RolledFunction):
                 return batch.finish(results)
         return super()._evaluate(device, arrays, out, threads)
 
-    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
+    def _built(self, device: Device, dtype: Precision, few_states: bool = False) -> Any:
         if device.target.name != "cuda":
             return super()._built(device, dtype, few_states)
         from linkwise.functions.rolled.on_device import LongChainProgram
@@ -354,7 +362,7 @@ class LongChainFunction(RolledFunction):
         return once(self._cut, count, lambda: ParallelForwardDynamics(chain, count))
 
 
-def function_type(model: Model, name: str, inputs: Sequence[tuple[str, Any]]) -> Callable[..., RolledFunction]:
+def function_type(model: Model, name: str, inputs: Sequence[tuple[str, object]]) -> Callable[..., RolledFunction]:
     """How a function of a large model is made: forward dynamics of a chain that can be cut has a type of its own."""
     plain = name == "forward_dynamics" and [n for n, _ in inputs] == ["q", "v", "tau"]
     if plain and len(model.bodies) >= LONG and not model.closures and can_be_cut(model._trees.fast):

@@ -6,19 +6,23 @@ links that have such constants are of kinds of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
-from linkwise.functions.rolled.vectors import part
+from linkwise.functions.rolled.vectors import Vector, part
+from linkwise.joints import Joint
+from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.link_kinds import LinkKind, kinds_of_many, link_kinds, padded, whole
 from linkwise.mechanism.many_links import ManyLinks, numbers_of
+from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.trace.program import PARAMETERS
 from linkwise.trace.tracer import Traced, Tracer
@@ -39,17 +43,17 @@ class Kind:
     tracer: Tracer = field(default_factory=Tracer)
     arrays: dict[str, list[Traced]] = field(default_factory=dict)
     link: Any = None
-    rows: Any = None
+    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))
     """The constants in which the members differ, one row for each."""
     computed: list[list[Traced]] = field(default_factory=list)
     """For each member, its constants that depend on run-time parameters."""
-    modes_of_parents: Any = None
+    modes_of_parents: Callable[[Vector], Field[list[Scalar]]] | None = None
     """The tree's way to the modal coordinates of each link's parent."""
 
-    def of_parent(self, q: Any) -> list[Scalar]:
+    def of_parent(self, q: Vector) -> list[Scalar]:
         """The modal coordinates of the parents of these links."""
-        eta: list[Scalar] = self.modes_of_parents(q)[self.link]
-        return eta
+        assert self.modes_of_parents is not None
+        return self.modes_of_parents(q)[self.link]
 
     def array(self, name: str, size: int) -> list[Traced]:
         """An input array of the bodies of this kind."""
@@ -62,22 +66,22 @@ class SymbolicLink:
     """A link that stands for all of its kind; reads its part of q and v from the loop's arrays."""
 
     kind: Kind
-    joint: Any
-    multiplier: Any
-    offset: Any
+    joint: Joint
+    multiplier: Scalar
+    offset: Scalar
     is_mimic: bool
 
-    def coordinates(self, q: Any) -> list[Scalar]:
+    def coordinates(self, q: Vector | Flat) -> list[Scalar]:
         """This joint's part of q, from memory."""
         own = part(q, self, self.joint.nq)
         return [x * self.multiplier + self.offset for x in own] if self.is_mimic else own
 
-    def rates(self, v: Any) -> list[Scalar]:
+    def rates(self, v: Vector | Flat) -> list[Scalar]:
         """This joint's part of v, from memory."""
         own = part(v, self, self.joint.nv)
         return [x * self.multiplier for x in own] if self.is_mimic else own
 
-    def own(self, numbers: Any, size: int) -> list[Scalar]:
+    def own(self, numbers: Vector | Flat, size: int) -> list[Scalar]:
         """This body's part of an array with so many numbers for each body, from memory."""
         return part(numbers, self, size)
 
@@ -93,18 +97,17 @@ class SymbolicRigidLink(SymbolicLink, Link):
 class SymbolicSeat:
     """The node that the links of a kind sit on; their parents' η comes from memory."""
 
-    shape: Any
+    shape: NodeShape
     modes: int
     kind: Kind
 
-    def at(self, q: Any) -> Transform:
+    def at(self, q: Vector) -> Transform:
         """From the root of the flexible body to the node's frame."""
         return Transform(*self.shape.factors(self.eta(q)))
 
-    def eta(self, q: Any) -> list[Scalar]:
+    def eta(self, q: Vector) -> list[Scalar]:
         """The modal coordinates of the body."""
-        own: list[Scalar] = self.kind.of_parent(q)[: self.modes]
-        return own
+        return self.kind.of_parent(q)[: self.modes]
 
 
 def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:

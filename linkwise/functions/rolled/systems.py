@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.ground import Ground, Spot, Written, arrays_read
@@ -118,7 +118,7 @@ class LoopedSystem:
     def __init__(self, tree: RolledTree, matrix: Matrix, diagonal: Sequence[Scalar]) -> None:
         levels = {x.level for row in (*matrix, diagonal) for x in row if isinstance(x, Dual)}
         self.level = max(levels, default=None)
-        self.inner: Any
+        self.inner: TiledFactor | LoopedSystem
         if self.level is None:
             self.inner = TiledFactor(tree, matrix, diagonal)
             return
@@ -133,8 +133,7 @@ class LoopedSystem:
         """x with M x = b."""
         levels = {x.level for x in b if isinstance(x, Dual)} | ({self.level} if self.level is not None else set())
         if not levels:
-            found: list[Scalar] = self.inner.solve(b)
-            return found
+            return self.inner.solve(b)
         level = max(levels)
         own = level == self.level
         solver = self.inner if own else self
@@ -151,7 +150,6 @@ class LoopedSystem:
         """The same from memory."""
         level = max((x.level for x in numbers if isinstance(x, Dual)), default=None)
         if level is None:
-            found: list[Scalar] = self.inner.kept(numbers)
-            return found
+            return self.inner.kept(numbers)
         values, rates = (self.kept(part) for part in parts_of_level(numbers, level))
         return [Dual(value, rate, level) for value, rate in zip(values, rates, strict=True)]

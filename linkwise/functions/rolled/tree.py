@@ -24,9 +24,9 @@ import numpy as np
 from linkwise.functions.rolled.finish import Finisher
 from linkwise.functions.rolled.ground import Ground, Spot, Written
 from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
-from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind, sorted_into_kinds
+from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind, SymbolicLink, sorted_into_kinds
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
-from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, part
+from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, Vector, part
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
@@ -72,7 +72,7 @@ class RolledTree:
         self.stretches_of: dict[str, list[int]] = {}
         """Of spaces that some links have a stretch of their own in: these links. The first is for all others."""
         self.kinds = sorted_into_kinds(tree)
-        self._of_parents: dict[Any, tuple[Any, RolledField]] = {}
+        self._of_parents: dict[tuple[int, ...], tuple[object, RolledField]] = {}
         for kind in self.kinds:
             kind.modes_of_parents = self._modes_of_parents
         self._kind_of: dict[int, Kind] = {}
@@ -112,9 +112,9 @@ class RolledTree:
                 kind.link = kind.link.relaxed()
         return same
 
-    def _modes_of_parents(self, q: Any) -> RolledField:
+    def _modes_of_parents(self, q: Vector) -> RolledField:
         """For every link the modal coordinates of its parent, filled up with zeros: a sweep hands them outwards."""
-        key = (id(q), tuple(self._levels))
+        key = (id(q), *self._levels)
         if key not in self._of_parents:
             zeros = [0.0] * self.most_modes
 
@@ -205,22 +205,22 @@ class RolledTree:
         return LoopedSystem(self, matrix, diagonal) if len(matrix) >= FROM else None
 
     # Vectors.
-    def generalized(self, field: Any) -> Any:
+    def generalized(self, field: Any) -> Vector:
         """One number for each freedom; where joints share one, each adds its share."""
         return self._vector(field, "v", self.nv, shares=True)
 
-    def configured(self, field: Any) -> Any:
+    def configured(self, field: Any) -> Vector:
         """One configuration from each joint's own coordinates."""
         return self._vector(field, "q", self.nq, shares=False)
 
-    def per_body(self, field: Any, shape: tuple[int, ...]) -> Any:
+    def per_body(self, field: Any, shape: tuple[int, ...]) -> Vector:
         """One entry for each body; two vectors, where the field holds dual numbers."""
         return self._split(field, lambda part: FieldVector(part, "body", (len(self.links), *shape)))
 
-    def elementwise(self, function: Callable[..., Scalar], *vectors: Any) -> FieldVector:
+    def elementwise(self, function: Callable[..., Scalar], *vectors: Vector) -> FieldVector:
         """Link by link, each link its own part (that of the joint it follows, for a mimic)."""
 
-        def step(link: Any, _: None) -> tuple[None, list[Scalar]]:
+        def step(link: SymbolicLink, _: None) -> tuple[None, list[Scalar]]:
             parts = (part(vector, link, link.joint.nv) for vector in vectors)
             return None, [function(*numbers) for numbers in zip(*parts, strict=True)]
 
@@ -236,7 +236,7 @@ class RolledTree:
             self._levels.remove(level)
         return parts_of_result(result, level)
 
-    def _vector(self, field: RolledField, per_link: str, size: int, shares: bool) -> Any:
+    def _vector(self, field: RolledField, per_link: str, size: int, shares: bool) -> Vector:
         """A vector from a field; two, where the field holds dual numbers."""
         if self._dual_levels(field):
             return self._split(field, lambda part: self._vector(part, per_link, size, shares))
@@ -248,7 +248,7 @@ class RolledTree:
         self._store(space, lambda link: None if link.is_mimic else list(field[link]))
         if shares:
 
-            def add(link: Any) -> list[Scalar] | None:
+            def add(link: SymbolicLink) -> list[Scalar] | None:
                 if not link.is_mimic:
                     return None
                 there = vector.part(link, link.joint.nv)
@@ -261,22 +261,22 @@ class RolledTree:
     def _dual_levels(field: RolledField) -> set[int]:
         return {x.level for kept in field.kept for x in flatten_but_duals(kept)[0] if isinstance(x, Dual)}
 
-    def _split(self, field: RolledField, vector: Callable[[RolledField], Any]) -> Any:
+    def _split(self, field: RolledField, vector: Callable[[RolledField], Vector]) -> Vector:
         """A vector from a field, or values and tangents where it holds dual numbers."""
         levels = self._dual_levels(field)
         if not levels:
             return vector(field)
         level = max(levels)
 
-        def half(i: int) -> Any:
-            def kept(link: Any, _: None) -> tuple[None, Any]:
+        def half(i: int) -> Vector:
+            def kept(link: SymbolicLink, _: None) -> tuple[None, list[Scalar]]:
                 return None, parts_of_level(flatten_but_duals(field[link])[0], level)[i]
 
             return vector(self.outward(kept, None, keeps=True))
 
         return DualVector(half(0), half(1), level)
 
-    def _store(self, space: str, value: Callable[[Any], list[Scalar] | None]) -> None:
+    def _store(self, space: str, value: Callable[[SymbolicLink], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
         self.recorded.append(Recorded(self.new_number(), False, stores, None, [[] for _ in self.kinds]))
@@ -348,7 +348,7 @@ class RolledTree:
 
     # From records to a program.
     def finish(
-        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, Any], far: bool = False
+        self, name: str, inputs: Sequence[GlobalInput], outputs: Mapping[str, object], far: bool = False
     ) -> Program:
         """The program with these inputs and outputs: vectors made by sweeps, or (nested lists of) numbers.
 
@@ -356,7 +356,7 @@ class RolledTree:
         """
         return Finisher(self, name, inputs, {n: self._as_field(x) for n, x in outputs.items()}, far).program
 
-    def _as_field(self, output: Any) -> Any:
+    def _as_field(self, output: object) -> object:
         """An output that a sweep can store."""
         if not isinstance(output, (StoredVector, GlobalInput)):
             return output
@@ -365,7 +365,7 @@ class RolledTree:
         return FieldVector(field, output.per_link, (getattr(self, size),))
 
 
-def parts_of_result(result: Any, level: int) -> tuple[Any, Any]:
+def parts_of_result(result: object, level: int) -> tuple[Any, Any]:
     """Result of a text of dual numbers, as values and tangents."""
     if isinstance(result, DualVector):
         return result.value, result.tangent
@@ -374,7 +374,7 @@ def parts_of_result(result: Any, level: int) -> tuple[Any, Any]:
     return rebuild(values), rebuild(tangents)
 
 
-def change_of(result: Any, level: int) -> Any:
+def change_of(result: object, level: int) -> object:
     """The tangents alone; zeros for what does not change."""
     if isinstance(result, FieldVector | StoredVector | GlobalInput):
         shape = result.spec.shape if isinstance(result, GlobalInput) else result.shape
@@ -382,7 +382,7 @@ def change_of(result: Any, level: int) -> Any:
     return parts_of_result(result, level)[1]
 
 
-def flatten_but_duals(value: Any) -> tuple[list[Scalar], Callable[[list[Scalar]], Any]]:
+def flatten_but_duals(value: object) -> tuple[list[Scalar], Callable[[list[Scalar]], Any]]:
     """Nested lists and values taken apart into scalars, dual numbers left whole."""
     if isinstance(value, (list, tuple, Value)):
         parts = [flatten_but_duals(x) for x in (value.parts() if isinstance(value, Value) else value)]
@@ -412,6 +412,7 @@ def _constants_of(leaves: list[Scalar]) -> list[float | None]:
     return [float(x) if isinstance(x, (int, float)) else None for x in leaves]
 
 
+Inertia = RigidInertia | ArticulatedInertia | FlexibleInertia
 Change = Callable[[Any, int], Any]
 
 
@@ -433,7 +434,7 @@ def with_tails(thing: Any, modes: int) -> Any:
     return thing
 
 
-def _tail(thing: Any, modes: int) -> list[Any]:
+def _tail(thing: Force | Motion, modes: int) -> list[Scalar]:
     own = list(getattr(thing, "tail", ()))
     return [*own, *[0.0] * (modes - len(own))][:modes]
 
@@ -446,7 +447,7 @@ def _motion(V: Motion, modes: int) -> Motion:
     return FlexibleMotion.with_tail(_tail(V, modes), V) if modes else Motion(V.ang, V.lin)
 
 
-def _inertia(X: Any, modes: int) -> Any:
+def _inertia(X: Inertia, modes: int) -> Inertia:
     body, rows, coupling = (X.body, X.tail, X.coupling) if isinstance(X, FlexibleInertia) else (X, (), ())
     if not modes:
         return body
@@ -459,7 +460,7 @@ def _inertia(X: Any, modes: int) -> Any:
     )
 
 
-def _moving(motion: Any, modes: int) -> Any:
+def _moving(motion: RigidMotion | FlexibleMoving, modes: int) -> RigidMotion | FlexibleMoving:
     root, rate, rate_dot = (
         (motion.root, motion.rate, motion.rate_dot) if isinstance(motion, FlexibleMoving) else (motion, (), ())
     )
@@ -469,7 +470,7 @@ def _moving(motion: Any, modes: int) -> Any:
     return FlexibleMoving(root, *filled)
 
 
-_CHANGES: tuple[tuple[Any, Change], ...] = (
+_CHANGES: tuple[tuple[type | tuple[type, ...], Change], ...] = (
     (Force, _force),
     (Motion, _motion),
     ((RigidInertia, ArticulatedInertia, FlexibleInertia), _inertia),

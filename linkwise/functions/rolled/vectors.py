@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from linkwise.dataclass import dataclass
 from linkwise.functions.rolled.ground import Ground, Spot
 from linkwise.spatial.dual import Dual
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.trace.block import ArraySpec
 
 if TYPE_CHECKING:
@@ -98,11 +98,14 @@ class DualVector:
         return [Dual(x, d, self.level) for x, d in pairs]
 
 
-def part(whole: Any, link: SymbolicLink, size: int) -> list[Scalar]:
+Vector = GlobalInput | FieldVector | StoredVector | DualVector
+"""A vector of a rolled text."""
+
+
+def part(whole: Vector | Flat, link: SymbolicLink, size: int) -> list[Scalar]:
     """A link's part of a vector; of plain zeros too."""
     if isinstance(whole, Sequence):
         if all(isinstance(x, (int, float)) and x == 0.0 for x in whole):
             return [0.0] * size
         raise TypeError("a rolled sweep reads inputs, vectors made by sweeps, and zeros")
-    numbers: list[Scalar] = whole.part(link, size)
-    return numbers
+    return whole.part(link, size)

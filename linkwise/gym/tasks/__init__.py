@@ -1,5 +1,6 @@
 """Tasks: mechanisms with something to learn, one a file."""
 
+from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -19,7 +20,7 @@ NAMES = (
     "hopper",
     "quadruped",
 )
-"""Names of all tasks: each is a file here, with a function of that name, which gives arguments of VectorEnv."""
+"""Names of all tasks: each is a file here, with a function of that name: environments but for what the caller adds."""
 
 
 def task(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
@@ -40,4 +41,5 @@ def task(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
         raise UnknownNameError("task", name, list(NAMES))
     make = getattr(import_module(f"linkwise.gym.tasks.{name}"), name)
     own = {key: options.pop(key) for key in signature(make).parameters if key in options}
-    return VectorEnv(**(make(**own) | options), num_envs=num_envs)
+    environments: partial[VectorEnv] = make(**own)
+    return environments(**options, num_envs=num_envs)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from linkwise.gym.moment import Draws, Moment
+from linkwise.gym.moment import Beginning, Draws, Moment
+from linkwise.gym.vector_env import VectorEnv
 from linkwise.joints import Prismatic, Revolute
 from linkwise.math import abs, where
 from linkwise.mechanism.shapes import box, capsule
 from linkwise.model.model import Model, ModelBuilder
+from linkwise.spatial.scalar import Flat, Scalar
 
 _FORCE, _FAR, _TILT = 10.0, 2.4, 12 * np.pi / 180  # N, m, rad
 
@@ -25,28 +28,29 @@ def mechanism() -> Model:
     return b.build()
 
 
-def cart_pole() -> dict[str, Any]:
+def cart_pole() -> partial[VectorEnv]:
     """Task of a cart-pole: push left or right; observe position, velocity, angle, rate; one for every step."""
 
-    def observe(now: Moment) -> Any:
+    def observe(now: Moment) -> Flat:
         return [now.q[0], now.v[0], now.q[1], now.v[1]]
 
-    def done(now: Moment) -> Any:
+    def done(now: Moment) -> Scalar:
         return where(abs(now.q[0]) > _FAR, 1.0, where(abs(now.q[1]) > _TILT, 1.0, 0.0)) > 0.5
 
-    def reset(model: Model, draws: Draws) -> Any:
+    def reset(model: Model, draws: Draws) -> Beginning:
         return draws.uniform([-0.05] * 2, [0.05] * 2), draws.uniform([-0.05] * 2, [0.05] * 2)
 
     edge = np.array([2 * _FAR, np.inf, 2 * _TILT, np.inf])
-    return {
-        "model": mechanism(),
-        "observe": observe,
-        "reward": lambda now: 1.0,
-        "done": done,
-        "act": lambda now: [now.action[0], 0.0],
-        "choices": [[-_FORCE], [_FORCE]],
-        "reset": reset,
-        "dt": 0.02,
-        "max_episode_steps": 500,
-        "bounds": (-edge, edge),
-    }
+    return partial(
+        VectorEnv,
+        model=mechanism(),
+        observe=observe,
+        reward=lambda now: 1.0,
+        done=done,
+        act=lambda now: [now.action[0], 0.0],
+        choices=[[-_FORCE], [_FORCE]],
+        reset=reset,
+        dt=0.02,
+        max_episode_steps=500,
+        bounds=(-edge, edge),
+    )

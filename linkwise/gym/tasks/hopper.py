@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from linkwise.gym.moment import Draws, Moment
+from linkwise.gym.moment import Beginning, Draws, Moment
+from linkwise.gym.vector_env import VectorEnv
 from linkwise.joints import Planar, Revolute
 from linkwise.math import abs, where
 from linkwise.mechanism.contacts import Ground
@@ -14,6 +15,7 @@ from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import transform
 from linkwise.mechanism.shapes import capsule, sphere
 from linkwise.model.model import Model, ModelBuilder
+from linkwise.spatial.scalar import Flat, Scalar
 
 _LENGTH, _FOOT, _BEND = 0.3, 0.04, 0.5  # m, m, rad
 _TORQUE = 40.0  # N m
@@ -37,7 +39,7 @@ def mechanism() -> Model:
     return b.build().with_contacts(Ground(), between=[], material=Material(friction=0.9))
 
 
-def hopper() -> dict[str, Any]:
+def hopper() -> partial[VectorEnv]:
     """Task of a hopper: torques up to 40 N m at hip and knee; faster ahead is better, and so is to stay up.
 
     Observed are the height, all angles, all velocities / 10 and the impulse of the ground; an episode ends when the
@@ -45,28 +47,29 @@ def hopper() -> dict[str, Any]:
     """
     height = 2 * _LENGTH * np.cos(_BEND) + _FOOT
 
-    def observe(now: Moment) -> Any:
+    def observe(now: Moment) -> Flat:
         return [now.q[2], now.q[0], *now.q[3:], *(0.1 * now.v), *now.impulses[:1]]
 
-    def ahead(now: Moment) -> Any:
+    def ahead(now: Moment) -> Scalar:
         return now.model.velocity(now.q, now.v, "trunk")[3]
 
-    def done(now: Moment) -> Any:
+    def done(now: Moment) -> Scalar:
         return where(abs(now.q[0]) > 0.8, 1.0, where(now.q[2] < 0.5 * height, 1.0, 0.0)) > 0.5
 
-    def reset(model: Model, draws: Draws) -> Any:
+    def reset(model: Model, draws: Draws) -> Beginning:
         bend = draws.uniform(_BEND - 0.1, _BEND + 0.1)
         return [draws.uniform(-0.05, 0.05), 0.0, height + draws.uniform(0.0, 0.05), bend, -2 * bend], np.zeros(5)
 
-    return {
-        "model": mechanism(),
-        "observe": observe,
-        "reward": lambda now: 1.0 + ahead(now) - 0.05 * (now.action @ now.action),
-        "done": done,
-        "act": lambda now: [0.0, 0.0, 0.0, *(_TORQUE * now.action)],
-        "reset": reset,
-        "dt": 0.02,
-        "substeps": 4,
-        "max_episode_steps": 500,
-        "actions": 2,
-    }
+    return partial(
+        VectorEnv,
+        model=mechanism(),
+        observe=observe,
+        reward=lambda now: 1.0 + ahead(now) - 0.05 * (now.action @ now.action),
+        done=done,
+        act=lambda now: [0.0, 0.0, 0.0, *(_TORQUE * now.action)],
+        reset=reset,
+        dt=0.02,
+        substeps=4,
+        max_episode_steps=500,
+        actions=2,
+    )

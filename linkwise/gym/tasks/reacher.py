@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from linkwise.gym.moment import Draws, Moment
+from linkwise.gym.moment import Beginning, Draws, Moment
+from linkwise.gym.vector_env import VectorEnv
 from linkwise.joints import Revolute
 from linkwise.math import cos, sin, sqrt
 from linkwise.mechanism.placement import transform
 from linkwise.mechanism.shapes import capsule
 from linkwise.model.model import Model, ModelBuilder
+from linkwise.spatial.scalar import Flat, Scalar
 
 _LENGTHS = (0.1, 0.11)  # m
 
@@ -29,36 +31,37 @@ def mechanism() -> Model:
     return b.build()
 
 
-def reacher() -> dict[str, Any]:
+def reacher() -> partial[VectorEnv]:
     """Task of a reacher: torques up to 0.05 N m; the less the distance of tip and goal (m), the better.
 
     Observed are cosines and sines of the angles, the goal (x, y), the rates / 10, and the way from tip to goal.
     """
 
-    def way(now: Moment) -> Any:
+    def way(now: Moment) -> Flat:
         return [now.goal[k] - now.model.pose(now.q, "tip")[k, 3] for k in range(2)]
 
-    def observe(now: Moment) -> Any:
+    def observe(now: Moment) -> Flat:
         return [*map(cos, now.q), *map(sin, now.q), *now.goal, *(0.1 * now.v), *way(now)]
 
-    def reward(now: Moment) -> Any:
+    def reward(now: Moment) -> Scalar:
         x, y = way(now)
         return -sqrt(x * x + y * y + 1e-12) - 0.01 * (now.action @ now.action)
 
-    def reset(model: Model, draws: Draws) -> Any:
+    def reset(model: Model, draws: Draws) -> Beginning:
         far, turn = draws.uniform(0.05, 0.2), draws.uniform(-math.pi, math.pi)
         q = draws.uniform([-math.pi] * 2, [math.pi] * 2)
         return q, np.zeros(2), [far * cos(turn), far * sin(turn)]
 
-    return {
-        "model": mechanism(),
-        "observe": observe,
-        "reward": reward,
-        "done": None,
-        "act": lambda now: 0.05 * now.action,
-        "reset": reset,
-        "dt": 0.02,
-        "substeps": 2,
-        "max_episode_steps": 100,
-        "actions": 2,
-    }
+    return partial(
+        VectorEnv,
+        model=mechanism(),
+        observe=observe,
+        reward=reward,
+        done=None,
+        act=lambda now: 0.05 * now.action,
+        reset=reset,
+        dt=0.02,
+        substeps=2,
+        max_episode_steps=100,
+        actions=2,
+    )

@@ -7,37 +7,46 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError, ModelError, UnknownNameError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
+from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.checks import checked_pose, per_freedom
 from linkwise.mechanism.closures.base import Closure, Relation
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.functions import arguments_of, checked_function
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.closures.joint_function import JointFunction, RateFunction
+from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.entry import checked_limits, checked_springs
 from linkwise.mechanism.joined_bodies import no_piece
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Motion, Vec
 
 if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
     from linkwise.mechanism.mechanism import Mechanism
+
+
+Number = Callable[[float], Scalar]
+Values = tuple[list[Scalar], list[Scalar]]
+"""Residuals of the equations between places, and of those between rates."""
 
 
 def closure_between(
     mechanism: Mechanism,
     name: str,
     body_a: str,
-    placement_a: Any,
+    placement_a: ArrayLike | None,
     body_b: str,
-    placement_b: Any,
+    placement_b: ArrayLike | None,
     joint: Joint | Closure,
-    node_a: Any = None,
-    node_b: Any = None,
+    node_a: NodeKey | None = None,
+    node_b: NodeKey | None = None,
     **numbers: Any,
 ) -> ClosureInstance:
     """A closure between two frames given by the names of bodies or frames, and places on them (None: theirs).
@@ -94,7 +103,10 @@ def relation_between(mechanism: Mechanism, name: str, relation: Relation) -> Rel
 
 
 def relation_of(
-    name: str, given: Relation | Callable[..., Any], equations: int | Sequence[str], joints: Sequence[str] | None
+    name: str,
+    given: Relation | Callable[..., Scalar | Flat],
+    equations: int | Sequence[str],
+    joints: Sequence[str] | None,
 ) -> Relation:
     """A relation as it is, or that of a function, by its arguments: fn(q), fn(q, t) or fn(q, v, t)."""
     if isinstance(given, Relation) or not callable(given):  # what is neither is refused where it is fitted
@@ -117,11 +129,11 @@ def named_closure(name: str, joint: Joint | Closure) -> Closure:
 def checked_numbers(
     name: str,
     closure: Closure,
-    limits: Any = None,
-    damping: Any = 0.0,
-    friction: Any = 0.0,
-    stiffness: Any = 0.0,
-    rest: Any = 0.0,
+    limits: JointLimits | Sequence[JointLimits] | None = None,
+    damping: float | Sequence[float] = 0.0,
+    friction: float | Sequence[float] = 0.0,
+    stiffness: float | Sequence[float] = 0.0,
+    rest: float | Sequence[float] = 0.0,
 ) -> dict[str, Any]:
     """Limits, damping, friction, stiffness and rest of a closure's freedoms, each for each; {} where there are none."""
     given = {"damping": damping, "friction": friction, "stiffness": stiffness, "rest": rest}
@@ -144,12 +156,14 @@ def checked_numbers(
     }
 
 
-def checked_placement(name: str, side: str, placement: Any) -> Any:
+def checked_placement(name: str, side: str, placement: ArrayLike | None) -> Pose:
     """A 4×4 pose from what the user gave for one side of a closure; None is the body's own frame."""
     return checked_pose(np.eye(4) if placement is None else placement, f"placement_{side} of closure {name!r}")
 
 
-def _place(mechanism: Mechanism, name: str, side: str, body: str, placement: Any, node: Any) -> tuple[int, Any, int]:
+def _place(
+    mechanism: Mechanism, name: str, side: str, body: str, placement: ArrayLike | None, node: NodeKey | None
+) -> tuple[int, Pose, int]:
     """The moving body and the pose on it, or on a node of it."""
     try:
         frame = mechanism.frame(body, node)
@@ -172,7 +186,11 @@ def _joint(mechanism: Mechanism, name: str, joint: str) -> int:
     raise UnknownNameError(f"moving joint (coupling {name!r})", joint, [j.name for j in mechanism.joints])
 
 
-def _tried(what: str, kind: Closure | Relation, values: Callable[[Callable[[float], Scalar]], Any]) -> None:
+def _tried(
+    what: str,
+    kind: Closure | Relation,
+    values: Callable[[Callable[[float], Scalar]], tuple[list[Scalar], list[Scalar]]],
+) -> None:
     """Run the residuals once on dual numbers: what cannot be differentiated, or does not fit, is found here."""
     level = new_level()
     # A number outside the domain of a user's function (a logarithm, a root) says nothing against the function.
@@ -186,7 +204,7 @@ def _tried(what: str, kind: Closure | Relation, values: Callable[[Callable[[floa
                 raise ModelError(f"{what} returned the wrong number of values", got=len(found), allowed=len(names))
 
 
-def _closure_values(closure: Closure, new: Callable[[float], Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+def _closure_values(closure: Closure, new: Number) -> Values:
     # A turn by 0.4 rad about y and a shift in general position.
     c, s = 0.921060994002885, 0.389418342308651
     X = RelativePose(
@@ -197,8 +215,6 @@ def _closure_values(closure: Closure, new: Callable[[float], Scalar]) -> tuple[l
     return closure.residual(X, new(0.0)), closure.rate_residual(X, V, new(0.0))
 
 
-def _relation_values(
-    relation: Relation, nq: int, nv: int, new: Callable[[float], Scalar]
-) -> tuple[list[Scalar], list[Scalar]]:
+def _relation_values(relation: Relation, nq: int, nv: int, new: Number) -> Values:
     q, v = [new(0.1 * (i + 1)) for i in range(nq)], [new(0.1 * (i + 1)) for i in range(nv)]
     return relation.residual(q, new(0.0)), relation.rate_residual(q, v, new(0.0))

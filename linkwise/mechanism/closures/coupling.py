@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
+from linkwise.mechanism.checks import finite_number
 from linkwise.mechanism.closures.base import Relation
 from linkwise.spatial.scalar import Flat, Scalar
 
@@ -86,11 +87,8 @@ class Coupling(Relation):
 
 
 def _number(value: float, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is not a number", got=repr(value), allowed="a finite number other than 0") from None
-    if not math.isfinite(number) or number == 0.0:
+    number = finite_number(value, what, allowed="a finite number other than 0")
+    if number == 0.0:
         raise InputError(f"{what} is not possible", got=repr(value), allowed="a finite number other than 0")
     return number
 

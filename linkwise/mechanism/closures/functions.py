@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from linkwise.errors import InputError
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Flat, Scalar
+
+FunctionT = TypeVar("FunctionT")
 
 
-def checked_function(function: Any, what: str, allowed: str) -> Callable[..., Any]:
+def checked_function(function: FunctionT, what: str, allowed: str) -> FunctionT:
     """The function, if it can be called."""
     if not callable(function):
         raise InputError(f"{what} is not a function", got=repr(function), allowed=allowed)
-    checked: Callable[..., Any] = function
-    return checked
+    return function
 
 
-def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[int], do: str) -> int:
+def arguments_of(function: Callable[..., object], what: str, allowed: Sequence[int], do: str) -> int:
     """How many positional arguments without defaults a function takes."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     try:
@@ -49,7 +50,9 @@ def equation_names(equations: int | Sequence[str], what: str) -> tuple[str, ...]
     return names
 
 
-def values_of(function: Callable[..., Any], arguments: Sequence[Any], n: int, what: str) -> list[Scalar]:
+def values_of(
+    function: Callable[..., Scalar | Flat], arguments: Sequence[Scalar | Flat], n: int, what: str
+) -> list[Scalar]:
     """The n numbers a function returns; a single one need not be in a list."""
     try:
         result = function(*arguments)

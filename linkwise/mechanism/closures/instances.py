@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from linkwise.spatial.scalar import Flat, Scalar
 if TYPE_CHECKING:
     from linkwise.mechanism.bodies_and_joints import Pose
     from linkwise.mechanism.mechanism import Mechanism
+    from linkwise.mechanism.tree import Link
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,11 @@ class RelationInstance:
         """The names of all its equations: between places, then between rates."""
         return (*self.type.equations, *self.type.rate_equations)
 
-    def coordinates(self, links: Sequence[Any], q: Flat) -> list[Scalar]:
+    def coordinates(self, links: Sequence[Link], q: Flat) -> list[Scalar]:
         """The q of the relation's residuals from the model's, given the links of its tree."""
         return list(q) if self.joints is None else [x for k in self.joints for x in links[k].hinge.coordinates(q)]
 
-    def rates(self, links: Sequence[Any], v: Flat) -> list[Scalar]:
+    def rates(self, links: Sequence[Link], v: Flat) -> list[Scalar]:
         """The v of the relation's residuals from the model's, given the links of its tree."""
         return list(v) if self.joints is None else [x for k in self.joints for x in links[k].hinge.rates(v)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.closures.base import Relation
@@ -26,7 +26,7 @@ class JointFunction(Relation):
             given. A function of a quaternion should not depend on its length.
     """
 
-    fn: Callable[..., Any]
+    fn: Callable[..., Scalar | Flat]
     equations: tuple[str, ...]
     joints: tuple[str, ...] | None
     time_dependent: bool
@@ -34,7 +34,7 @@ class JointFunction(Relation):
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"fn": ("q", "t")}
 
     def __init__(
-        self, fn: Callable[..., Any], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None
+        self, fn: Callable[..., Scalar | Flat], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None
     ) -> None:
         what = "the function of JointFunction"
         checked_function(fn, what, _OF_COORDINATES)
@@ -65,7 +65,7 @@ class RateFunction(Relation):
             whole model if not given.
     """
 
-    fn: Callable[..., Any]
+    fn: Callable[..., Scalar | Flat]
     rate_equations: tuple[str, ...]
     joints: tuple[str, ...] | None
     time_dependent: bool
@@ -73,7 +73,7 @@ class RateFunction(Relation):
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"fn": ("q", "v", "t")}
 
     def __init__(
-        self, fn: Callable[..., Any], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None
+        self, fn: Callable[..., Scalar | Flat], equations: int | Sequence[str] = 1, joints: Sequence[str] | None = None
     ) -> None:
         what = "the function of RateFunction"
         checked_function(fn, what, _OF_RATES)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from linkwise.dataclass import dataclass
-from linkwise.errors import InputError
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions
+from linkwise.mechanism.checks import finite_number
 from linkwise.mechanism.closures.base import Closure
 from linkwise.mechanism.closures.functions import checked_function, values_of
 from linkwise.spatial.scalar import Scalar
@@ -106,19 +105,13 @@ class Distance(Closure):
 
     def __init__(self, length: float | Callable[[Scalar], Scalar]) -> None:
         if not callable(length):
-            try:
-                length = float(length)
-            except (TypeError, ValueError):
-                raise InputError(
-                    "the length of Distance is not a number", got=repr(length), allowed="m, > 0, or a function of t"
-                ) from None
-            if not (math.isfinite(length) and length > 0.0):
-                raise InputError(
-                    "the length of Distance is not possible",
-                    got=repr(length),
-                    allowed="a finite length > 0 in m",
-                    do="use lw.Spherical() for two points that coincide",
-                )
+            length = finite_number(
+                length,
+                "the length of Distance",
+                above=0.0,
+                allowed="a finite length > 0 in m, or a function of t",
+                do="use lw.Spherical() for two points that coincide",
+            )
         object.__setattr__(self, "length", length)
 
     @property

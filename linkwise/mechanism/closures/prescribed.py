@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
@@ -66,11 +66,11 @@ class PrescribedFrame(Closure):
     """
 
     closure: Closure
-    pose: Callable[[Scalar], Any]
+    pose: Callable[[Scalar], Sequence[Scalar]]
 
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"pose": ("t",)}
 
-    def __init__(self, joint: Joint | Closure, pose: Callable[[Scalar], Any]) -> None:
+    def __init__(self, joint: Joint | Closure, pose: Callable[[Scalar], Sequence[Scalar]]) -> None:
         object.__setattr__(self, "closure", closure_of(joint))
         object.__setattr__(
             self, "pose", checked_function(pose, "the motion of PrescribedFrame", "a function of t: (x, y, z) or 4x4")

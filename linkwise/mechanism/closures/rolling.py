@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from linkwise.dataclass import dataclass
-from linkwise.errors import InputError
 from linkwise.joints.base import unit_axis
 from linkwise.joints.directions import RelativePose, directions
+from linkwise.mechanism.checks import finite_number
 from linkwise.mechanism.closures.base import Closure
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Motion, Vec
@@ -37,13 +36,7 @@ class Rolling(Closure):
     def __init__(
         self, radius: float, axis: Sequence[float] | None = None, normal: Sequence[float] = (0.0, 0.0, 1.0)
     ) -> None:
-        try:
-            radius = float(radius)
-        except (TypeError, ValueError):
-            raise InputError("the radius of Rolling is not a number", got=repr(radius), allowed="m, > 0") from None
-        if not (math.isfinite(radius) and radius > 0.0):
-            raise InputError("the radius of Rolling is not possible", got=repr(radius), allowed="finite, > 0 m")
-        object.__setattr__(self, "radius", radius)
+        object.__setattr__(self, "radius", finite_number(radius, "the radius of Rolling", above=0.0))
         object.__setattr__(self, "axis", None if axis is None else unit_axis(axis, "Rolling"))
         object.__setattr__(self, "normal", unit_axis(normal, "the plane of Rolling"))
 

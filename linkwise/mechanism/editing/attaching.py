@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.joints import Joint
@@ -14,15 +16,18 @@ from linkwise.mechanism.editing.renaming import renamed
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism
 
+if TYPE_CHECKING:
+    from linkwise.flexible.structure import NodeKey
+
 
 def attach(
     mechanism: MechanismT,
     other: Mechanism,
     at: str,
-    placement: Any,
+    placement: ArrayLike | None,
     joint: Joint | None,
     prefix: str,
-    node: Any,
+    node: NodeKey | None,
 ) -> MechanismT:
     """A copy that carries another mechanism; see :meth:`linkwise.Model.attach`."""
     if not isinstance(other, Mechanism):
@@ -70,7 +75,13 @@ def attach(
 
 
 def with_payload(
-    mechanism: MechanismT, at: str, mass: float, com: Sequence[float], inertia: Any, name: str, node: Any
+    mechanism: MechanismT,
+    at: str,
+    mass: float,
+    com: Sequence[float],
+    inertia: ArrayLike,
+    name: str,
+    node: NodeKey | None,
 ) -> MechanismT:
     """A copy with a mass fixed to a body or frame; see :meth:`linkwise.Model.with_payload`."""
     place = mechanism.frame(at, node)
@@ -90,7 +101,9 @@ def with_payload(
     return replace(changed, bodies=Named(bodies))
 
 
-def with_frame(mechanism: MechanismT, name: str, at: str, placement: Any, node: Any) -> MechanismT:
+def with_frame(
+    mechanism: MechanismT, name: str, at: str, placement: ArrayLike | None, node: NodeKey | None
+) -> MechanismT:
     """A copy with one more named place; see :meth:`linkwise.Model.with_frame`."""
     taken = ["world", *(body.name for body in mechanism.bodies), *(frame.name for frame in mechanism.frames)]
     if str(name) in taken:
@@ -100,5 +113,5 @@ def with_frame(mechanism: MechanismT, name: str, at: str, placement: Any, node: 
     return replace(mechanism, frames=(*mechanism.frames, Frame(str(name), place.body, X, place.node)))
 
 
-def _pose(placement: Any, what: str) -> Pose:
+def _pose(placement: ArrayLike | None, what: str) -> Pose:
     return IDENTITY if placement is None else checked_pose(placement, what)

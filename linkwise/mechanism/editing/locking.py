@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
@@ -15,6 +16,7 @@ from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Pose, product
 from linkwise.mechanism.closures import Coupling, JointClosure
+from linkwise.mechanism.closures.base import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism
@@ -33,7 +35,9 @@ class _Home:
     node: int = 0
 
 
-def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | str, at: Any = None) -> MechanismT:
+def locked(
+    mechanism: MechanismT, joints: Iterable[str] | Mapping[str, ArrayLike | None] | str, at: ArrayLike | None = None
+) -> MechanismT:
     """A copy in which these joints stand still; see :meth:`linkwise.Model.locked`."""
     values = _values(mechanism, joints, at)
     pieces = apart(mechanism)
@@ -68,8 +72,9 @@ def locked(mechanism: MechanismT, joints: Iterable[str] | Mapping[str, Any] | st
             if isinstance(kind, JointClosure):
                 values[closure.name] = tuple(float(x) for x in kind.coordinates(within, closure.centre))
     pieces.closures = left
-    relations = [(name, _without(name, relation, values)) for name, relation in pieces.relations]
-    pieces.relations = [each for each in relations if each[1] is not None]
+    pieces.relations = [
+        (name, other) for name, relation in pieces.relations if (other := _without(name, relation, values)) is not None
+    ]
     pieces.actuators = [kept for each in pieces.actuators if (kept := freed(each, values)) is not None]
     pieces.springs = [rest for each in pieces.springs if (rest := freed(each, values)) is not None]
     return together(mechanism, pieces)
@@ -88,7 +93,9 @@ def joint_pose(joint: Joint, q: Iterable[float]) -> FloatArray:
     return turned
 
 
-def _values(mechanism: Mechanism, joints: Any, at: Any) -> dict[str, tuple[float, ...]]:
+def _values(
+    mechanism: Mechanism, joints: Iterable[str] | Mapping[str, ArrayLike | None] | str, at: ArrayLike | None
+) -> dict[str, tuple[float, ...]]:
     """The coordinates at which each joint is locked; those that follow a locked one are locked with it."""
     if isinstance(joints, str):
         joints = [joints]
@@ -111,7 +118,7 @@ def _values(mechanism: Mechanism, joints: Any, at: Any) -> dict[str, tuple[float
     return values
 
 
-def _coordinates(joint: JointInstance, given: Any, q: FloatArray | None) -> tuple[float, ...]:
+def _coordinates(joint: JointInstance, given: ArrayLike | None, q: FloatArray | None) -> tuple[float, ...]:
     if given is None and q is None:
         return tuple(joint.type.neutral())
     if given is None and q is not None:
@@ -162,7 +169,7 @@ def _held(closure: ClosureInstance) -> RelativePose:
     return X
 
 
-def _without(name: str, relation: Any, values: Mapping[str, tuple[float, ...]]) -> Any:
+def _without(name: str, relation: Relation, values: Mapping[str, tuple[float, ...]]) -> Relation | None:
     """The relation between the joints that are left; None where there are none."""
     if relation.joints is not None and not set(relation.joints) & set(values):
         return relation

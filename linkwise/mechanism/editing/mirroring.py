@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError
@@ -24,7 +25,7 @@ from linkwise.flexible.body import FlexibleBody
 from linkwise.joints import Fixed, Joint, MirrorImage
 from linkwise.joints.mirrored import Signs, pointing, turning
 from linkwise.mechanism import closures
-from linkwise.mechanism.actuation import JointTransmission, PathTransmission
+from linkwise.mechanism.actuation import JointTransmission, PathTransmission, Transmission
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part, Pose
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
@@ -66,7 +67,9 @@ def mirrored(mechanism: MechanismT, plane: str) -> MechanismT:
     return together(replace(mechanism, gravity=gravity), pieces)
 
 
-def mirrored_state(mechanism: Mechanism, plane: str, q: Any, v: Any = None) -> tuple[FloatArray, FloatArray | None]:
+def mirrored_state(
+    mechanism: Mechanism, plane: str, q: ArrayLike, v: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray | None]:
     """The state of the mirror image; see :meth:`linkwise.Model.mirrored_state`."""
     s = _signs(plane)
     factors_q, factors_v = np.ones(mechanism.nq), np.ones(mechanism.nv)
@@ -187,7 +190,7 @@ _CLOSURES: dict[type, tuple[str, ...]] = {
 }
 
 
-def _way(way: Any, mechanism: Mechanism, s: Signs) -> Any:
+def _way(way: Transmission, mechanism: Mechanism, s: Signs) -> Transmission:
     """A transmission in the mirror: gears as the rates, moments and forces as such."""
     if isinstance(way, JointTransmission):
         signs = [(j, np.multiply(gear, _v_signs(joint_type(mechanism, j), s)).tolist()) for j, gear in way.gears]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.mechanism.actuation import JointTransmission, PathTransmission
-from linkwise.mechanism.bodies_and_joints import Body
+from linkwise.mechanism.actuation import Actuator, JointTransmission, PathTransmission, Spring, Transmission
+from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Part
+from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.editing.taken_apart import MechanismT, Pieces, apart, on_joints, together
 
-New = Callable[[Any], Any]
-"""An old name to the new one; None, for what has none, to itself."""
+New = Callable[[str], str]
+"""An old name to the new one."""
+DriveT = TypeVar("DriveT", Actuator, Spring)
+NamedT = TypeVar("NamedT", JointInstance, Part, Geometry)
 
 
 def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], str]) -> MechanismT:
@@ -20,8 +23,8 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
     pieces = apart(mechanism)
     table = _table(names, _names(pieces))
 
-    def new(name: Any) -> Any:
-        return name if name is None else table.get(name, name)
+    def new(name: str) -> str:
+        return table.get(name, name)
 
     _rename_bodies(pieces, new)
     pieces.frames = [(replace(frame, name=new(frame.name)), new(on)) for frame, on in pieces.frames]
@@ -32,7 +35,7 @@ def renamed(mechanism: MechanismT, names: Mapping[str, str] | Callable[[str], st
     pieces.springs = [_driving(each, new) for each in pieces.springs]
     pieces.fields = [replace(each, name=new(each.name), frame=new(each.frame)) for each in pieces.fields]
     pieces.sensors = [
-        replace(each, name=new(each.name), target=new(each.target), reference=new(each.reference))
+        replace(each, name=new(each.name), target=new(each.target), reference=each.reference and new(each.reference))
         for each in pieces.sensors
     ]
     pieces.configurations = {
@@ -64,14 +67,17 @@ def _table(names: Mapping[str, str] | Callable[[str], str], known: Iterable[str]
 def _rename_bodies(pieces: Pieces, new: New) -> None:
     """Bodies with their joints, parts and shapes."""
 
-    def alone(each: Any) -> Any:
+    def alone(each: NamedT) -> NamedT:
         return replace(each, name=new(each.name))
 
     def whole(body: Body) -> Body:
-        own: dict[str, Any] = {
-            each: tuple(map(alone, getattr(body, each))) for each in ("parts", "visuals", "collisions")
-        }
-        return replace(body, name=new(body.name), **own)
+        return replace(
+            body,
+            name=new(body.name),
+            parts=tuple(map(alone, body.parts)),
+            visuals=tuple(map(alone, body.visuals)),
+            collisions=tuple(map(alone, body.collisions)),
+        )
 
     pieces.bodies = [
         (
@@ -85,9 +91,9 @@ def _rename_bodies(pieces: Pieces, new: New) -> None:
     pieces.contact_excludes = [(new(a), new(b)) for a, b in pieces.contact_excludes]
 
 
-def _driving(each: Any, new: New) -> Any:
+def _driving(each: DriveT, new: New) -> DriveT:
     """An actuator or a spring, and what it acts along."""
-    way = each.transmission
+    way: Transmission = each.transmission
     if isinstance(way, JointTransmission):
         way = JointTransmission([(new(joint), gear) for joint, gear in way.gears])
     elif isinstance(way, PathTransmission):

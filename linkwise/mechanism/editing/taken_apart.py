@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import LinkwiseError, ModelError
@@ -87,7 +87,7 @@ def apart(mechanism: Mechanism) -> Pieces:
     )
 
 
-def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> MechanismT:
+def together(mechanism: MechanismT, pieces: Pieces) -> MechanismT:
     """A copy of the mechanism made of these pieces.
 
     Parameters of what is gone are no longer parameters; a solver that had chosen its freedoms beforehand chooses anew.
@@ -116,7 +116,6 @@ def together(mechanism: MechanismT, pieces: Pieces, **changes: Any) -> Mechanism
         springs=(),
         fields=(),
         configurations=Configurations(),
-        **changes,
     )
     closed: dict[str, ClosureInstance | RelationInstance] = {
         each.name: replace(each, body_a=number[a], body_b=number[b]) for each, a, b in pieces.closures

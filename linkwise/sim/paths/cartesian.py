@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,8 +43,8 @@ def path_of_body(
     limits: Limits,
     fastest: Array,
     strongest: Array,
-    duration: Any,
-    times: Any,
+    duration: float | None,
+    times: ArrayLike | None,
 ) -> Path:
     """The path; arguments as those of :func:`linkwise.path`, which has checked what concerns configurations too."""
     places, turns = _poses(points)
@@ -214,7 +214,7 @@ def _share(knots: Array, t: float) -> float:
     return float((t - knots[k]) / (knots[k + 1] - knots[k]))
 
 
-def _lost(body: str, k: int, share: float, why: str, off: Any) -> InputError:
+def _lost(body: str, k: int, share: float, why: str, off: Array) -> InputError:
     return InputError(
         f"{body!r} cannot go this way: {why}",
         got=f"{share:.0%} of the time from point {k} to point {k + 1}, off by {float(off):.2g} rad or m",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Flat, Scalar, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Path:
         n = law.terms * model.nv
         inputs = [("q0", (model.nq,)), ("w", (n,)), ("ramp", ()), ("u", ()), ("rate", ())]
 
-        def text(q0: Any, w: Any, ramp: Any, u: Any, rate: Any) -> Any:
+        def text(q0: Flat, w: Flat, ramp: Flat, u: Flat, rate: Flat) -> NamedNumbers:
             q, v, vdot = motion(law, model._trees.fast, q0, w, ramp[0], u[0], rate[0])
             return {"q": q, "v": v, "vdot": vdot}
 
@@ -193,19 +193,19 @@ class Path:
         q = np.where((time >= self.times[-1])[..., None], self.points[-1], found.q)  # to the last digit
         return PathPoint(q, np.where(outside, 0.0, found.v), np.where(outside, 0.0, found.vdot))
 
-    def q(self, t: Scalar, p: Any = None) -> Any:
+    def q(self, t: Scalar, p: object = None) -> Flat | Array:
         """The configuration (nq) at a time, which may be a symbol."""
         return self._at(t)[0]
 
-    def v(self, t: Scalar, p: Any = None) -> Any:
+    def v(self, t: Scalar, p: object = None) -> Flat | Array:
         """The velocity (nv) at a time, which may be a symbol."""
         return self._at(t)[1]
 
-    def vdot(self, t: Scalar, p: Any = None) -> Any:
+    def vdot(self, t: Scalar, p: object = None) -> Flat | Array:
         """The acceleration (nv) at a time, which may be a symbol."""
         return self._at(t)[2]
 
-    def _at(self, t: Scalar) -> Any:
+    def _at(self, t: Scalar) -> PathPoint | tuple[Flat, Flat, Flat]:
         if isinstance(t, (float, int, np.ndarray, np.floating, np.integer)):
             return self(t)
         numbers = np.concatenate(
@@ -319,7 +319,14 @@ def path(
 
 
 def _stretches(
-    model: Model, law: Law, q: Array, deltas: Array, fastest: Array, strongest: Array, duration: Any, times: Any
+    model: Model,
+    law: Law,
+    q: Array,
+    deltas: Array,
+    fastest: Array,
+    strongest: Array,
+    duration: float | None,
+    times: ArrayLike | None,
 ) -> Path:
     """From rest to rest, point by point."""
     ramps = np.zeros(len(deltas))
@@ -347,7 +354,14 @@ def _stretches(
 
 
 def _through(
-    model: Model, law: Law, q: Array, deltas: Array, fastest: Array, strongest: Array, duration: Any, times: Any
+    model: Model,
+    law: Law,
+    q: Array,
+    deltas: Array,
+    fastest: Array,
+    strongest: Array,
+    duration: float | None,
+    times: ArrayLike | None,
 ) -> Path:
     """Without a stop: a spline of some timing, then slowed down until it keeps the limits."""
     lengths = np.abs(deltas).max(axis=1, initial=0.0)
@@ -392,7 +406,7 @@ def spline_of(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> 
     return Path(model, law, knots, q, w, np.zeros(len(deltas)))
 
 
-def knots_of(duration: Any, times: Any, shares: Array) -> Array:
+def knots_of(duration: float | None, times: ArrayLike | None, shares: Array) -> Array:
     """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
     if times is not None:
         if duration is not None:

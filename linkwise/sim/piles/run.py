@@ -19,12 +19,12 @@ from linkwise.contact.step import part_of_mean
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_count, check_finite, check_positive, check_progress
+from linkwise.sim.checks import check_count, check_finite, check_positive
 from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
 from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.solver import islands_of, settled
-from linkwise.sim.progress import Progress
+from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.setup import States as StartingStates
 from linkwise.sim.trajectory import Trajectory
 
@@ -282,12 +282,12 @@ def simulate_pile(
     progress: bool | Callable[[float], None] | None,
 ) -> Trajectory:
     """The motion of a pile; see :func:`linkwise.sim.simulate.simulate` for the arguments."""
-    check_positive("duration", duration)
-    check_finite("t0", t0)
-    check_count("save_every", save_every)
+    check_positive(duration=duration)
+    check_finite(t0=t0)
+    check_count(save_every=save_every)
     check_progress(progress)
     step = 1e-3 if dt is None else dt
-    check_positive("dt", step)
+    check_positive(dt=step)
     start = StartingStates(model, (), model.start if q0 is None else q0, v0, None, None, False).y[0]
     pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)

@@ -75,8 +75,9 @@ def _binding() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     # Code that is not optimised is selected as optimised code is: that fuses the same products and sums, so both round
-    # alike, and is faster here than LLVM's own short way, which gives up at every vector constant.
+    # alike, and is faster here than LLVM's own short ways (ARM has the second), which give up at every vector constant.
     llvm.set_option("linkwise", "-fast-isel=false")
+    llvm.set_option("linkwise", "-global-isel=false")
     return llvm
 
 

@@ -284,7 +284,7 @@ def at(value: Any, path: str) -> tuple[Any, Any]:
         ("actuators.0.transmission.gears.0", ["nobody", [1]], "there is no joint"),
         ("sensors.0.target", "nobody", "there is no"),
         ("springs.0.rest", [2, 1], "leaves no room"),
-        ("configurations.home", [1, 2], "does not fit"),
+        ("configurations.home", [1, 2], "is not possible"),
         ("parameters", ["b0.colour"], "there is no"),
         ("arrays.file", "../e.lw.npz", "beside the file"),
         ("arrays.sha256", "0", "not the one"),

@@ -17,9 +17,13 @@ from linkwise.targets.c import c_source, emit_c
 from linkwise.targets.c.target import TARGET
 from linkwise.trace.interpreter import Interpreter
 from linkwise.trace.program import Program
+from tests.machine import EMULATED
 from tests.targets.c.test_emit import built, compilers, needs_compiler
 
-SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+WATCHED = ("-fsanitize=undefined", "-static-libubsan") if EMULATED else ("-fsanitize=address,undefined",)
+"""What goes wrong at run time and is found; QEMU has no room for the shadow that watches over addresses."""
+
+SANITIZERS = (*WATCHED, "-fno-sanitize-recover=all")
 
 
 def chain(links: int) -> lw.Model:

@@ -7,6 +7,7 @@ parts of a kernel (staging, votes) run as written, vector accesses and all; only
 from __future__ import annotations
 
 import ctypes
+import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -127,7 +128,8 @@ class Emulated:
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + as_cpp(kernel.text) + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
-        flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-mfma", "-shared", "-fPIC", "-pthread", "-w"]
+        flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w"]
+        flags += ["-mfma"] if platform.machine() == "x86_64" else []  # others have it always
         assert compiler is not None
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:2000]

@@ -18,13 +18,17 @@ from linkwise.targets.cuda.runtime import OPTIONS
 from linkwise.targets.cuda.source import batch_kernel, rollout_kernel
 from linkwise.targets.cuda.target import TARGET
 from linkwise.targets.steps import Rollout, repeated
+from tests.machine import real_machine
 from tests.seeds import usual
 from tests.sim.mechanisms import double_pendulum
 from tests.targets.cuda.models import every_joint, sum_of_squares
 from tests.targets.cuda.test_statements import around, everything, iterated, open_sizes
 
 nvcc = shutil.which("nvcc")
-pytestmark = pytest.mark.skipif(nvcc is None, reason="no nvcc here")
+pytestmark = [
+    pytest.mark.skipif(nvcc is None, reason="no nvcc here"),
+    real_machine("nvcc, of the machine below, takes compilers for this one"),
+]
 
 
 def compiled(text: str, folder: Path, arch: str) -> str:

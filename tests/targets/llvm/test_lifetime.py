@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from linkwise.targets.llvm import layouts
+from tests.machine import PATIENCE, real_machine
 
 pytestmark = pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
 
@@ -32,7 +33,7 @@ def in_subprocess(script: str, **environment: str) -> str:
         [sys.executable, "-c", MODELS + textwrap.dedent(script)],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=240 * PATIENCE,
         env={**os.environ, "PYTHONMALLOC": "debug", **environment},  # freed memory is overwritten, so its use shows
     )
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
@@ -145,6 +146,7 @@ print((resident() - before) / {count})
     return float(in_subprocess(script, PYTHONMALLOC="default"))
 
 
+@real_machine("memory of the process has its translated code too")
 def test_memory_of_dropped_models() -> None:
     """Every library is loaded anew, since none is alive any more. One that stays would take ten kilobytes."""
     script = """
