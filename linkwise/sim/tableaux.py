@@ -8,7 +8,7 @@ measures its order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from numbers import Real
 
@@ -20,90 +20,90 @@ from linkwise.spatial.runge_kutta import RK4, Row, Tableau
 __all__ = ["RODAS4", "TABLEAUX", "GeneralizedAlpha", "Rosenbrock", "Row", "Tableau"]
 
 
-def _row(values: Iterable[str | Fraction]) -> Row:
-    return {j: float(Fraction(value)) for j, value in enumerate(values) if Fraction(value) != 0}
+def _numbers(text: str) -> list[Fraction]:
+    return [Fraction(word) for word in text.split()]
 
 
-def _difference(a: Iterable[str], b: Iterable[str]) -> Row:
-    return _row([Fraction(x) - Fraction(y) for x, y in zip(a, b, strict=True)])
+def _row(values: Iterable[Fraction]) -> Row:
+    return {j: float(value) for j, value in enumerate(values) if value}
 
 
-def _words(text: str) -> list[str]:
-    return text.split()
+def _pair(
+    name: str,
+    order: int,
+    nodes: str,
+    rows: Sequence[str],
+    weights: str,
+    lower: str,
+    dense: dict[int, str] | None = None,
+) -> Tableau:
+    """A method with another of the order before it, whose weights are ``lower``, by which it judges its errors."""
+    c, a, b = map(float, _numbers(nodes)), (_row(_numbers(row)) for row in rows), _numbers(weights)
+    error = _row(x - y for x, y in zip(b, _numbers(lower), strict=True))
+    powers = None if dense is None else {i: tuple(map(float, _numbers(row))) for i, row in dense.items()}
+    return Tableau(name, order, tuple(c), tuple(a), _row(b), (error,), order - 1, powers)
 
 
 # Dormand and Prince (1980); the interpolant is Shampine's, as in SciPy.
-_DOPRI_B5 = _words("35/384 0 500/1113 125/192 -2187/6784 11/84 0")
-_DOPRI_B4 = _words("5179/57600 0 7571/16695 393/640 -92097/339200 187/2100 1/40")
-_DOPRI5 = Tableau(
+_DOPRI5 = _pair(
     "dopri5",
     order=5,
-    nodes=(0.0, 0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0),
+    nodes="0 1/5 3/10 4/5 8/9 1 1",
     rows=(
-        {},
-        _row(_words("1/5")),
-        _row(_words("3/40 9/40")),
-        _row(_words("44/45 -56/15 32/9")),
-        _row(_words("19372/6561 -25360/2187 64448/6561 -212/729")),
-        _row(_words("9017/3168 -355/33 46732/5247 49/176 -5103/18656")),
-        _row(_DOPRI_B5),
+        "",
+        "1/5",
+        "3/40 9/40",
+        "44/45 -56/15 32/9",
+        "19372/6561 -25360/2187 64448/6561 -212/729",
+        "9017/3168 -355/33 46732/5247 49/176 -5103/18656",
+        "35/384 0 500/1113 125/192 -2187/6784 11/84 0",
     ),
-    weights=_row(_DOPRI_B5),
-    error=(_difference(_DOPRI_B5, _DOPRI_B4),),
-    error_order=4,
+    weights="35/384 0 500/1113 125/192 -2187/6784 11/84 0",
+    lower="5179/57600 0 7571/16695 393/640 -92097/339200 187/2100 1/40",
     dense={
-        i: tuple(float(Fraction(x)) for x in _words(row))
-        for i, row in {
-            0: "1 -8048581381/2820520608 8663915743/2820520608 -12715105075/11282082432",
-            2: "0 131558114200/32700410799 -68118460800/10900136933 87487479700/32700410799",
-            3: "0 -1754552775/470086768 14199869525/1410260304 -10690763975/1880347072",
-            4: "0 127303824393/49829197408 -318862633887/49829197408 701980252875/199316789632",
-            5: "0 -282668133/205662961 2019193451/616988883 -1453857185/822651844",
-            6: "0 40617522/29380423 -110615467/29380423 69997945/29380423",
-        }.items()
+        0: "1 -8048581381/2820520608 8663915743/2820520608 -12715105075/11282082432",
+        2: "0 131558114200/32700410799 -68118460800/10900136933 87487479700/32700410799",
+        3: "0 -1754552775/470086768 14199869525/1410260304 -10690763975/1880347072",
+        4: "0 127303824393/49829197408 -318862633887/49829197408 701980252875/199316789632",
+        5: "0 -282668133/205662961 2019193451/616988883 -1453857185/822651844",
+        6: "0 40617522/29380423 -110615467/29380423 69997945/29380423",
     },
 )
 
 # Verner's pair of orders 6 and 5 (the subroutine DVERK); steps go with the sixth-order result.
-_VERNER_B6 = _words("3/40 0 875/2244 23/72 264/1955 0 125/11592 43/616")
-_VERNER_B5 = _words("13/160 0 2375/5984 5/16 12/85 3/44 0 0")
-_RK56 = Tableau(
+_RK56 = _pair(
     "rk56",
     order=6,
-    nodes=tuple(float(Fraction(c)) for c in _words("0 1/6 4/15 2/3 5/6 1 1/15 1")),
+    nodes="0 1/6 4/15 2/3 5/6 1 1/15 1",
     rows=(
-        {},
-        _row(_words("1/6")),
-        _row(_words("4/75 16/75")),
-        _row(_words("5/6 -8/3 5/2")),
-        _row(_words("-165/64 55/6 -425/64 85/96")),
-        _row(_words("12/5 -8 4015/612 -11/36 88/255")),
-        _row(_words("-8263/15000 124/75 -643/680 -81/250 2484/10625 0")),
-        _row(_words("3501/1720 -300/43 297275/52632 -319/2322 24068/84065 0 3850/26703")),
+        "",
+        "1/6",
+        "4/75 16/75",
+        "5/6 -8/3 5/2",
+        "-165/64 55/6 -425/64 85/96",
+        "12/5 -8 4015/612 -11/36 88/255",
+        "-8263/15000 124/75 -643/680 -81/250 2484/10625 0",
+        "3501/1720 -300/43 297275/52632 -319/2322 24068/84065 0 3850/26703",
     ),
-    weights=_row(_VERNER_B6),
-    error=(_difference(_VERNER_B6, _VERNER_B5),),
-    error_order=5,
+    weights="3/40 0 875/2244 23/72 264/1955 0 125/11592 43/616",
+    lower="13/160 0 2375/5984 5/16 12/85 3/44 0 0",
 )
 
 # Cash and Karp's pair of orders 5 and 4, the method of Press et al., Numerical Recipes.
-_CASH_B5 = _words("37/378 0 250/621 125/594 0 512/1771")
-_CASH_B4 = _words("2825/27648 0 18575/48384 13525/55296 277/14336 1/4")
-_CASH_KARP = Tableau(
+_CASH_KARP = _pair(
     "cash_karp",
     order=5,
-    nodes=tuple(float(Fraction(c)) for c in _words("0 1/5 3/10 3/5 1 7/8")),
+    nodes="0 1/5 3/10 3/5 1 7/8",
     rows=(
-        {},
-        _row(_words("1/5")),
-        _row(_words("3/40 9/40")),
-        _row(_words("3/10 -9/10 6/5")),
-        _row(_words("-11/54 5/2 -70/27 35/27")),
-        _row(_words("1631/55296 175/512 575/13824 44275/110592 253/4096")),
+        "",
+        "1/5",
+        "3/40 9/40",
+        "3/10 -9/10 6/5",
+        "-11/54 5/2 -70/27 35/27",
+        "1631/55296 175/512 575/13824 44275/110592 253/4096",
     ),
-    weights=_row(_CASH_B5),
-    error=(_difference(_CASH_B5, _CASH_B4),),
-    error_order=4,
+    weights="37/378 0 250/621 125/594 0 512/1771",
+    lower="2825/27648 0 18575/48384 13525/55296 277/14336 1/4",
 )
 
 _DOP853 = Tableau(

@@ -11,7 +11,7 @@ import secrets
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +52,15 @@ class Seeds:
     def member(self, number: int) -> np.random.Generator:
         """Random numbers of one member alone."""
         return self.stream(1, number)
+
+
+class Engine(Protocol):
+    """Sequence of points in the unit cube, as those of ``scipy.stats.qmc``."""
+
+    d: int
+
+    def random(self, n: int) -> Array:
+        """The next n points (n, d)."""
 
 
 class Design(ABC):
@@ -101,7 +110,7 @@ class Latin(_WholeDesign):
 class Drawn(_WholeDesign):
     """The points of a sequence of the caller's own, taken once."""
 
-    def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Any) -> None:
+    def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Engine) -> None:
         super().__init__(members, dimensions, seeds)
         if engine.d != dimensions:
             raise InputError(
@@ -146,12 +155,13 @@ class Saltelli(Design):
         return _inside(whole[start - first * (d + 2) : stop - first * (d + 2)])
 
 
-def make_design(design: Any, members: int, dimensions: int, seeds: Seeds) -> Design:
+def make_design(design: Engine | str, members: int, dimensions: int, seeds: Seeds) -> Design:
     """A design by its name, or from an engine of ``scipy.stats.qmc``."""
     known: dict[str, type[Design]] = {"random": Random, "latin": Latin, "sobol": Sobol, "saltelli": Saltelli}
-    if isinstance(design, str) and design in known:
-        return known[design](members, dimensions, seeds)
-    if callable(getattr(design, "random", None)) and hasattr(design, "d"):
+    if isinstance(design, str):
+        if design in known:
+            return known[design](members, dimensions, seeds)
+    elif callable(getattr(design, "random", None)) and hasattr(design, "d"):
         return Drawn(members, dimensions, seeds, design)
     raise InputError(
         "no such design", got=repr(design), allowed=f"{', '.join(map(repr, NAMES))}, or an engine of scipy.stats.qmc"

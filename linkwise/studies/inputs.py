@@ -107,7 +107,7 @@ class Inputs:
         sizes: of inputs whose numbers cannot be counted from what is given; of x0.
     """
 
-    def __init__(self, model: Model, given: Mapping[str, Any], members: int, sizes: Mapping[str, int]) -> None:
+    def __init__(self, model: Model, given: Mapping[str, object], members: int, sizes: Mapping[str, int]) -> None:
         self.own = {parameter.name: parameter.slice for parameter in model.parameters}
         self.nominal = model.parameters.nominal
         known = {"q0": model.nq, "v0": model.nv} | {name: s.stop - s.start for name, s in self.own.items()}

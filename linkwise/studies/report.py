@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -172,15 +171,12 @@ def _moving(motion: Trajectory, label: str) -> str:
     return animation(motion.t[good], skeleton(model, motion.q[good], p=own), label, view=_VIEW)
 
 
-def _player(motion: Any, path: Path, member: int) -> str:
+def _player(motion: Trajectory, path: Path, member: int) -> str:
     """A link to the motion in the viewer, beside the page, where linkwise can draw it."""
-    save = getattr(motion, "save_html", None)
-    if save is None:
-        return ""
     folder = path.with_name(f"{path.stem}_members")
     folder.mkdir(exist_ok=True)
     try:
-        save(folder / f"{member}.html")
+        motion.save_html(folder / f"{member}.html")
     except LinkwiseError:  # without what it takes to draw it; the page plays it all the same
         return ""
     return f' · <a href="{escape(folder.name)}/{member}.html">in the viewer</a>'

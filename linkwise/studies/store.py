@@ -325,7 +325,9 @@ def checksum(values: Array) -> str:
     return digest(f"{array.dtype.str} {array.shape}".encode(), array.tobytes())
 
 
-def _array(group: Any, name: str, shape: Any, chunks: Any, dtype: Any, axis: str, role: str) -> None:
+def _array(
+    group: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: np.dtype[Any], axis: str, role: str
+) -> None:
     axes = (axis, *(f"{name}_{k}" for k in range(len(shape) - 1)))
     chunks = tuple(max(1, n) for n in chunks)
     # Numbers of a simulation hardly shrink, and compressing them takes longer than writing them.
