@@ -60,10 +60,9 @@ class BlockStore:
 class MemoryStore(BlockStore):
     """Results in memory: a store that is gone with the process."""
 
-    def __init__(
-        self, manifest: Mapping[str, Any], inputs: Mapping[str, int], template: Template, folder: None = None
-    ) -> None:
-        self.folder = folder
+    folder: None = None
+
+    def __init__(self, manifest: Mapping[str, Any], inputs: Mapping[str, int], template: Template) -> None:
         self.members, self.size = int(manifest["members"]), int(manifest["batch"])
         self.manifest, arrays = _laid_out(manifest, inputs, template)
         self._arrays = {
