@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from linkwise.algorithms.inverse_dynamics import external_force
+from linkwise.algorithms.kinematics import velocities
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
@@ -39,6 +40,17 @@ class Pulls:
         for field in self.efforts:
             for axis, more in zip(total, field[link], strict=False):
                 axis[:] = plus(axis, more)
+        return total
+
+    def rates(self, tree: Tree, q: Flat, v: Flat) -> list[Scalar]:
+        """J v, the velocity along each pull."""
+        twists = velocities(tree, q, v)
+        total: list[Scalar] = [0.0] * self.count
+        for link in tree:
+            own: list[Scalar] = [twists[link].dot(force) for force in self.on_link(link)]
+            for axis, rate in zip(self.on_axes(link), link.rates(v), strict=True):
+                own = [a + effort * rate for a, effort in zip(own, axis, strict=True)]
+            total = plus(total, own)
         return total
 
     def generalized(self, tree: Tree, q: Flat) -> Matrix:

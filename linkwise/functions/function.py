@@ -195,13 +195,13 @@ class CompiledFunction:
 
         with optimised_only(self.waits):
             kernel = device.kernel(self.program_for(device.target), dtype)
-        if device is PROCESSOR and isinstance(self.program, Block):
+        if device is PROCESSOR:
             kernel.offer(self._slot)
         return kernel
 
     @cached_property
     def _slot(self) -> Any:
-        """Slot in which builtin functions find the batch kernel."""
+        """Slot in which builtin functions find the kernel."""
         from linkwise.targets.llvm.fastcall import BatchSlot
 
         return BatchSlot()
@@ -216,9 +216,7 @@ class CompiledFunction:
         from linkwise.targets.llvm.kernel import builtin_function
         from linkwise.targets.llvm.tiers import optimised_only
 
-        program, result, _ = self._traced
-        if isinstance(program, Program):
-            return None
+        program, result = self.program_for(PROCESSOR.target), self.result_type
         make = None if result is None else result._make
         doc = self.__doc__ or self.name
         with optimised_only(self.waits):

@@ -9,7 +9,7 @@ from typing import Literal
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
-from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry
 from linkwise.mechanism.materials import Material
 
 PLANE = Geometry("plane", (), None, (1.0, 1.0, 1.0), IDENTITY, "ground")
@@ -75,8 +75,10 @@ class ContactRules:
             ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
             descent sees a contact before it is made. Steps themselves are the same.
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
-        passive: whether steps create no energy at all, which they otherwise do a little where bodies that turn strike
-            something: velocities at the end are made slower where needed. For rigid surfaces, without closures.
+        passive: whether no step creates energy: velocities at the end are scaled, all by one factor, to the energy that
+            works explain, and small overlaps part only as far as what moves can pay for. Otherwise energy errs with the
+            step, as little as the rule's order says where nothing strikes, and both forces and momenta explain the
+            motion to rounding.
         points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
             could come in a step are counted: ``overflow``.
     """
@@ -153,6 +155,10 @@ class ContactScene:
 
     def of_pair(self, body: str, shape: Geometry, other: str | Ground | None, other_shape: Geometry) -> Material:
         """The material of two that touch; of a ground, or what a file fixes, without one, that of the body."""
+        if not isinstance(other, Ground):
+            named = self._named(body, shape, other, other_shape)
+            if named is not None:
+                return named
         own = self.of_shape(body, shape)
         if isinstance(other, Ground):
             second = other.material
@@ -160,8 +166,18 @@ class ContactScene:
             second = self.of_shape(other, other_shape)
             second = Material() if second is None and other is not None else second
         if own is None:
-            return second or Material()
-        return own if second is None else own.with_other(second)
+            return (second or Material()).acting
+        return (own if second is None else own.with_other(second)).acting
+
+    def _named(self, body: str, shape: Geometry, other: str | None, other_shape: Geometry) -> Material | None:
+        """The material of two shapes that a file names as a pair, unless the scene has another for them."""
+        shared = (shape.contype & other_shape.conaffinity) | (other_shape.contype & shape.conaffinity)
+        if not shared >> FIRST_PAIR_BIT or self.material is not None or {body, other} & set(dict(self.materials)):
+            return None
+        for pair in (*shape.pairs, *other_shape.pairs):
+            if shared >> pair.bit & 1:
+                return _softened(pair.material, pair.compliance if self.softness == "file" else None).acting
+        return None
 
     def touches(self, body: str | None) -> bool:
         """Whether a body touches anything at all, by its name; None for what is fixed to the world."""
@@ -174,7 +190,9 @@ class ContactScene:
         return self.only is None if self.between is None else (a, b) in self.between or (b, a) in self.between
 
 
-def _softened(material: Material, compliance: tuple[float, float]) -> Material:
+def _softened(material: Material, compliance: tuple[float, float] | None) -> Material:
+    if compliance is None:
+        return material
     stiffness, damping = compliance
     return replace(material, stiffness=stiffness if stiffness > 0.0 else math.inf, damping=damping, law="linear")
 

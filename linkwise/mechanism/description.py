@@ -114,6 +114,21 @@ FIRST_PAIR_BIT = 32
 
 
 @dataclass(frozen=True, slots=True)
+class NamedPair:
+    """Material of two shapes that a file names as a pair.
+
+    Args:
+        bit: number of the bit that they share.
+        material: between their surfaces, whatever those of the shapes are.
+        compliance: as of a :class:`Geometry`.
+    """
+
+    bit: int
+    material: Material
+    compliance: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Geometry:
     """One shape fixed to a link: what it looks like, or its outline for contact.
 
@@ -142,6 +157,7 @@ class Geometry:
         compliance: stiffness (N/m) and damping (s) of the surface as a file has them, for contact. They count where
             ``with_contacts(softness="file")`` asks for them.
         texture: a picture on the shape; ``rgba`` tints it. It counts more than what a mesh's own file says.
+        pairs: materials of pairs that it is the first shape of.
     """
 
     kind: Kind
@@ -160,3 +176,4 @@ class Geometry:
     material: Material | None = None
     compliance: tuple[float, float] | None = None
     texture: Picture | None = None
+    pairs: tuple[NamedPair, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from linkwise.dataclass import dataclass
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 
 
@@ -31,6 +31,8 @@ class Material:
         combining: how frictions of two surfaces combine: ``"mean"``, the geometric one, or ``"larger"``, as MJCF has
             it; the larger where one of both says so.
         priority: of two surfaces with different ones, the material of the higher counts alone.
+        directions: in how many friction acts: 1 none, 3 sliding, 4 turning too, 6 rolling too, as ``condim`` of MJCF;
+            of two surfaces in those of either.
     """
 
     friction: float | tuple[float, float] = 0.8
@@ -46,6 +48,7 @@ class Material:
     name: str = ""
     combining: Literal["mean", "larger"] = "mean"
     priority: int = 0
+    directions: int = 6
 
     def __post_init__(self) -> None:
         if isinstance(self.friction, (tuple, list)):
@@ -60,6 +63,7 @@ class Material:
         choices = {"impact": ("newton", "poisson"), "law": ("linear", "hunt_crossley"), "combining": ("mean", "larger")}
         for name, known in choices.items():
             _check(name, getattr(self, name), getattr(self, name) in known, " or ".join(map(repr, known)))
+        _check("number of directions", self.directions, self.directions in (1, 3, 4, 6), "1, 3, 4 or 6")
 
     @property
     def coefficients(self) -> tuple[float, float]:
@@ -77,6 +81,17 @@ class Material:
         """Whether it rubs alike in all directions."""
         a, b = self.coefficients
         return a == b
+
+    @property
+    def acting(self) -> Material:
+        """The same without friction in directions in which it does not act."""
+        return replace(
+            self,
+            friction=self.friction if self.directions >= 3 else 0.0,
+            torsion=self.torsion if self.directions >= 4 else 0.0,
+            rolling=self.rolling if self.directions >= 6 else 0.0,
+            directions=6,
+        )
 
     def with_other(self, other: Material) -> Material:
         """The material of a pair: geometric mean of frictions, the larger restitution, torsion and rolling.
@@ -104,6 +119,7 @@ class Material:
             first.direction,
             combining="larger" if larger else "mean",
             priority=self.priority,
+            directions=max(self.directions, other.directions),
         )
 
 

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 ROLLED_ABOVE = 60
 """Bodies above which sweeps are rolled: where unrolled code begins to outgrow the instruction cache."""
 
+ROLLED_ABOVE_TOUCHING = 200
+"""The same for bodies that touch: their steps look at links one by one, and are slow to compile where these are one."""
+
 ROLLED_SHARE = 0.25
 """The part of what loops compute that is more than zeros, above which they are worth it."""
 
@@ -199,7 +202,8 @@ class Model(
         """Whether sweeps run as loops: constant compile time, for many links. See :meth:`with_sweeps`."""
         if self._sweeps != "auto":
             return self._sweeps == "rolled"
-        return len(self.bodies) > ROLLED_ABOVE and self._loops_are_full
+        most = ROLLED_ABOVE if self._contact_scene is None else ROLLED_ABOVE_TOUCHING
+        return len(self.bodies) > most and self._loops_are_full
 
     @cached_property
     def _loops_are_full(self) -> bool:

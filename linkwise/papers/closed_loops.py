@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from linkwise import samples
@@ -56,7 +55,7 @@ def step_rows(model: Model, q: Array, v: Array, tau: Array) -> tuple[list[tuple[
     whole = np.linalg.lstsq(system, np.concatenate([known, ops.U.value]), rcond=1e-12)[0]
     compiled = model.forward_dynamics(q, v, tau)
 
-    def off(x: Any, y: Any) -> float:
+    def off(x: ArrayLike, y: ArrayLike) -> float:
         return float(np.abs(np.asarray(x) - np.asarray(y)).max() / max(1e-300, np.abs(np.asarray(y)).max()))
 
     rows = [

@@ -6,11 +6,17 @@ import io
 import re
 from collections.abc import Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.errors import require_extra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _NUMBER = count(1)
 _INK, _GRID = "#010203", "#040506"
@@ -18,14 +24,14 @@ _COLORS = tuple(f"#0708{k:02x}" for k in range(6))
 """Stand-ins: in the SVG each becomes a variable of the page's style, so that a figure follows day and night."""
 _VARIABLES = {_INK: "var(--ink)", _GRID: "var(--line)"} | {c: f"var(--c{k})" for k, c in enumerate(_COLORS)}
 
-Curve = tuple[str, Any, Any]
+Curve = tuple[str, Sequence[int], ArrayLike]
 """A label, and the points: x and y."""
 
 
 def line_figure(
-    t: Any,
-    curves: Sequence[tuple[str, Any]],
-    others: Sequence[tuple[str, Any]] = (),
+    t: Array,
+    curves: Sequence[tuple[str, ArrayLike]],
+    others: Sequence[tuple[str, ArrayLike]] = (),
     *,
     y_label: str,
     size: tuple[float, float] = (5.4, 3.2),
@@ -75,7 +81,7 @@ def growth_figure(
     return _svg(figure, ", ".join(label for label, _, _ in curves) + f": {y_label} over {x_label}")
 
 
-def histogram_figure(panels: Sequence[tuple[str, Any]], *, columns: int = 3) -> str:
+def histogram_figure(panels: Sequence[tuple[str, Array]], *, columns: int = 3) -> str:
     """One panel for each sample of numbers (label, values), with its 5 %, 50 % and 95 % quantiles."""
     figure, axes = _panels(len(panels), columns)
     for axis, (label, values) in zip(axes, panels, strict=False):
@@ -86,7 +92,9 @@ def histogram_figure(panels: Sequence[tuple[str, Any]], *, columns: int = 3) -> 
     return _svg(figure, "distributions of " + ", ".join(label for label, _ in panels))
 
 
-def scatter_figure(panels: Sequence[tuple[str, Any, str, Any]], marked: Any = None, *, columns: int = 3) -> str:
+def scatter_figure(
+    panels: Sequence[tuple[str, Array, str, Array]], marked: Array | None = None, *, columns: int = 3
+) -> str:
     """One panel for each pair (x label, x, y label, y); points where ``marked`` is true have another colour."""
     figure, axes = _panels(len(panels), columns)
     for axis, (x_label, x, y_label, y) in zip(axes, panels, strict=False):
@@ -97,7 +105,7 @@ def scatter_figure(panels: Sequence[tuple[str, Any, str, Any]], marked: Any = No
     return _svg(figure, "; ".join(f"{y_label} against {x_label}" for x_label, _, y_label, _ in panels))
 
 
-def bar_figure(names: Sequence[str], groups: Sequence[tuple[str, Any, Any]], *, x_label: str) -> str:
+def bar_figure(names: Sequence[str], groups: Sequence[tuple[str, Array, ArrayLike]], *, x_label: str) -> str:
     """Horizontal bars for each name, one for each group (label, values, intervals (n, 2))."""
     figure, axis = _axes((8.0, 0.9 + 0.26 * len(groups) * len(names)))
     height = 0.8 / len(groups)
@@ -112,18 +120,18 @@ def bar_figure(names: Sequence[str], groups: Sequence[tuple[str, Any, Any]], *, 
     return _svg(figure, f"{x_label}: " + ", ".join(names))
 
 
-def _axes(size: tuple[float, float]) -> tuple[Any, Any]:
+def _axes(size: tuple[float, float]) -> tuple[Figure, Axes]:
     figure = _figure(size)
     axis = figure.subplots()
     _dress(axis)
     return figure, axis
 
 
-def _panels(count: int, columns: int) -> tuple[Any, Any]:
+def _panels(count: int, columns: int) -> tuple[Figure, Sequence[Axes]]:
     columns = min(columns, max(1, count))
     rows = -(-count // columns)
     figure = _figure((3.4 * columns, 2.5 * rows))
-    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    axes = figure.subplots(rows, columns, squeeze=False).reshape(-1).tolist()
     for axis in axes[:count]:
         _dress(axis)
     for axis in axes[count:]:
@@ -131,14 +139,14 @@ def _panels(count: int, columns: int) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _figure(size: tuple[float, float]) -> Any:
+def _figure(size: tuple[float, float]) -> Figure:
     require_extra("matplotlib", "viz")
     from matplotlib.figure import Figure  # no pyplot: no window, no global state
 
     return Figure(figsize=size, layout="constrained", facecolor="none")
 
 
-def _dress(axis: Any) -> None:
+def _dress(axis: Axes) -> None:
     axis.set_facecolor("none")
     axis.grid(color=_GRID, lw=0.7)
     axis.set_axisbelow(True)
@@ -150,19 +158,19 @@ def _dress(axis: Any) -> None:
     axis.yaxis.label.set_color(_INK)
 
 
-def _labelled(axis: Any, x_label: str, y_label: str) -> None:
+def _labelled(axis: Axes, x_label: str, y_label: str) -> None:
     axis.set_xlabel(x_label, fontsize=9)
     axis.set_ylabel(y_label, fontsize=9)
 
 
-def _legend(axis: Any, columns: int) -> None:
+def _legend(axis: Axes, columns: int) -> None:
     axis.legend(
         frameon=False, ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 1.0), handlelength=1.6, labelcolor=_INK,
         fontsize=9,
     )  # fmt: skip
 
 
-def _svg(figure: Any, description: str) -> str:
+def _svg(figure: Figure, description: str) -> str:
     """The figure as an <svg> element; its ids are made unlike those of other figures in the page."""
     import matplotlib as mpl
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import brentq
 
@@ -16,9 +14,10 @@ from linkwise.papers.animation import Line, animation, boxes, skeleton
 from linkwise.papers.figures import line_figure
 from linkwise.papers.report_page import Checks, ReportPage
 from linkwise.papers.unified import rule_errors
+from linkwise.sim.elements import Vector
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.scalar import cos, where
+from linkwise.spatial.scalar import Scalar, cos, where
 
 # Simo and Vu-Quoc's beam; the deflection and the extension as recomputed by two independent methods.
 LENGTH, EA, EI, MASS_PER_LENGTH, ROTARY = 10.0, 2.8e7, 1.4e4, 1.2, 6e-4
@@ -93,7 +92,7 @@ def spin_up(duration: float = 20.0, pictures: int = 501) -> tuple[Trajectory, Ar
     model, rotor = turntable(), 1e12
     hinge = model.joints[0].v_slice.start
 
-    def drive(t: Any, q: Any, v: Any, p: Any) -> list[Any]:
+    def drive(t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         rate = where(t < SPIN_UP, 0.4 * (1.0 - cos(t * (2 * np.pi / SPIN_UP))), 0.0 * t)
         return [rotor * rate if i == hinge else 0.0 for i in range(model.nv)]
 

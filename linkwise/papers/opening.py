@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from linkwise.papers.report_page import ReportPage
 from linkwise.sim.actuators import ComputedTorque
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-from linkwise.spatial.scalar import cos, sin
+from linkwise.spatial.scalar import Scalar, cos, sin
 from linkwise.viz.recording import embedded, motion_html
 
 SWING = 8.0
@@ -54,7 +54,7 @@ def controlled_arm(duration: float = SWING) -> Trajectory:
     turns = [w * 2.0 * math.pi / SWING for w in (1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0)]
     phases = [0.0, 0.7, -1.2, 1.5, 0.3, 0.0, 0.0]
 
-    def wave(t: Any, derivative: int) -> list[Any]:
+    def wave(t: Scalar, derivative: int) -> list[Scalar]:
         """The target, or its first or second derivative, at a time that may be traced."""
         found = []
         for m, r, w, phase in zip(middle, reach, turns, phases, strict=True):
@@ -79,7 +79,7 @@ def driven_platform(duration: float = 4.0) -> Trajectory:
     return simulate(model, start, duration=duration, method="rk4", dt=0.02)
 
 
-def _up_and_down(pair: int) -> Callable[[Any], Any]:
+def _up_and_down(pair: int) -> Callable[[Scalar], Scalar]:
     """How much longer than at rest a leg is, m, over time; legs that meet at the plate go together."""
     return lambda t: 0.15 * sin(t * math.pi + pair * 2.0 * math.pi / 3.0)
 
@@ -95,7 +95,7 @@ def swinging_satellite(duration: float = 8.0) -> Trajectory:
 
 
 # Speed.
-def nanoseconds(states: int, function: Callable[..., object], *arguments: Any, **others: Any) -> float:
+def nanoseconds(states: int, function: Callable[..., object], *arguments: object, **others: object) -> float:
     """Best time for a state, ns, of calls that each take so many states."""
     function(*arguments, **others)
     best, end = math.inf, perf_counter() + 0.3
@@ -137,7 +137,7 @@ def peers_times(model: Model, states: Array) -> tuple[dict[str, Times], list[str
     return found, missing
 
 
-def _pinocchio(pin: Any, model: Model, folder: Path, q: Array, v: Array, x: Array) -> Times:
+def _pinocchio(pin: ModuleType, model: Model, folder: Path, q: Array, v: Array, x: Array) -> Times:
     bare = Named(replace(body, visuals=(), collisions=()) for body in model.bodies)  # URDF has no capsules
     replace(model, bodies=bare).save(folder / "arm.urdf")
     robot = pin.buildModelFromUrdf(str(folder / "arm.urdf"))
@@ -147,7 +147,7 @@ def _pinocchio(pin: Any, model: Model, folder: Path, q: Array, v: Array, x: Arra
     return nanoseconds(1, pin.rnea, robot, data, q, v, x), nanoseconds(1, pin.aba, robot, data, q, v, x)
 
 
-def _mujoco(mj: Any, model: Model, folder: Path, q: Array, v: Array, x: Array) -> Times:
+def _mujoco(mj: ModuleType, model: Model, folder: Path, q: Array, v: Array, x: Array) -> Times:
     model.save(folder / "arm.xml")
     robot = mj.MjModel.from_xml_path(str(folder / "arm.xml"))
     robot.opt.disableflags |= mj.mjtDisableBit.mjDSBL_CONTACT | mj.mjtDisableBit.mjDSBL_CONSTRAINT

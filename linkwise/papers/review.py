@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from linkwise import samples
 from linkwise.array_types import Array
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.functions.counting import count
-from linkwise.functions.function import compile
+from linkwise.functions.function import CompiledFunction, compile
 from linkwise.mechanism.layout import lay_out
 from linkwise.model.model import Model
 from linkwise.papers.algorithms import NAMES, algorithm_table, chain_model
@@ -58,7 +57,7 @@ def measured_times(names: tuple[str, ...] = tuple(MEASURED), sizes: tuple[int, .
     return found
 
 
-def _compiled(name: str, model: Model) -> Callable[..., Any]:
+def _compiled(name: str, model: Model) -> CompiledFunction:
     tree, text = lay_out(model), ALGORITHMS[name].function
 
     def classic(model: Model, q: Array, v: Array, x: Array) -> Array:
@@ -67,7 +66,7 @@ def _compiled(name: str, model: Model) -> Callable[..., Any]:
     return compile(classic, model, inputs={"q": "q", "v": "v", "x": "v"}, name=name)
 
 
-def _ns(function: Callable[..., Any], *arrays: Array, repeats: int = 40) -> float:
+def _ns(function: Callable[..., object], *arrays: Array, repeats: int = 40) -> float:
     out = np.asarray(function(*arrays))
     best = np.inf
     for _ in range(repeats):

@@ -16,6 +16,7 @@ arithmetic is in the blocks; a program only says what runs after what, and where
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -326,6 +327,18 @@ class Program:
     def kept(self) -> tuple[Buffer, ...]:
         """The buffers that have rows in the caller's memory."""
         return tuple(buffer for buffer in self.buffers if buffer.load or buffer.store)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """For each kept buffer, which of the inputs and outputs, in this order, is its array; none may be both."""
+        given, filled = itertools.count(), itertools.count(len(self.inputs))
+        return tuple(next(given if buffer.load else filled) for buffer in self.kept)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether it needs nothing but inputs, and makes nothing but outputs."""
+        more = self.tables or self.records or self.curves or self.series
+        return not more and not any(buffer.load and buffer.store for buffer in self.kept)
 
     @cached_property
     def inputs(self) -> tuple[ArraySpec, ...]:

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, replace
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
-from linkwise.viz.solids import Colour, Solid, as_wxyz, towards
+from linkwise.viz.solids import Colour, Solid, as_wxyz, merged, towards
 
 STEEL: Colour = (96, 160, 150)
 _SIDES = 10
@@ -122,13 +122,7 @@ def _tubes(body: FlexibleBody, size: float) -> tuple[Bending, ...]:
     radius = 0.012 * (reach if reach > 0.0 else size)
     pieces = int(np.clip(_MOST_BONES // len(tree.row) - 1, 1, _PIECES))
     tubes = [_tube(nodes[i], nodes[j], radius, pieces) for i, j in zip(tree.row, tree.col, strict=True)]
-    starts = len(tubes[0].solid.vertices) * np.arange(len(tubes))
-    solid = Solid(
-        np.concatenate([tube.solid.vertices for tube in tubes]),
-        np.concatenate([tube.solid.faces + start for tube, start in zip(tubes, starts, strict=True)]),
-        STEEL,
-        smooth=True,
-    )
+    solid = replace(merged([tube.solid for tube in tubes]), smooth=True)
     bones = Bones(
         *(
             np.concatenate([getattr(tube.bones, name) for tube in tubes])

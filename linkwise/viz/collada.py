@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -21,6 +22,9 @@ from linkwise.errors import LinkwiseError, ModelFileError, require_extra
 from linkwise.files.xml import parse
 from linkwise.viz.solids import Colour, Solid, Texture, joined
 from linkwise.viz.textures import mean_colour, opened_picture
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 _MOST_NODES = 20_000
 
@@ -63,9 +67,9 @@ class _Pictures:
 
     def __init__(self, beside: Callable[[str], bytes] | None) -> None:
         self._beside = beside
-        self._known: dict[str, Any] = {}
+        self._known: dict[str, Image | None] = {}
 
-    def of(self, diffuse: Any) -> Any:
+    def of(self, diffuse: object) -> Image | None:
         """The picture that a material's diffuse colour is; None where it is none, or cannot be had."""
         path = getattr(
             getattr(getattr(getattr(diffuse, "sampler", None), "surface", None), "image", None), "path", None
@@ -80,7 +84,7 @@ class _Pictures:
         return self._known[path]
 
 
-def _papered(primitive: Any, image: Any) -> Solid:
+def _papered(primitive: Any, image: Image) -> Solid:
     """Triangles with a picture: corners at one place are one vertex where they are at one place of the picture too."""
     corners = np.stack([primitive.vertex_index.reshape(-1), primitive.texcoord_indexset[0].reshape(-1)], axis=-1)
     used, faces = np.unique(corners, axis=0, return_inverse=True)
@@ -89,7 +93,7 @@ def _papered(primitive: Any, image: Any) -> Solid:
     return Solid(vertices, faces.reshape(-1, 3), mean_colour(image), texture=Texture(image, uv))
 
 
-def _loaded(collada: Any, content: bytes) -> Any:
+def _loaded(collada: ModuleType, content: bytes) -> Any:
     """The document; without materials that are missing, for which pycollada drops whatever is to have them."""
     document = collada.Collada(io.BytesIO(content), ignore=[collada.DaeError])
     missing = [

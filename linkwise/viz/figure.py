@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,14 @@ from linkwise.mechanism.placement import quaternions_of
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending
 from linkwise.viz.looks import Looks
-from linkwise.viz.solids import GREY, Colour, Solid, from_wxyz, merged, simplified
+from linkwise.viz.solids import GREY, Colour, Solid, bounds_of, from_wxyz, merged, simplified
 from linkwise.viz.stage import WORLD, Stage, floor_height, seen_around
 from linkwise.viz.textures import TexturedMesh
 
+if TYPE_CHECKING:
+    import viser
+
+SurfaceHandle: TypeAlias = "viser.MeshHandle | viser.MeshSkinnedHandle | TexturedMesh"
 _SELECTED: Colour = (255, 190, 60)
 
 
@@ -48,7 +52,7 @@ class Figure:
 
     def __init__(
         self,
-        scene: Any,
+        scene: viser.SceneApi,
         model: Model,
         looks: Looks,
         root: str = f"{WORLD}/model",
@@ -64,7 +68,7 @@ class Figure:
         self.base = scene.add_frame(root, show_axes=False, position=self.offset)
         self.base_meshes = [self._mesh(f"{root}/world/{k}", solid) for k, solid in enumerate(looks.base)]
         self.nodes = [scene.add_frame(self.name_of(k), show_axes=False) for k in range(len(model.bodies))]
-        self.meshes: list[list[Any]] = []
+        self.meshes: list[list[SurfaceHandle]] = []
         for k, solids in enumerate(looks.bodies):
             self.meshes.append([self._mesh(f"{self.name_of(k)}/{n}", solid) for n, solid in enumerate(solids)])
         self.bent = {
@@ -77,16 +81,16 @@ class Figure:
         """The name of a body's node."""
         return f"{self.root}/{body}: {self.model.bodies[body].name.replace('/', '∕')}"
 
-    def add(self, name: str, solid: Solid, **finish: Any) -> Any:
+    def add(self, name: str, solid: Solid, **finish: Any) -> viser.MeshHandle:
         """A node with a surface, in the frame of the node that its name has above it."""
         vertices, faces = solid.vertices.astype(np.float32), solid.faces.astype(np.uint32)
         return self.scene.add_mesh_simple(name, vertices, faces, **finish)
 
-    def _mesh(self, name: str, solid: Solid) -> Any:
+    def _mesh(self, name: str, solid: Solid) -> SurfaceHandle:
         plain = self.add(name, solid, **self._finish(solid))
         return plain if solid.texture is None or self.tint else TexturedMesh(self.scene, name, solid, plain)
 
-    def _skin(self, name: str, surface: Bending) -> Any:
+    def _skin(self, name: str, surface: Bending) -> viser.MeshSkinnedHandle:
         """A surface whose bones are moved: in the same instant as bodies, where new vertices would come later."""
         bones, solid = surface.bones, surface.solid
         upright = np.tile([1.0, 0.0, 0.0, 0.0], (len(bones.position), 1))
@@ -148,7 +152,7 @@ class Figure:
             opacity = solid.opacity * self.opacity * share
             handle.opacity = opacity if opacity < 1.0 else None
 
-    def surfaces(self, body: int) -> list[Any]:
+    def surfaces(self, body: int) -> list[SurfaceHandle]:
         """The handles of a body's surfaces."""
         return [*self.meshes[body], *self.bent.get(body, ())]
 
@@ -161,7 +165,7 @@ class Figure:
             for handle in self.surfaces(body):
                 handle.color = _SELECTED
 
-    def on_each(self, attach: Callable[[int, Any], None]) -> None:
+    def on_each(self, attach: Callable[[int, SurfaceHandle], None]) -> None:
         """Call for each body and surface, to attach what happens on a click or a drag."""
         for k in range(len(self.nodes)):
             for handle in self.surfaces(k):
@@ -170,15 +174,8 @@ class Figure:
     @property
     def bounds(self) -> tuple[Array, Array]:
         """The least and the greatest corner of what is shown, in the stage's world."""
-        low, high = np.full(3, np.inf), np.full(3, -np.inf)
-        for k, X in enumerate(self.poses):
-            for solid in self.looks.surfaces(k):
-                x = solid.vertices @ X[:3, :3].T + X[:3, 3]
-                low, high = np.minimum(low, x.min(axis=0)), np.maximum(high, x.max(axis=0))
-        for solid in self.looks.base:
-            low, high = np.minimum(low, solid.vertices.min(axis=0)), np.maximum(high, solid.vertices.max(axis=0))
-        if not np.isfinite(low).all():
-            low, high = -0.5 * np.ones(3), 0.5 * np.ones(3)
+        moved = [solid.placed(X) for k, X in enumerate(self.poses) for solid in self.looks.surfaces(k)]
+        low, high = bounds_of([*self.looks.base, *moved])
         return low + self.offset, high + self.offset
 
 
@@ -225,7 +222,13 @@ class Ghosts:
     """
 
     def __init__(
-        self, scene: Any, model: Model, looks: Looks, count: int, root: str = f"{WORLD}/ghosts", opacity: float = 0.35
+        self,
+        scene: viser.SceneApi,
+        model: Model,
+        looks: Looks,
+        count: int,
+        root: str = f"{WORLD}/ghosts",
+        opacity: float = 0.35,
     ) -> None:
         self.model, self.count = model, count
         solids = {k: merged(looks.surfaces(k)) for k in range(len(model.bodies)) if looks.surfaces(k)}

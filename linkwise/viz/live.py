@@ -127,7 +127,7 @@ class Pull(Element):
             chosen[body] = 1.0
         return np.concatenate([chosen, wrench])
 
-    def wrench(self, t: Any, q: Any, v: Any, x: Any, p: Any) -> dict[str, Any]:
+    def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> dict[str, Vector]:
         """Wrench on each body, zero but for the one that is pulled."""
         n = len(self.model.bodies)
         chosen, wrench = p[self.start : self.start + n], p[self.start + n : self.start + n + 6]
@@ -166,7 +166,9 @@ class LiveRun:
         dt: step of fixed-step methods, s.
     """
 
-    def __init__(self, model: Model, q: Array, v: Array | None = None, control: Any = None, dt: float = 1e-3) -> None:
+    def __init__(
+        self, model: Model, q: Array, v: Array | None = None, control: object = None, dt: float = 1e-3
+    ) -> None:
         names = model._parameter_names
         self.model = model if "gravity" in names else model.with_parameters((*names, "gravity"))
         self.gravity_place = next(each.slice for each in self.model.parameters if each.name == "gravity")

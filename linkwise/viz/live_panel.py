@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from linkwise.viz.live import LiveRun, methods_of
 from linkwise.viz.page import FRAME, LINES
 
 if TYPE_CHECKING:
+    import viser
+
     from linkwise.viz.viewer import Viewer
 
 
@@ -30,7 +32,7 @@ _NONE = "…"
 """Choice that is none."""
 
 
-def _scales(span: tuple[float, float]) -> dict[str, Any]:
+def _scales(span: tuple[float, float]) -> dict[str, dict[str, object]]:
     """Scales of a plot whose values have this range."""
     return {"x": {"time": False, "auto": True}, "y": {"range": span}}
 
@@ -64,7 +66,7 @@ class LivePanel:
 
     def _levers(self) -> None:
         """A slider for each actuator, with its name and range."""
-        self.levers: list[Any] = []
+        self.levers: list[viser.GuiSliderHandle[float]] = []
         if not self.run.levers:
             return
         gui = self.page.server.gui

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +20,14 @@ from linkwise.mechanism.description import Geometry
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
-from linkwise.viz.solids import Solid, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
+from linkwise.viz.solids import Solid, bounds_of, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
 from linkwise.viz.textures import papered, read_picture, tinted
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Key = tuple[object, ...]
+"""Mesh or picture and the file that names it: shapes of one key share what is read."""
 BONE = (120, 144, 176)
 """Colour of a body without shapes."""
 KNOB = (226, 150, 66)
@@ -71,8 +76,7 @@ class Looks:
         boxes = np.zeros((len(self.bodies), 2, 3))
         for k in range(len(boxes)):
             if solids := self.surfaces(k):
-                boxes[k, 0] = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
-                boxes[k, 1] = np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
+                boxes[k] = bounds_of(solids)
         choice = np.stack(np.meshgrid((0, 1), (0, 1), (0, 1), indexing="ij"), -1).reshape(8, 3)
         corners = boxes[:, choice, np.arange(3)]  # (n, 8, 3)
         at = np.einsum("...nij,ncj->...nci", poses[..., :3, :3], corners) + poses[..., None, :3, 3]
@@ -80,12 +84,8 @@ class Looks:
 
     def middle(self, body: int) -> Array:
         """The middle of the box around a body (3), in its frame."""
-        solids = self.surfaces(body)
-        if not solids:
-            return np.zeros(3)
-        points: Array = np.concatenate([solid.vertices for solid in solids])
-        middle: Array = (points.min(axis=0) + points.max(axis=0)) / 2
-        return middle
+        low, high = bounds_of(self.surfaces(body))
+        return (low + high) / 2
 
 
 def looks_of(model: Model) -> Looks:
@@ -193,7 +193,7 @@ def _distance(point: Array, start: Array, end: Array) -> float:
     return float(np.linalg.norm(point - start - share * way))
 
 
-def _solids(shapes: Iterable[Geometry], meshes: dict[Any, list[Solid]], images: dict[Any, Any]) -> list[Solid]:
+def _solids(shapes: Iterable[Geometry], meshes: dict[Key, list[Solid]], images: dict[Key, Image]) -> list[Solid]:
     found: list[Solid] = []
     for shape in shapes:
         rgba = shape.rgba
@@ -230,8 +230,8 @@ def _primitives(shape: Geometry) -> list[Solid]:
         return [Solid(np.array(shape.vertices), np.array(shape.faces))]
     if shape.kind == "heightfield":
         return [_field(shape)]
-    make: Any = {"box": box, "sphere": sphere, "cylinder": cylinder, "capsule": capsule}[shape.kind]
-    return [make(*shape.size)]
+    make: dict[str, Callable[..., Solid]] = {"box": box, "sphere": sphere, "cylinder": cylinder, "capsule": capsule}
+    return [make[shape.kind](*shape.size)]
 
 
 def _field(shape: Geometry) -> Solid:
@@ -244,16 +244,16 @@ def _field(shape: Geometry) -> Solid:
     return Solid(points, np.concatenate([np.stack(each, -1).reshape(-1, 3) for each in ((a, b, d), (a, d, c))]))
 
 
-def _key(shape: Geometry) -> tuple[Any, ...]:
+def _key(shape: Geometry) -> Key:
     return shape.mesh, shape.source, shape.texture is not None
 
 
-def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[Solid]], dict[Any, LinkwiseError]]:
+def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Key, list[Solid]], dict[Key, LinkwiseError]]:
     """Every mesh once; a placeholder for one that cannot be had, and why."""
     wanted = {_key(shape): shape for shape in shapes if shape.kind == "mesh"}
-    found: dict[Any, list[Solid]] = {}
-    troubles: dict[Any, LinkwiseError] = {}
-    files: dict[Any, tuple[Path, bool]] = {}
+    found: dict[Key, list[Solid]] = {}
+    troubles: dict[Key, LinkwiseError] = {}
+    files: dict[Key, tuple[Path, bool]] = {}
     for key, shape in wanted.items():
         try:
             files[key] = mesh_file(shape), shape.texture is not None
@@ -277,16 +277,16 @@ def _read_all(shapes: Sequence[Geometry], size: float) -> tuple[dict[Any, list[S
     return found, troubles
 
 
-def _picture_key(shape: Geometry) -> tuple[Any, ...]:
+def _picture_key(shape: Geometry) -> Key:
     """Picture, source and tint: shapes that agree in these share one image."""
     assert shape.texture is not None
     return shape.texture.file, shape.source, shape.rgba
 
 
-def _read_pictures(shapes: Sequence[Geometry]) -> tuple[dict[Any, Any], dict[Any, LinkwiseError]]:
+def _read_pictures(shapes: Sequence[Geometry]) -> tuple[dict[Key, Image], dict[Key, LinkwiseError]]:
     """Every picture once in every tint, and why some cannot be had, by their names."""
-    found: dict[Any, Any] = {}
-    troubles: dict[Any, LinkwiseError] = {}
+    found: dict[Key, Image] = {}
+    troubles: dict[Key, LinkwiseError] = {}
     for shape in shapes:
         if shape.texture is None or (key := _picture_key(shape)) in found or key[:2] in troubles:
             continue
@@ -298,7 +298,7 @@ def _read_pictures(shapes: Sequence[Geometry]) -> tuple[dict[Any, Any], dict[Any
     return found, troubles
 
 
-def _warn(model: Model, troubles: dict[Any, LinkwiseError], what: str) -> None:
+def _warn(model: Model, troubles: dict[Key, LinkwiseError], what: str) -> None:
     """One warning for all, with the first in full."""
     first = next(iter(troubles.values()))
     names = list(dict.fromkeys(str(name) for name, *_ in troubles))

@@ -5,17 +5,19 @@ They are given for the samples of a motion and drawn in pages, saved pages and v
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.placement import quaternions_of
 from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards
-from linkwise.viz.stage import WORLD
+from linkwise.viz.stage import WORLD, add_arrows
+
+if TYPE_CHECKING:
+    import viser
 
 _AWAY = 1e6
 """Where markers are that are not shown, m."""
@@ -103,23 +105,14 @@ class MarkerNodes:
         scene: a ``viser`` scene.
         markers: what they are.
         size: of the model, m.
-        offset: where the world of the model is in that of the stage (3), m.
     """
 
-    def __init__(self, scene: Any, markers: Markers, size: float, offset: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+    def __init__(self, scene: viser.SceneApi, markers: Markers, size: float) -> None:
         self.markers, self.visible = markers, True
         name, count = f"{WORLD}/markers/{markers.name.replace('/', '∕')}", max(np.shape(markers.places)[1], 1)
-        self.handle: Any
+        self.handle: viser.ArrowsHandle | viser.BatchedMeshHandle
         if markers.kind == "arrow":
-            self.handle = scene.add_arrows(
-                name,
-                np.zeros((1, 2, 3), np.float32),
-                markers.colour,
-                shaft_radius=0.006 * size,
-                head_radius=0.016 * size,
-                head_length=0.035 * size,
-                position=np.asarray(offset, float),
-            )
+            self.handle = add_arrows(scene, name, np.zeros((1, 2, 3), np.float32), markers.colour, size)
             return
         solid = markers._solid(1.0, size)
         self.handle = scene.add_batched_meshes_simple(
@@ -134,7 +127,6 @@ class MarkerNodes:
             side="double",
             lod="off",
             cast_shadow=False,
-            position=np.asarray(offset, float),
         )
 
     def show(self, sample: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from linkwise.viz import textures
 from linkwise.viz.collada import read_collada
 from linkwise.viz.solids import Colour, Solid, Texture, joined
 from linkwise.viz.textures import for_pages, mean_colour
+
+if TYPE_CHECKING:
+    import trimesh
+    from PIL.Image import Image
 
 LARGEST_MESH = 256 * 1024 * 1024
 """Bytes."""
@@ -78,7 +82,7 @@ def _through_trimesh(content: bytes, suffix: str, path: Path, bare: bool) -> lis
     return joined(found)
 
 
-def _colour(mesh: Any) -> tuple[Colour | None, float]:
+def _colour(mesh: trimesh.Trimesh) -> tuple[Colour | None, float]:
     """The colour of a mesh, the mean one where it has several; None where it has only a default."""
     visual = mesh.visual
     if visual.kind == "texture":
@@ -94,7 +98,7 @@ def _colour(mesh: Any) -> tuple[Colour | None, float]:
     return (r, g, b), opacity if opacity > 0.05 else 1.0
 
 
-def _image(mesh: Any) -> Any:
+def _image(mesh: trimesh.Trimesh) -> Image | None:
     """Picture on a mesh, or None; a huge one is left alone before anything is unpacked."""
     if mesh.visual.kind != "texture":
         return None
@@ -103,15 +107,15 @@ def _image(mesh: Any) -> Any:
     return image if image is not None and image.width * image.height <= textures.MOST_PIXELS else None
 
 
-def _texture(mesh: Any, bare: bool) -> Texture | None:
+def _texture(mesh: trimesh.Trimesh, bare: bool) -> Texture | None:
     """Texture of a mesh, at most so large as pages need it; without its picture where that is not wanted."""
     image = None if bare else _image(mesh)
     if getattr(mesh.visual, "uv", None) is None or (image is None and not bare):
         return None
-    return Texture(None if bare else for_pages(image), np.asarray(mesh.visual.uv, float))
+    return Texture(None if image is None else for_pages(image), np.asarray(mesh.visual.uv, float))
 
 
-def _beside(folder: Path) -> Any:
+def _beside(folder: Path) -> trimesh.resolvers.Resolver:
     """Reader of the files that a mesh file names, from its own folder and those below only."""
     resolvers = require_extra("trimesh.resolvers", "viz")
     inside = folder.resolve()
@@ -132,7 +136,7 @@ def _beside(folder: Path) -> Any:
         def write(self, name: str, data: bytes) -> None:
             raise InputError("nothing is written beside a mesh", got=repr(name)[:80])
 
-        def namespaced(self, namespace: str) -> Any:
+        def namespaced(self, namespace: str) -> trimesh.resolvers.Resolver:
             return _beside(inside / namespace)
 
     return Beside()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.checks import check_positive
+from linkwise.sim.trajectory import Trajectory
 from linkwise.space.orbit import Orbit
 from linkwise.space.planets import EARTH
 from linkwise.space.shadow import sunlit
@@ -42,7 +42,7 @@ _NARROW, _FINE = 0.7, 2
 
 
 def surroundings(
-    motion: Any, orbit: Orbit, *, sky: AnySky | None = None, about: str | None = None, size: float = 3.0
+    motion: Trajectory, orbit: Orbit, *, sky: AnySky | None = None, about: str | None = None, size: float = 3.0
 ) -> list[Markers]:
     """Markers for ``motion.view(markers=...)`` and films: the planet as large as it looks, velocity, Sun.
 
@@ -62,7 +62,7 @@ def surroundings(
             "surroundings are those of one motion", got=f"q of shape {np.shape(motion.q)}", allowed="(T, nq)"
         )
     check_positive(size=size)
-    model, t = motion.model, np.asarray(motion.t, float)
+    model, t = motion._with_model("surroundings"), np.asarray(motion.t, float)
     over: AnySky = StillSky(planet=orbit.planet) if sky is None else sky
     here = np.asarray(model.pose(motion.q, model.bodies[0].name if about is None else about)[:, :3, 3])
     r, v = orbit.state(t)

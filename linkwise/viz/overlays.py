@@ -20,8 +20,11 @@ from linkwise.model.model import Model
 from linkwise.viz.figure import Figure
 from linkwise.viz.looks import outlines_of
 from linkwise.viz.solids import Colour, sphere
+from linkwise.viz.stage import add_arrows
 
 if TYPE_CHECKING:
+    import viser
+
     from linkwise.viz.touches import Touches
 
 TURN: Colour = (210, 60, 60)
@@ -68,7 +71,7 @@ class Overlay(ABC):
 
     def __init__(self, figure: Figure) -> None:
         self.figure, self.model, self.size = figure, figure.model, figure.looks.size
-        self.handles: list[Any] | None = None
+        self.handles: list[viser.SceneNodeHandle] | None = None
         self.visible = False
 
     @classmethod
@@ -97,7 +100,7 @@ class Overlay(ABC):
                 self.handles[0].points = points.astype(np.float32)
 
     @abstractmethod
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         """Nodes of the overlay."""
 
     def below(self, body: int, what: str) -> str:
@@ -111,23 +114,12 @@ class JointAxes(Overlay):
     title = "joint axes"
     inside = True
 
-    def made(self) -> list[Any]:
-        found = []
-        for body in self.model.bodies:
-            arrows = joint_arrows(self.model, body, 0.12 * self.size)
-            if arrows is not None:
-                points, colours = arrows
-                found.append(
-                    self.figure.scene.add_arrows(
-                        self.below(body.index, "axes"),
-                        points,
-                        colours,
-                        shaft_radius=0.005 * self.size,
-                        head_radius=0.012 * self.size,
-                        head_length=0.03 * self.size,
-                    )
-                )
-        return found
+    def made(self) -> list[viser.SceneNodeHandle]:
+        return [
+            add_arrows(self.figure.scene, self.below(body.index, "axes"), *arrows, 0.8 * self.size)
+            for body in self.model.bodies
+            if (arrows := joint_arrows(self.model, body, 0.12 * self.size)) is not None
+        ]
 
 
 def joint_arrows(model: Model, body: Body, length: float) -> tuple[Array, Array] | None:
@@ -157,7 +149,7 @@ class BodyAxes(Overlay):
     title = "body frames"
     inside = True
 
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         scene, length = self.figure.scene, 0.07 * self.size
         return [
             scene.add_frame(self.below(body.index, "frame"), axes_length=length, axes_radius=0.05 * length)
@@ -171,7 +163,7 @@ class MassCentres(Overlay):
     title = "mass centres"
     inside = True
 
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         found = []
         heaviest = max((body.mass for body in self.model.bodies), default=1.0)
         for body in self.model.bodies:
@@ -186,7 +178,7 @@ class Inertias(Overlay):
 
     title = "inertia ellipsoids"
 
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         return [
             self.figure.add(self.below(k, "inertia"), solid, color=INERTIA, opacity=0.45)
             for k, solid in enumerate(self.figure.looks.ellipsoids)
@@ -203,7 +195,7 @@ class ContactShapes(Overlay):
     def applies(cls, model: Model) -> bool:
         return any(body.collisions for body in model.bodies)
 
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         return [
             self.figure.add(self.below(k, f"contact{n}"), solid, color=CONTACT, wireframe=True)
             for k, solids in enumerate(outlines_of(self.model, self.size))
@@ -216,7 +208,7 @@ class BodyNames(Overlay):
 
     title = "names"
 
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         looks = self.figure.looks
         return [
             self.figure.scene.add_label(self.below(k, "name"), body.name, position=looks.middle(k))
@@ -237,17 +229,9 @@ class _Arrows(Overlay):
         weight = self.model.mass * float(np.linalg.norm(self.model.gravity)) or self.model.mass * 9.81 or 1.0
         return self.scale * 0.33 * self.size / weight
 
-    def made(self) -> list[Any]:
-        return [
-            self.figure.scene.add_arrows(
-                f"{self.figure.root}/{self.title}",
-                np.zeros((1, 2, 3), np.float32),
-                self.colour,
-                shaft_radius=0.006 * self.size,
-                head_radius=0.016 * self.size,
-                head_length=0.035 * self.size,
-            )
-        ]
+    def made(self) -> list[viser.SceneNodeHandle]:
+        nowhere = np.zeros((1, 2, 3), np.float32)
+        return [add_arrows(self.figure.scene, f"{self.figure.root}/{self.title}", nowhere, self.colour, self.size)]
 
     def update(self, moment: Moment) -> None:
         if not self.visible or not self.handles:
@@ -323,7 +307,7 @@ class ClosureFrames(Overlay):
     def applies(cls, model: Model) -> bool:
         return any(isinstance(closure, ClosureInstance) for closure in model.closures)
 
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         scene, root = self.figure.scene, f"{self.figure.root}/closures"
         self.tied = [closure for closure in self.model.closures if isinstance(closure, ClosureInstance)]
         self.balls = [self._ball(n, side) for n in range(len(self.tied)) for side in range(2)]
@@ -332,7 +316,7 @@ class ClosureFrames(Overlay):
         )
         return [*self.balls, self.lines]
 
-    def _ball(self, n: int, side: int) -> Any:
+    def _ball(self, n: int, side: int) -> viser.MeshHandle:
         """Ball at one frame of a closure: it hangs on the body, so that it moves with it in every picture."""
         body, placement, _ = self.tied[n].sides[side]
         name = f"closure {n} {'ab'[side]}"

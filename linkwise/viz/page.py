@@ -8,15 +8,18 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future, wait
+from typing import Self, TypeVar
 
 from linkwise.errors import LinkwiseError
 from linkwise.viz.figure import Figure
 from linkwise.viz.server import address, is_running, start_server, stop_server
 from linkwise.viz.stage import Followed, Stage
+from linkwise.viz.textures import Happened
 
-Action = Callable[[], Any]
+Action = Callable[[], object]
+T = TypeVar("T")
 
 
 class Worker:
@@ -33,7 +36,7 @@ class Worker:
 
     def __init__(self, name: str, report: Callable[[str], None]) -> None:
         self._wake = threading.Condition()
-        self._waiting: dict[Any, Action] = {}
+        self._waiting: dict[Hashable, Action] = {}
         self._tick: Action | None = None
         self._period = 0.0
         self._due = 0.0
@@ -42,7 +45,7 @@ class Worker:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    def post(self, key: Any, action: Action) -> None:
+    def post(self, key: Hashable, action: Action) -> None:
         """Do this soon; instead of what waits under the same key, if something does."""
         with self._wake:
             self._waiting.pop(key, None)  # its turn is that of the latest: a drag that begins after another has ended
@@ -55,27 +58,23 @@ class Worker:
             self._tick, self._period, self._due = tick, period, time.monotonic()
             self._wake.notify()
 
-    def call(self, action: Action) -> Any:
+    def call(self, action: Callable[[], T]) -> T:
         """Do this in its turn, and wait for what comes of it."""
         if threading.current_thread() is self._thread:
             return action()
-        done = threading.Event()
-        outcome: dict[str, Any] = {}
+        outcome: Future[T] = Future()
 
         def run() -> None:
             try:
-                outcome["value"] = action()
+                outcome.set_result(action())
             except BaseException as error:  # handed to the caller
-                outcome["error"] = error
-            done.set()
+                outcome.set_exception(error)
 
         self.post(object(), run)
-        while not done.wait(0.1):
+        while not wait([outcome], 0.1).done:
             if not self._thread.is_alive():
                 raise LinkwiseError("this page is closed")
-        if "error" in outcome:
-            raise outcome["error"]
-        return outcome["value"]
+        return outcome.result()
 
     @property
     def is_alive(self) -> bool:
@@ -203,10 +202,10 @@ class Page:
             return html.escape(repr(self))
         return f'<iframe src="{self.url}" width="100%" height="480" style="border:1px solid #ddd"></iframe>'
 
-    def connect(self, attach: Callable[[Any], Any], key: Any, action: Action) -> None:
+    def connect(self, attach: Callable[[Happened], object], key: Hashable, action: Action) -> None:
         """Have the worker do something after an event; `attach` takes what is called then (``button.on_click``)."""
 
-        async def happened(_: Any) -> None:
+        async def happened(_: object) -> None:
             self.worker.post(key, action)
 
         attach(happened)

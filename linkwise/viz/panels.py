@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,14 @@ from linkwise.array_types import Array
 from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
-from linkwise.viz.figure import Figure
+from linkwise.viz.figure import Figure, SurfaceHandle
 from linkwise.viz.overlays import Moment, _Arrows
 from linkwise.viz.page import Page
 from linkwise.viz.stage import MASS_CENTRE, NOTHING, followed
 from linkwise.viz.touches import EVERY_OVERLAY
+
+if TYPE_CHECKING:
+    import viser
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""
@@ -68,7 +71,7 @@ class ShowPanel:
         self.page.target = followed(self.figures[0].model, str(self.follow.value))
         self.page.keep_in_view(self.figures[0])
 
-    def _switch(self, place: int, box: Any) -> None:
+    def _switch(self, place: int, box: viser.GuiCheckboxHandle) -> None:
         if box.value and self.overlays[0][place].inside and not self.through.value:
             self.through.value = True
             self._see_through()
@@ -126,14 +129,14 @@ class SavePanel:
         self._connect(shot, self._screenshot)
         self._connect(save, self._save)
 
-    def _connect(self, button: Any, action: Callable[[Any], None]) -> None:
-        async def clicked(event: Any) -> None:
+    def _connect(self, button: viser.GuiButtonHandle, action: Callable[[viser.ClientHandle], None]) -> None:
+        async def clicked(event: viser.GuiEvent[viser.GuiButtonHandle]) -> None:
             client = event.client
             self.page.worker.post((button.label, client.client_id), lambda: action(client))
 
         button.on_click(clicked)
 
-    def _screenshot(self, client: Any) -> None:
+    def _screenshot(self, client: viser.ClientHandle) -> None:
         image = require_extra("PIL.Image", "viz")
         camera = client.camera
         pixels = client.get_render(camera.image_height, camera.image_width, transport_format="png", timeout=20.0)
@@ -141,7 +144,7 @@ class SavePanel:
         image.fromarray(pixels).save(file, "PNG", optimize=True)
         client.send_file_download(f"{self.name}.png", file.getvalue(), save_immediately=True)
 
-    def _save(self, client: Any) -> None:
+    def _save(self, client: viser.ClientHandle) -> None:
         client.send_file_download(f"{self.name}.html", self.document().encode(), save_immediately=True)
 
 
@@ -174,7 +177,7 @@ class BodyTree:
         button = self.page.server.gui.add_button(tree_label(self.model, body), color=(118, 132, 150), hint=hint)
         self.page.connect(button.on_click, "select", lambda: self.select(body.index, button.order + 0.5))
 
-    def _clickable(self, index: int, handle: Any) -> None:
+    def _clickable(self, index: int, handle: SurfaceHandle) -> None:
         self.page.connect(handle.on_click, "select", lambda: self.select(index))
 
     def select(self, index: int | None, place: float | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,9 @@ from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.solids import Colour
 from linkwise.viz.stage import NOTHING, WORLD, followed
 from linkwise.viz.touches import Touches, contacts_of
+
+if TYPE_CHECKING:
+    import viser
 
 MOST_GHOSTS = 5000
 _GLANCES = 12
@@ -209,7 +212,7 @@ class Player(Page):
         self.speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
         self.loop = gui.add_checkbox("loop", True)
 
-        async def scrubbed(event: Any) -> None:
+        async def scrubbed(event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
             if event.client is not None:
                 value = float(self.slider.value)
                 self.worker.post("scrub", lambda: self._scrub(value))
@@ -285,7 +288,7 @@ class Player(Page):
 
     # Plots.
     def _plots(self, sensors: Mapping[str, ArrayLike]) -> None:
-        self.plots: list[tuple[Any, tuple[Array, ...], tuple[float, float]]] = []
+        self.plots: list[tuple[viser.GuiUplotHandle, tuple[Array, ...], tuple[float, float]]] = []
         for title, names, columns in self._quantities(sensors):
             self._plot(title, names, columns)
 

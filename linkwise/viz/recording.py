@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.dataclass import dataclass
+from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
@@ -26,7 +27,7 @@ from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.server import start_server, stop_server
-from linkwise.viz.solids import joined, simplified
+from linkwise.viz.solids import Solid, joined, simplified
 from linkwise.viz.stage import Stage, followed
 from linkwise.viz.touches import EVERY_OVERLAY, ContactForces, ContactPoints, Touches, contacts_of
 
@@ -105,8 +106,7 @@ def motion_html(
                 if overlays:
                     moment = Moment(float(pictures.t[k]), leader[k], p=first.p)
                     if contacts is not None:
-                        last = np.searchsorted(motion.t, pictures.t[k] + 1e-9, side="right") - 1
-                        moment.touches = Touches.of(contacts, int(np.clip(last, 0, len(motion.t) - 1)))
+                        moment.touches = Touches.of(contacts, int(np.clip(samples[k], 0, len(motion.t) - 1)))
                     for overlay in overlays:
                         overlay.update(moment)
             if ghosts is not None:
@@ -135,7 +135,7 @@ def overlays_named(show: Sequence[str] | None, *, touched: bool) -> list[type[Ov
     return [known[title] for title in show]
 
 
-def model_html(model: Model, q: Any = None, **choices: Any) -> str:
+def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:
     """A whole HTML document that shows a model, standing still; the choices are those of :func:`motion_html`."""
     from linkwise.viz.viewer import resting
 
@@ -169,17 +169,10 @@ def fewer(looks: Looks, most: int) -> Looks:
         return looks
     share = most / total
 
-    def small(solids: Sequence[Any]) -> tuple[Any, ...]:
+    def small(solids: Sequence[Solid]) -> tuple[Solid, ...]:
         return tuple(simplified(solid, max(40, int(share * len(solid.faces)))) for solid in joined(solids))
 
-    return Looks(
-        small(looks.base),
-        tuple(small(solids) for solids in looks.bodies),
-        looks.bent,
-        looks.ellipsoids,
-        looks.size,
-        looks.missing,
-    )
+    return replace(looks, base=small(looks.base), bodies=tuple(map(small, looks.bodies)))
 
 
 def _say_fewer(count: int, most: int) -> None:

@@ -22,6 +22,9 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.looks import Looks, looks_of
 from linkwise.viz.solids import GREY, Solid
 
+Part = dict[str, Any]
+"""An object of glTF's JSON."""
+
 
 def save_scene(trajectory: Trajectory, target: Path) -> None:
     """Write one motion of one state; the ending says which kind of scene."""
@@ -38,8 +41,8 @@ class _Binary:
 
     def __init__(self) -> None:
         self.bytes = bytearray()
-        self.views: list[dict[str, Any]] = []
-        self.accessors: list[dict[str, Any]] = []
+        self.views: list[Part] = []
+        self.accessors: list[Part] = []
 
     def add(self, values: Array, kind: str, *, integers: bool = False, target: int | None = None) -> int:
         """Number of an array among the file's; ``kind`` is SCALAR, VEC3 or VEC4."""
@@ -63,14 +66,14 @@ class _Binary:
 
 def _save_gltf(target: Path, names: Sequence[str], looks: Looks, t: Array, poses: Array) -> None:
     binary = _Binary()
-    materials: list[dict[str, Any]] = []
-    meshes: list[dict[str, Any]] = []
-    nodes: list[dict[str, Any]] = [{"name": "world", "rotation": [-(0.5**0.5), 0.0, 0.0, 0.5**0.5], "children": []}]
-    channels: list[dict[str, Any]] = []
-    samplers: list[dict[str, Any]] = []
+    materials: list[Part] = []
+    meshes: list[Part] = []
+    nodes: list[Part] = [{"name": "world", "rotation": [-(0.5**0.5), 0.0, 0.0, 0.5**0.5], "children": []}]
+    channels: list[Part] = []
+    samplers: list[Part] = []
 
     def node(name: str, solids: Sequence[Solid]) -> int:
-        made: dict[str, Any] = {"name": name}
+        made: Part = {"name": name}
         if solids:
             meshes.append({"name": name, "primitives": [_primitive(binary, materials, each) for each in solids]})
             made["mesh"] = len(meshes) - 1
@@ -109,14 +112,14 @@ def _save_gltf(target: Path, names: Sequence[str], looks: Looks, t: Array, poses
     target.write_bytes(struct.pack("<4sII", b"glTF", 2, 12 + len(chunks)) + chunks)
 
 
-def _primitive(binary: _Binary, materials: list[dict[str, Any]], solid: Solid) -> dict[str, Any]:
+def _primitive(binary: _Binary, materials: list[Part], solid: Solid) -> Part:
     """One surface; its corners are its own where it is not round, so that edges look sharp."""
     faces = np.asarray(solid.faces, np.int64)
     vertices = np.asarray(solid.vertices, float)
     if not solid.smooth:
         vertices, faces = vertices[faces.reshape(-1)], np.arange(faces.size).reshape(-1, 3)
     colour = [((c / 255.0) ** 2.2) for c in solid.colour or GREY]  # glTF's factors are linear
-    material: dict[str, Any] = {
+    material: Part = {
         "pbrMetallicRoughness": {
             "baseColorFactor": [*colour, solid.opacity],
             "metallicFactor": 0.0,

@@ -19,17 +19,20 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from linkwise.errors import InputError, require_extra
+
+if TYPE_CHECKING:
+    import viser
 
 HOST = "127.0.0.1"
 PORT = 8080
 _OWN = frozenset((HOST, "localhost", "::1"))
 
 
-def start_server(label: str, port: int | None = None) -> Any:
+def start_server(label: str, port: int | None = None) -> viser.ViserServer:
     """A ``viser`` server on the loopback interface.
 
     Where the port is in use the next free one is taken, and a line on standard error says so. Only who knows its
@@ -40,7 +43,7 @@ def start_server(label: str, port: int | None = None) -> Any:
         label: the title of the page's panel.
         port: to begin with, 8080 if not given; 0 for any free one.
     """
-    viser = require_extra("viser", "viz")
+    library = require_extra("viser", "viz")
     try:
         wanted = PORT if port is None else operator.index(port)
     except TypeError:
@@ -48,8 +51,8 @@ def start_server(label: str, port: int | None = None) -> Any:
     if not 0 <= wanted <= 65535:
         raise InputError("this is not a port", got=repr(port), allowed="0 to 65535, or None")
     free = _free_port(wanted)
-    with _quiet(), _guarded(viser.infra):
-        server = viser.ViserServer(host=HOST, port=free, label=label, verbose=False)
+    with _quiet(), _guarded(library.infra):
+        server: viser.ViserServer = library.ViserServer(host=HOST, port=free, label=label, verbose=False)
     if wanted and server.get_port() != wanted:
         print(f"linkwise: port {wanted} is in use; the page is on {server.get_port()}", file=sys.stderr)
     _stay_private(server)
@@ -60,7 +63,7 @@ def start_server(label: str, port: int | None = None) -> Any:
     return server
 
 
-def stop_server(server: Any) -> None:
+def stop_server(server: viser.ViserServer) -> None:
     """End a server and its threads; safe to call twice."""
     if server in _RUNNING:
         _RUNNING.remove(server)
@@ -68,7 +71,7 @@ def stop_server(server: Any) -> None:
             server.stop()
 
 
-_RUNNING: list[Any] = []
+_RUNNING: list[viser.ViserServer] = []
 
 
 def _stop_all() -> None:
@@ -76,12 +79,12 @@ def _stop_all() -> None:
         stop_server(server)
 
 
-def address(server: Any) -> str:
+def address(server: viser.ViserServer) -> str:
     """Address for the browser; the token in it is what opens the page."""
     return f"http://{HOST}:{server.get_port()}/{server._websock_server.token}/index.html"
 
 
-def is_running(server: Any) -> bool:
+def is_running(server: viser.ViserServer) -> bool:
     """Whether it still answers."""
     thread = server._websock_server._server_thread
     return thread is not None and thread.is_alive()
@@ -101,7 +104,7 @@ def _free_port(wanted: int) -> int:
     return 0
 
 
-def _stay_private(server: Any) -> None:
+def _stay_private(server: viser.ViserServer) -> None:
     """Never open a tunnel to the outside."""
     from viser._messages import ShareUrlDisconnect, ShareUrlRequest
 
@@ -134,7 +137,7 @@ def _guarded(infra: Any) -> Iterator[None]:
             self._client_connect_cb.insert(0, self.check)
             super().start()
 
-        async def check(self, client: Any) -> None:
+        async def check(self, client: viser.infra.WebsockClientConnection) -> None:
             """End a connection without the token, or from a page of another site, before anything is sent or heard."""
             connection = self._live_connections[client.client_id]
             given = connection.request.path.partition("?")[0].strip("/").partition("/")[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,9 @@ from scipy.spatial.transform import Rotation
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, replace
 from linkwise.joints.directions import turn_z_to
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 Colour = tuple[int, int, int]
 
@@ -28,7 +31,7 @@ class Texture:
         uv: where in it each vertex is (V, 2), from its lower left corner, 0 to 1.
     """
 
-    image: Any
+    image: Image | None
     uv: Array
 
 
@@ -154,6 +157,14 @@ def ellipsoid(mass: float, com: ArrayLike, inertia: ArrayLike) -> Solid | None:
     return sphere(1.0, 20).placed(X, np.maximum(radii, 0.02 * radii.max()).tolist())
 
 
+def bounds_of(solids: Sequence[Solid]) -> tuple[Array, Array]:
+    """The least and the greatest corner (3); those of a box of one metre around the origin where there is nothing."""
+    if not solids:
+        return -0.5 * np.ones(3), 0.5 * np.ones(3)
+    low = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
+    return low, np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
+
+
 def merged(solids: Sequence[Solid]) -> Solid:
     """One surface of all, in the colour of the largest; with a texture where all have the same picture."""
     textures = [solid.texture for solid in solids]
@@ -175,7 +186,7 @@ def merged(solids: Sequence[Solid]) -> Solid:
 
 def joined(solids: Sequence[Solid]) -> list[Solid]:
     """Surfaces, those of one colour and one picture joined to one."""
-    groups: dict[Any, list[Solid]] = {}
+    groups: dict[tuple[object, ...], list[Solid]] = {}
     for solid in solids:
         image = None if solid.texture is None else id(solid.texture.image)
         groups.setdefault((solid.colour, solid.opacity, solid.smooth, image), []).append(solid)

@@ -8,7 +8,7 @@ single precision.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,10 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
 from linkwise.model.model import Model
 from linkwise.viz.looks import Looks
+from linkwise.viz.solids import Colour
+
+if TYPE_CHECKING:
+    import viser
 
 WORLD = "/world"
 """The frame that all nodes of a scene hang on."""
@@ -123,6 +127,14 @@ def sky(dark: bool = False, height: int = 256, width: int = 2, horizon: float = 
     return np.broadcast_to((1.0 - share) * top + share * end + 0.5, (height, width, 3)).astype(np.uint8)
 
 
+def add_arrows(
+    scene: viser.SceneApi, name: str, points: Array, colour: Colour | Array, size: float
+) -> viser.ArrowsHandle:
+    """A node with arrows between points (k, 2, 3), as thick as suits a model of this size, m."""
+    shaft, head, length = (share * size for share in (0.006, 0.016, 0.035))
+    return scene.add_arrows(name, points, colour, shaft_radius=shaft, head_radius=head, head_length=length)
+
+
 class Stage:
     """Surroundings of what a page shows.
 
@@ -131,13 +143,13 @@ class Stage:
         dark: on a dark page.
     """
 
-    def __init__(self, server: Any, dark: bool = False) -> None:
+    def __init__(self, server: viser.ViserServer, dark: bool = False) -> None:
         self.server, self.dark = server, dark
         self.world = server.scene.add_frame(WORLD, show_axes=False)
         self.shift: Array = np.zeros(3)
         """Offset from places in the world to those in the scene, m."""
         self.centre: Array = np.zeros(3)
-        self.floor: Any = None
+        self.floor: viser.GridHandle | None = None
         server.scene.set_background_image(sky(dark), format="png")
         self.shade(True)
 
@@ -166,7 +178,7 @@ class Stage:
         camera.near = 0.005 * size
         camera.far = 200.0 * size
 
-    def _floor(self, size: float, height: float) -> Any:
+    def _floor(self, size: float, height: float) -> viser.GridHandle:
         lines = (92, 102, 118) if self.dark else (160, 170, 184)
         return self.server.scene.add_grid(
             f"{WORLD}/floor",

@@ -7,10 +7,10 @@ picture has is known before one of them is unpacked.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from linkwise.errors import ModelFileError, require_extra
 from linkwise.files.resources import read_bytes
 from linkwise.mechanism.description import Picture
 from linkwise.viz.solids import Colour, Solid, Texture
+
+if TYPE_CHECKING:
+    import viser
+    from PIL.Image import Image
 
 MOST_PIXELS = 8192 * 8192
 """Most pixels of a picture that is unpacked; a small file may hold a huge picture."""
@@ -28,13 +32,16 @@ LARGEST_TEXTURE = 1024
 FORMATS = ("PNG", "JPEG")
 SUFFIXES = (".png", ".jpg", ".jpeg")
 
+Happened = Callable[[Any], Awaitable[None]]
+"""Function that is told of an event on a page."""
 
-def read_picture(path: Path) -> Any:
+
+def read_picture(path: Path) -> Image:
     """The ``PIL.Image`` of a file, as large as pages need it; a ``ModelFileError`` says what is wrong with it."""
     return opened_picture(read_bytes(path, suffixes=SUFFIXES, largest=LARGEST_PICTURE), str(path))
 
 
-def opened_picture(content: bytes, file: str) -> Any:
+def opened_picture(content: bytes, file: str) -> Image:
     """The same from the bytes of a file; `file` is its name in messages."""
     pillow = require_extra("PIL.Image", "viz")
     try:
@@ -59,7 +66,7 @@ def opened_picture(content: bytes, file: str) -> Any:
     return shrunk
 
 
-def for_pages(image: Any) -> Any:
+def for_pages(image: Image) -> Image | None:
     """A picture without opacity, as large as pages need it; None for one that is too large to be unpacked."""
     if image.width * image.height > MOST_PIXELS:
         return None
@@ -68,22 +75,23 @@ def for_pages(image: Any) -> Any:
     return shrunk
 
 
-def mean_colour(image: Any) -> Colour:
+def mean_colour(image: Image) -> Colour:
     """Of all pixels."""
     counts = np.array(image.convert("RGB").histogram(), float).reshape(3, 256)
     r, g, b = counts @ np.arange(256) / counts.sum(axis=1)
     return round(float(r)), round(float(g)), round(float(b))
 
 
-def tinted(image: Any, colour: Colour) -> Any:
+def tinted(image: Image, colour: Colour) -> Image:
     """A picture whose white is this colour."""
     if colour == (255, 255, 255):
         return image
     pillow = require_extra("PIL.Image", "viz")
-    return pillow.fromarray((np.asarray(image, float) * np.array(colour) / 255.0).round().astype(np.uint8))
+    made: Image = pillow.fromarray((np.asarray(image, float) * np.array(colour) / 255.0).round().astype(np.uint8))
+    return made
 
 
-def papered(solid: Solid, image: Any, picture: Picture) -> Solid:
+def papered(solid: Solid, image: Image, picture: Picture) -> Solid:
     """A surface with a picture on it, where its own coordinates say or projected along z (:class:`Picture`)."""
     uv = None if solid.texture is None else solid.texture.uv
     if uv is None:
@@ -105,7 +113,7 @@ class TexturedMesh:
         plain: the node of the same surface in one colour.
     """
 
-    def __init__(self, scene: Any, name: str, solid: Solid, plain: Any) -> None:
+    def __init__(self, scene: viser.SceneApi, name: str, solid: Solid, plain: viser.MeshHandle) -> None:
         trimesh = require_extra("trimesh", "viz")
         assert solid.texture is not None
         material = trimesh.visual.material.PBRMaterial(
@@ -155,15 +163,15 @@ class TexturedMesh:
         self._visible = visible
         self._choose()
 
-    def on_click(self, action: Callable[[Any], Any]) -> None:
+    def on_click(self, action: Happened) -> None:
         """Action on a click."""
         for handle in (self.plain, self.papered):
             handle.on_click(action)
 
-    def on_drag(self, *button: Any, **keys: Any) -> Callable[[Callable[[Any], Any]], None]:
+    def on_drag(self, *button: str, **keys: str) -> Callable[[Happened], None]:
         """Action on a drag, as of other nodes."""
 
-        def attach(action: Callable[[Any], Any]) -> None:
+        def attach(action: Happened) -> None:
             for handle in (self.plain, self.papered):
                 handle.on_drag(*button, **keys)(action)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.overlays import OVERLAYS, Moment, Overlay, _Arrows
 from linkwise.viz.solids import Colour
+
+if TYPE_CHECKING:
+    import viser
 
 PRESSING: Colour = (200, 40, 120)
 FRICTION: Colour = (120, 150, 40)
@@ -50,17 +53,21 @@ def contacts_of(motion: Trajectory) -> MotionContacts | None:
     return motion.contacts if "contact_impulses" in motion._values else None
 
 
-class ContactPoints(Overlay):
-    """Points where bodies press on each other or on the ground."""
-
-    title = "contact points"
-    inside = True
+class _OfContact(Overlay):
+    """An overlay of models whose bodies touch."""
 
     @classmethod
     def applies(cls, model: Model) -> bool:
         return model._contact_scene is not None
 
-    def made(self) -> list[Any]:
+
+class ContactPoints(_OfContact):
+    """Points where bodies press on each other or on the ground."""
+
+    title = "contact points"
+    inside = True
+
+    def made(self) -> list[viser.SceneNodeHandle]:
         nowhere = np.zeros((1, 3), np.float32)
         size = 0.015 * self.size
         name = f"{self.figure.root}/{self.title}"
@@ -71,15 +78,11 @@ class ContactPoints(Overlay):
             self.redraw(np.zeros((0, 3)) if moment.touches is None else moment.touches.points)
 
 
-class ContactForces(_Arrows):
+class ContactForces(_OfContact, _Arrows):
     """Forces at contact points, on the first of the two bodies."""
 
     title = "contact forces"
     colour = PRESSING
-
-    @classmethod
-    def applies(cls, model: Model) -> bool:
-        return model._contact_scene is not None
 
     def arrows(self, moment: Moment) -> tuple[Array, Array]:
         if moment.touches is None:
@@ -88,16 +91,12 @@ class ContactForces(_Arrows):
         return starts, starts + self.metres_per_newton * moment.touches.forces
 
 
-class FrictionCones(Overlay):
+class FrictionCones(_OfContact):
     """Cones that contact forces stay within: a force on the surface of its cone slips."""
 
     title = "friction cones"
 
-    @classmethod
-    def applies(cls, model: Model) -> bool:
-        return model._contact_scene is not None
-
-    def made(self) -> list[Any]:
+    def made(self) -> list[viser.SceneNodeHandle]:
         nowhere = np.zeros((1, 2, 3), np.float32)
         name = f"{self.figure.root}/{self.title}"
         return [self.figure.scene.add_line_segments(name, nowhere, FRICTION, thickness=0.003 * self.size)]

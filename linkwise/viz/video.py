@@ -21,7 +21,7 @@ from linkwise.viz.markers import Markers
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.recording import fewer
-from linkwise.viz.solids import Colour, Solid, merged
+from linkwise.viz.solids import Colour, Solid, bounds_of, merged
 from linkwise.viz.stage import FLOOR, SKY, floor_height, followed, seen_around, sky
 
 MOVIES = (".mp4", ".webm", ".mkv", ".mov")
@@ -46,14 +46,6 @@ def placed(model: Model, looks: Looks, q: ArrayLike, p: ArrayLike | None = None,
             made = solid.placed(X)
             found.append(made if opacity == 1.0 else made.painted(made.colour or (150, 160, 175), opacity))
     return found
-
-
-def bounds_of(solids: list[Solid]) -> tuple[Array, Array]:
-    """The least and the greatest corner."""
-    if not solids:
-        return -0.5 * np.ones(3), 0.5 * np.ones(3)
-    low = np.min([solid.vertices.min(axis=0) for solid in solids], axis=0)
-    return low, np.max([solid.vertices.max(axis=0) for solid in solids], axis=0)
 
 
 def floor(height: float, low: Array, high: Array, horizon: Colour = (255, 255, 255)) -> list[Solid]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +14,7 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
 from linkwise.model.model import Model
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure, furnish, pose_of, quaternions
+from linkwise.viz.figure import Figure, SurfaceHandle, furnish, pose_of, quaternions
 from linkwise.viz.live import LiveRun
 from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
@@ -23,6 +22,10 @@ from linkwise.viz.page import Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.posing import Freedom, PointGoal, freedoms_of, is_closed, moved, settled
 from linkwise.viz.stage import NOTHING, followed
+from linkwise.viz.textures import Happened
+
+if TYPE_CHECKING:
+    import viser
 
 MOST_COMPILED = 60
 """Freedoms of a model whose inverse kinematics are one compiled program; it takes minutes to compile for a thousand."""
@@ -35,7 +38,7 @@ def view(
     q: ArrayLike | None = None,
     v: ArrayLike | None = None,
     *,
-    control: Any = None,
+    control: object = None,
     follow: bool | str | None = None,
     port: int | None = None,
     open: bool | None = None,
@@ -102,7 +105,7 @@ class Viewer(Page):
         model: Model,
         q: ArrayLike | None,
         v: ArrayLike | None,
-        control: Any,
+        control: object,
         follow: bool | str | None,
         port: int | None,
         open: bool | None,
@@ -117,7 +120,7 @@ class Viewer(Page):
         model = run.model
         self.moment = run.at_rest(start)
         scene, gui = self.server.scene, self.server.gui
-        self.handle: Any = None
+        self.handle: viser.TransformControlsHandle | None = None
         self._held = False
         self._grip: tuple[int, Array] | None = None
         self.figure = Figure(scene, model, looks)
@@ -208,7 +211,7 @@ class Viewer(Page):
         buttons = gui.add_button_group("", ("neutral", "random", "start"))
         start = self.moment.q
 
-        async def pressed(event: Any) -> None:
+        async def pressed(event: viser.GuiEvent[viser.GuiButtonGroupHandle]) -> None:
             chosen = event.target.value
             self.worker.post("pose", lambda: self._pose(chosen, start))
 
@@ -224,8 +227,8 @@ class Viewer(Page):
             slider.on_update(self._slid(freedom, slider))
             self.sliders.append(slider)
 
-    def _slid(self, freedom: Freedom, slider: Any) -> Callable[[Any], Any]:
-        async def changed(event: Any) -> None:
+    def _slid(self, freedom: Freedom, slider: viser.GuiSliderHandle[float]) -> Happened:
+        async def changed(event: viser.GuiEvent[viser.GuiSliderHandle[float]]) -> None:
             if event.client is not None:  # not by us
                 value = float(slider.value)
                 self.worker.post(("slider", freedom.place), lambda: self._slide(freedom, value))
@@ -281,7 +284,7 @@ class Viewer(Page):
             X = self.figure.poses[self.tree.selected]
             self.handle.position, self.handle.wxyz = X[:3, 3], quaternions(X)
 
-    async def _handled(self, event: Any) -> None:
+    async def _handled(self, event: viser.TransformControlsEvent) -> None:
         wxyz, position, phase = np.array(event.target.wxyz), np.array(event.target.position), event.phase
         self.worker.post("handle end" if phase == "end" else "handle", lambda: self._follow(wxyz, position, phase))
 
@@ -297,8 +300,8 @@ class Viewer(Page):
         if phase == "end":
             self._place_handle()
 
-    def _draggable(self, index: int, handle: Any) -> None:
-        async def dragged(event: Any) -> None:
+    def _draggable(self, index: int, handle: SurfaceHandle) -> None:
+        async def dragged(event: viser.SceneNodeDragEvent[viser.MeshHandle]) -> None:
             shift, phase = self.stage.shift, event.phase
             start, end = np.array(event.start_position) - shift, np.array(event.end_position) - shift
             key = "drag" if phase == "update" else f"drag {phase}"

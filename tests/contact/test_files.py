@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.contact.scene import meetings_of
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -180,8 +182,75 @@ def test_pairs_of_a_file_meet_whatever_their_bits_say():
     assert abs(motion.q[-1, 6] - 0.1) < 1e-6
     assert motion.q[-1, model.joints[2].q_slice][6] < 0.1 - 0.03  # nothing holds the third ball
     with pytest.warns(lw.errors.ModelWarning) as caught:
-        both = lw.loads(text % '<pair geom1="ball" geom2="other" friction="0.3 0.3"/>')
-    assert "friction of contact pairs" in caught[0].message.left_out[0]
+        both = lw.loads(text % '<pair geom1="ball" geom2="other" friction="0.3 0.4" margin="0.01"/>')
+    assert "differs in two directions" in caught[0].message.left_out[0]
+    assert "margin" in caught[0].message.left_out[1]
     assert set(both.with_contacts(rules=lw.ContactRules(overlap=1.0)).contacts.names) == {"a on world", "a on b"}
     with pytest.raises(lw.errors.ModelFileError, match="ghost"):
         lw.loads(text % '<pair geom1="ball" geom2="ghost"/>')
+
+
+RULES = """<mujoco><worldbody>
+    <geom name="floor" type="plane" size="1 1 1" friction="0.2 0.03 0.004" condim="%d" priority="%d"/>
+    <body name="a" pos="0 0 0.1"><freejoint/>
+    <geom name="ball" size="0.1" friction="0.9 0.01 0.002" condim="%d" priority="%d"/></body></worldbody>
+    <contact>%s</contact></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "pair", ["", '<pair geom1="floor" geom2="ball" friction="0.4 0.4 0.05 0.06 0.06" condim="4"/>']
+)
+@pytest.mark.parametrize("priorities", [(0, 0), (1, 0), (0, 3)])
+@pytest.mark.parametrize("condims", [(1, 3), (3, 1), (3, 4), (4, 3), (6, 1), (1, 1)])
+def test_friction_of_two_surfaces_is_what_mujoco_makes_of_it(
+    condims: tuple[int, int], priorities: tuple[int, int], pair: str, tmp_path: Path
+) -> None:
+    """Also of what is written as MJCF and as a native file, and read again."""
+    mujoco = pytest.importorskip("mujoco")
+    text = RULES % (condims[0], priorities[0], condims[1], priorities[1], pair)
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    d.qpos[2] = 0.0999
+    mujoco.mj_forward(m, d)
+    (touch,) = d.contact
+    mu = np.array(touch.friction)[[0, 2, 3]] * (touch.dim >= np.array([3, 4, 6]))
+    model = lw.loads(text)
+    model.save(tmp_path / "model.lw.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.save(tmp_path / "model.xml")
+        written = lw.load(tmp_path / "model.xml")
+    for each in (model, lw.load(tmp_path / "model.lw.json"), written):
+        (meeting,) = meetings_of(each.with_contacts())
+        material = meeting.material
+        assert [material.friction, material.torsion, material.rolling] == pytest.approx(mu.tolist(), abs=1e-15)
+
+
+def test_a_pair_slides_by_its_own_friction_and_gives_way_by_its_own_softness() -> None:
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    <body name="a" pos="0 0 0.05"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.05"/></body></worldbody>
+    <contact><pair geom1="floor" geom2="box" friction="0.25 0.25" solref="0.01 1" solimp="0.9 0.9 0.001"/>
+    </contact></mujoco>"""
+    model = lw.loads(text)
+    v = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    motion = lw.simulate(model, v0=v, duration=0.6, dt=0.002)
+    assert motion.q[-1, 4] == pytest.approx(1.0 / (2 * 0.25 * 9.81), rel=1e-4)
+    other = model.with_contacts(material=lw.Material(friction=0.5))
+    assert meetings_of(other)[0].material.friction == 0.5
+    slow = text.replace("0.01 1", "0.02 1")
+    soft = [meetings_of(lw.loads(t).with_contacts(softness="file"))[0].material for t in (text, slow)]
+    assert soft[0].stiffness == pytest.approx(4.0 * soft[1].stiffness, rel=1e-9)
+
+
+def test_bodies_that_several_joints_join_do_not_meet() -> None:
+    """As in MuJoCo, whose bodies have as many joints as they like."""
+    mujoco = pytest.importorskip("mujoco")
+    text = """<mujoco><worldbody><body name="a"><joint axis="0 0 1"/><geom size="0.1"/>
+    <body name="b" pos="0.1 0 0"><joint axis="1 0 0"/><joint axis="0 1 0"/><joint axis="0 0 1"/><geom size="0.1"/>
+    <body name="c" pos="0.1 0 0"><joint axis="1 0 0"/><geom size="0.1"/></body></body></body></worldbody></mujoco>"""
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    met = [{m.body(m.geom_bodyid[g]).name for g in (c.geom1, c.geom2)} for c in d.contact]
+    assert met == [{"a", "c"}]
+    assert lw.loads(text).with_contacts().contacts.pairs == ("a on c",)

@@ -57,7 +57,7 @@ def meetings(
 ) -> tuple[Meeting, ...]:
     """The shapes of a mechanism that are tested against each other.
 
-    Not tested are shapes of one body, shapes of a body and the one that its joint is on (but the world), shapes whose
+    Not tested are shapes of one body, shapes of a body and the one that its joints are on (but the world), shapes whose
     bits do not fit (see :class:`~linkwise.mechanism.description.Geometry`), and shapes of links that the mechanism's
     ``_contact_excludes`` name. Shapes that a file names as a pair are tested all the same.
 
@@ -108,8 +108,13 @@ def _names(mechanism: Mechanism, outline: Outline) -> set[str]:
 
 
 def _parent(mechanism: Mechanism, outline: Outline) -> int:
-    """The body that carries a body; one that is not there for the world and for what the world carries."""
+    """The body that carries a body; one that is not there for the world and for what the world carries.
+
+    Bodies without mass and shapes are parts of a joint, of which a file writes several between two bodies.
+    """
     parent = -1 if outline.body < 0 else mechanism.parents[outline.body]
+    while parent >= 0 and mechanism.bodies[parent].mass == 0.0 and not mechanism.bodies[parent].collisions:
+        parent = mechanism.parents[parent]
     return -2 if parent < 0 else parent
 
 

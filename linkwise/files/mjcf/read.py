@@ -125,10 +125,11 @@ def _forces_left_out(source: Compiled, names: Names) -> list[str]:
     if m.nmocap:
         moved = [names.bodies[i] for i in np.flatnonzero(np.asarray(m.body_mocapid) >= 0)]
         found.append(f"mocap: {', '.join(map(repr, moved[:3]))} stand still")
-    both = np.stack([m.pair_geom1, m.pair_geom2], axis=-1)
-    own = np.asarray(m.pair_friction)[:, 0]
-    if m.npair and not np.allclose(own, np.asarray(m.geom_friction)[both, 0].max(axis=-1)):
-        found.append("friction of contact pairs (that of their shapes counts)")
+    own = np.asarray(m.pair_friction)
+    if m.npair and not np.allclose(own[:, [0, 3]], own[:, [1, 4]]):
+        found.append("friction of contact pairs that differs in two directions (their mean counts)")
+    if np.any(m.pair_margin):
+        found.append("the margin of contact pairs")
     for joint, name in enumerate(names.joints):
         dof = int(m.jnt_dofadr[joint])
         bent = m.jnt_stiffnesspoly[joint].any() or m.jnt_springyield[joint]

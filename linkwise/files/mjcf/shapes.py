@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.mechanism.bodies_and_joints import rows
-from linkwise.mechanism.description import Geometry, Kind, Picture
+from linkwise.mechanism.description import Geometry, Kind, NamedPair, Picture
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.placement import inverse_pose, pose
 
@@ -42,36 +44,49 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
         if geom in source.colliding:
             contype, conaffinity = source.colliding[geom]
             shape = replace(shape, contype=contype, conaffinity=conaffinity, texture=None)
-            collisions.append(replace(shape, material=_material(m, geom), compliance=_compliance(m, geom)))
+            pairs = tuple(_pairs(source, geom))
+            shape = replace(shape, material=_material(m, geom), compliance=_compliance(m, geom), pairs=pairs)
+            collisions.append(shape)
     return tuple(visuals), tuple(collisions)
 
 
 def _material(m: Any, geom: int) -> Material:
     """Friction of a geom: sliding, and with ``condim`` 4 and 6 torsional and rolling; rigid."""
     sliding, torsion, rolling = (max(float(x), 0.0) for x in m.geom_friction[geom])
-    condim = int(m.geom_condim[geom])
-    return Material(
-        sliding if condim > 1 else 0.0,
-        torsion if condim > 3 else 0.0,
-        rolling if condim > 4 else 0.0,
-        combining="larger",
-        priority=int(m.geom_priority[geom]),
-    )
+    condim, priority = int(m.geom_condim[geom]), int(m.geom_priority[geom])
+    return Material(sliding, torsion, rolling, combining="larger", priority=priority, directions=condim)
+
+
+def _pairs(source: Compiled, geom: int) -> Iterator[NamedPair]:
+    """Of the <pair>s that a geom is the first of, their own friction and compliance."""
+    m = source.model
+    for k in np.flatnonzero(np.asarray(m.pair_geom1) == geom).tolist():
+        other = int(m.pair_geom2[k])
+        (a, b), (c, d) = source.colliding[geom], source.colliding[other]
+        bit = ((a & d) | (b & c)).bit_length() - 1
+        along, across, torsion, *rolling = (max(float(x), 0.0) for x in m.pair_friction[k])
+        material = Material(math.sqrt(along * across), torsion, max(rolling), directions=int(m.pair_dim[k]))
+        w = sum(float(m.body_invweight0[m.geom_bodyid[each], 0]) for each in (geom, other))
+        yield NamedPair(bit, material, _spring(m.pair_solref[k], m.pair_solimp[k], w))
 
 
 def _compliance(m: Any, geom: int) -> tuple[float, float] | None:
-    """Stiffness and damping at rest of what ``solref`` and ``solimp`` say; None for what is fixed.
+    """Stiffness and damping at rest of a geom; None for what is fixed. Of two bodies compliances add up, as w do."""
+    w = float(m.body_invweight0[m.geom_bodyid[geom], 0])
+    return _spring(m.geom_solref[geom], m.geom_solimp[geom], w)
+
+
+def _spring(solref: Any, solimp: Any, w: float) -> tuple[float, float] | None:
+    """Stiffness and damping at rest of what ``solref`` and ``solimp`` say; None without an inverse mass w.
 
     MuJoCo's contact of impedance d has the force (b δ̇ + k δ - a)/R at depth δ, with a the acceleration that it leaves,
     and R = w (1 - d)/d, w the inverse mass that its compiler gives the body. Where nothing accelerates this is a spring
-    k/R with the damping b/k; d, which grows with depth, is that of a body that lies on one point. Of two bodies their w
-    add up, as compliances do.
+    k/R with the damping b/k; d, which grows with depth, is that of a body that lies on one point.
     """
-    w = float(m.body_invweight0[m.geom_bodyid[geom], 0])
     if not w > 0.0:
         return None
-    first, second = (float(x) for x in m.geom_solref[geom])
-    low, high, width, middle, power = (float(x) for x in m.geom_solimp[geom])
+    first, second = (float(x) for x in solref)
+    low, high, width, middle, power = (float(x) for x in solimp)
     low, high = (min(max(x, _LEAST), 1.0 - _LEAST) for x in (low, high))
     if first > 0.0:  # a time constant and a damping ratio
         k, b = 1.0 / (high * first * second) ** 2, 2.0 / (high * first)

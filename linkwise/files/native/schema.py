@@ -41,7 +41,7 @@ from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
-from linkwise.mechanism.description import Geometry, JointLimits, Mimic, Picture
+from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry, JointLimits, Mimic, NamedPair, Picture
 from linkwise.mechanism.materials import Material
 
 FORMAT = "linkwise model"
@@ -236,9 +236,11 @@ Record.of(
     friction=(_Friction(), REQUIRED),
     stiffness=_Stiffness(),
     priority=Whole(-(2**31)),
+    directions=Whole(1, 7),
     **{name: Number(0.0) for name in ("torsion", "rolling", "restitution", "threshold", "damping")},
 )
 Record.of(Picture)
+Record.of(NamedPair, bit=Whole(FIRST_PAIR_BIT, _MOST_BITS))
 
 
 def _geometry(**given: Any) -> Geometry:

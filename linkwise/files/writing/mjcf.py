@@ -45,8 +45,9 @@ from linkwise.mechanism.actuation import (
 )
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance, Pose, is_identity, product
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry, JointLimits
+from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry, JointLimits, NamedPair
 from linkwise.mechanism.fields import GravityCompensation
+from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.muscles import HillMuscle
 from linkwise.mechanism.placement import inverse_pose
@@ -107,8 +108,11 @@ class _Writer:
             "site": {frame.name for frame in m.frames},
             "equality": {closure.name for closure in m.closures},
             "tendon": set(),
+            "geom": set(),
         }
         self.frames = frozenset(self.taken["site"])
+        self.pairs: dict[int, list[str]] = {}  # bits of pairs, and the geoms that share them
+        self.named: dict[int, NamedPair] = {}
         self.wraps: dict[tuple[str, str, float], str] = {}
         self.springs: dict[str, str] = {}
 
@@ -137,6 +141,10 @@ class _Writer:
             self.sensor(sensor)
         for a, b in m._contact_excludes:
             self.exclude(a, b)
+        for bit, geoms in self.pairs.items():
+            if len(geoms) == 2:
+                more = _friction(self.named[bit].material, 5) if bit in self.named else {}
+                element(self.contact, "pair", geom1=geoms[0], geom2=geoms[1], **more)
         self.keyframes()
         if depth_first(m) != list(range(len(m.bodies))):
             self.lost.add("the order of the joints: MuJoCo goes through one branch after the other")
@@ -241,8 +249,18 @@ class _Writer:
             more = {"type": shape.kind, "size": vector([shape.size[0], shape.size[1] / 2])}
         place = _place(np.array(shape.placement))
         own = [bits & ((1 << FIRST_PAIR_BIT) - 1) for bits in (shape.contype, shape.conaffinity)]
-        if own != [shape.contype, shape.conaffinity]:
-            self.lost.add("contact pairs")
+        named = (shape.contype | shape.conaffinity) >> FIRST_PAIR_BIT
+        if named:
+            more["name"] = self.unused("geom", shape.name)
+            for bit in (k + FIRST_PAIR_BIT for k in range(named.bit_length()) if named >> k & 1):
+                self.pairs.setdefault(bit, []).append(more["name"])
+            self.named |= {pair.bit: pair for pair in shape.pairs}
+        if shape.material is not None:
+            more |= _friction(shape.material, 3) | {"priority": str(shape.material.priority)}
+            if shape.material.combining != "larger":
+                self.lost.add("how frictions combine: of two surfaces the larger counts in MuJoCo")
+            if not shape.material.is_isotropic:
+                self.lost.add(f"friction of {shape.name!r} across: in MuJoCo it is that along, in all directions")
         bits = dict(zip(("contype", "conaffinity"), map(str, own), strict=True))
         element(at, "geom", **bits, group=group, **more, **place)
 
@@ -544,6 +562,15 @@ def _their_part(body: Body, one: SeriesJoint, own: list[float]) -> list[float]:
         place = (P[:3, :3] @ place + P[:3, 3]).tolist()
         turn = list(quaternions.multiply(quaternion(P[:3, :3]), turn))
     return [*place, *turn]
+
+
+def _friction(material: Material, count: int) -> dict[str, str]:
+    """Friction of a geom (three numbers) or of a pair (five)."""
+    first, second = material.coefficients
+    numbers = [first, material.torsion, material.rolling]
+    if count == 5:
+        numbers = [first, second, material.torsion, material.rolling, material.rolling]
+    return {"friction": vector(numbers), "condim": str(material.directions)}
 
 
 def _place(X: FloatArray) -> dict[str, str]:

@@ -17,7 +17,7 @@ from linkwise.memoized import cached_property, once
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.targets.device import Device
-from linkwise.targets.llvm.device import PROCESSOR
+from linkwise.targets.llvm.device import FEW, PROCESSOR
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.program import Program
@@ -33,10 +33,6 @@ class Rolling(Protocol):
 
 class ManyLinksFunction(CompiledFunction):
     """A function of a large mechanism; what it does with a batch of numbers is the subclass's."""
-
-    def builtin(self, *_: object, **__: object) -> None:
-        """None: with many links the call itself does not count."""
-        return
 
     def _on_symbols(self, batch: SymbolBatch, out: object) -> Any:
         tracer = _calling_tracer(batch) if out is None else None
@@ -138,7 +134,10 @@ class RolledFunction(ManyLinksFunction):
     def _built(self, device: Device, dtype: Precision, few_states: bool = False) -> Any:
         if not device.target.loops:
             return super()._built(device, dtype)
-        return device.kernel(self.rolled_for(device.target), dtype, few_states)
+        kernel = device.kernel(self.rolled_for(device.target), dtype, few_states)
+        if device is PROCESSOR and few_states:
+            kernel.offer(self._slot, FEW - 1)
+        return kernel
 
     def program_for(self, target: targets.Target) -> Block | Program:
         """The program with loops where the target has them, else the unrolled one."""

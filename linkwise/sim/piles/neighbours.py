@@ -175,6 +175,7 @@ class Neighbours:
             both = first or second or Material()
             if first is not None and second is not None:
                 both = first.with_other(second)
+            both = both.acting
             _check(both)
             return both.coefficients[0], both.restitution, both.threshold
 

@@ -18,6 +18,7 @@ from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.source import attributes, entries_used, quick_module
 from linkwise.targets.llvm.tiers import QuickModule
 from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.program import Program
 
 ENTRY = "linkwise_single"
 
@@ -38,15 +39,18 @@ WORDS = {
     "worth_waking": "i64",
     "longest": "i64",  # the greatest number of states of a job; more go the ordinary way
     "run": "ptr",  # the crew's function
-    "board": "ptr",
+    "beside": "ptr",  # the crew's board; of a program with loops its table
 }
 """Words of a slot, read by the emitted code: these for float64, and then the same for float32."""
 
 
-def entry_module(program: Block, machine: Machine, result: Result, *, one_state: bool) -> str:
-    """The module's text: the function that Python calls and, if it is to serve single states, the body on scalars."""
+def entry_module(program: Block | Program, machine: Machine, result: Result, *, one_state: bool) -> str:
+    """The module's text: the function that Python calls and, if it is to serve single states, the body on scalars.
+
+    Of a program with loops, the kernel in the slot serves single states too.
+    """
     others = _others(program, machine)
-    if not one_state:
+    if isinstance(program, Program) or not one_state:
         return "; batches\n" + module_text([_BuiltinWriter(program, result).write(None)], others)
     plan = make_plan(program)
     vector = LaneShape(64, machine.vector_bytes // 8)
@@ -63,7 +67,7 @@ def quick_entry_module(program: Block, machine: Machine, result: Result) -> Quic
     return quick_module(module_text(made, _others(program, machine)), machine, shape, body.imports, body.held)
 
 
-def _others(program: Block, machine: Machine) -> list[str]:
+def _others(program: Block | Program, machine: Machine) -> list[str]:
     outside = [f"@{name} = external global i8" for name in _OBJECTS]
     return [*outside, _dims(program), attributes(machine), *_WEIGHTS]
 
@@ -74,9 +78,10 @@ def names_module(arrays: int, machine: Machine) -> str:
     return "; by name\n" + module_text([_ByName().write(arrays)], [*others, *_WEIGHTS])
 
 
-def signature_of(program: Block) -> str:
-    """Signature that a function for batches alone depends on."""
-    return repr([[array.shape for array in arrays] for arrays in (program.inputs, program.outputs)])
+def signature_of(program: Block | Program) -> str:
+    """Signature that a function without a body of its own depends on."""
+    order = list(program.order) if isinstance(program, Program) else ()
+    return repr([[array.shape for array in arrays] for arrays in (program.inputs, program.outputs)] + [*order])
 
 
 # Branches of checks: nearly always passed, nearly never failed.
@@ -85,7 +90,7 @@ _WEIGHTS = ('!0 = !{!"branch_weights", i32 2000, i32 1}', '!1 = !{!"branch_weigh
 _OBJECTS = ("lw_ndarray", "lw_float64", "lw_float32", "lw_int", "lw_none", "lw_out", "lw_threads")
 
 
-def _dims(program: Block) -> str:
+def _dims(program: Block | Program) -> str:
     """Shapes of the outputs, as the allocator wants them, and bytes of a state in each array, as the crew does."""
     lines = []
     for k, array in enumerate(program.outputs):
@@ -168,8 +173,9 @@ class _ByName(_Caller):
 class _BuiltinWriter(_Caller):
     """Writes the function of a program's inputs."""
 
-    def __init__(self, program: Block, result: Result) -> None:
+    def __init__(self, program: Block | Program, result: Result) -> None:
         super().__init__()
+        self.loops = program if isinstance(program, Program) else None
         self.inputs, self.outputs, self.result = program.inputs, program.outputs, result
         self.descr, self.item = "@lw_float64", "8"  # the precision of the arrays, and bytes of a number
 
@@ -198,7 +204,8 @@ class _BuiltinWriter(_Caller):
             f.do(f"%double = icmp eq ptr {descr}, @lw_float64")
             f.do(f"switch i32 {axes}, label %slow [ i32 0, label %single i32 1, label %many ]")
             f.label("single")
-            f.do(f"br i1 %double, label %{'one' if frame else 'slow'}, label %one.float, !prof !0")
+            double = "one" if frame else "one.float" if self.loops else "slow"
+            f.do(f"br i1 %double, label %{double}, label %one.float, !prof !0")
         if frame:
             f.label("one")
             self._one_state(arguments, frame)
@@ -277,11 +284,11 @@ class _BuiltinWriter(_Caller):
     def _batch(self, arguments: list[str], one: bool = False) -> None:
         """Results in fresh arrays, scratch memory for the lanes, and the kernel, without the interpreter's lock.
 
-        ``one``: for a state without a batch axis, in the precision that has no body on scalars.
+        ``one``: for a state without a batch axis, in a precision that has no body on scalars.
         """
         f = self.f
         known = f.emit(f"icmp eq ptr {self.descr}, @lw_float32")
-        self._require(known if one else f.emit(f"or i1 %double, {known}"))
+        self._require(known if one and not self.loops else f.emit(f"or i1 %double, {known}"))
         self.item = f.emit("select i1 %double, i64 8, i64 4")
         count = "1" if one else f.load("i64", self._field(arguments[0], "ptr", layouts.DIMS, 8), 8)
         slot = f.call("ptr", "PyLong_AsVoidPtr", [("ptr", _bound(f, SLOT))])
@@ -292,7 +299,9 @@ class _BuiltinWriter(_Caller):
         given = f.emit(f"icmp ne ptr {f.load('ptr', '%out.at', 8)}, null")
         fits = f.emit(f"icmp sle i64 {count}, {word['fresh']}")
         self._require(f.emit(f"or i1 {given}, {fits}"))
-        shared = "false" if one else self._shared(count, word)
+        if self.loops:
+            self._require(f.emit(f"icmp eq i64 {f.load('i64', '%threads.at', 8)}, 1"))
+        shared = "false" if one or self.loops else self._shared(count, word)
         batch = None if one else count
         data = [self._data(argument, array, batch) for argument, array in zip(arguments, self.inputs, strict=True)]
         for array, sizes in zip(self.outputs, self.sizes, strict=True):
@@ -300,7 +309,7 @@ class _BuiltinWriter(_Caller):
                 f.store("i64", str(size), f.address("i64", sizes, k), 8)
         made = self._results(data, self.sizes, batch)
         places = [*data, *(self._field(array, "ptr", layouts.DATA, 8) for array in made)]
-        for k, place in enumerate(places):
+        for k, place in enumerate([places[k] for k in self.loops.order] if self.loops else places):
             f.store("ptr", place, f.address("ptr", self.places, k), 8)
         several, alone, ran, no_memory = (f.name()[1:] for _ in range(4))
         f.do(f"br i1 {shared}, label %{several}, label %{alone}")
@@ -329,7 +338,7 @@ class _BuiltinWriter(_Caller):
         f.label(look)
         self._require(f.emit(f"icmp ne ptr {word['run']}, null"))
         self._require(f.emit(f"icmp sle i64 {count}, {word['longest']}"))
-        members = f.load("i64", f.address("i64", word["board"], MEMBERS), 8)
+        members = f.load("i64", f.address("i64", word["beside"], MEMBERS), 8)
         self._require(f.emit(f"icmp sge i64 {members}, {others}"))
         f.do(f"br label %{decided}")
         f.label(decided)
@@ -356,7 +365,7 @@ class _BuiltinWriter(_Caller):
             f.store(kind, value, at, 8)
         others = f.emit(f"sub i64 {f.load('i64', '%threads.at', 8)}, 1")
         lock = f.call("ptr", "PyEval_SaveThread", [])
-        f.do(f"call void {word['run']}(ptr {word['board']}, ptr %job, i64 {others})")
+        f.do(f"call void {word['run']}(ptr {word['beside']}, ptr %job, i64 {others})")
         _call_void(f, "PyEval_RestoreThread", lock)
         return f.load("i64", place["failed"], 8)
 
@@ -369,7 +378,10 @@ class _BuiltinWriter(_Caller):
         f.label(room)
         aligned = f.call("ptr", "llvm.ptrmask.p0.i64", [("ptr", f.address("i8", memory, 63)), ("i64", "-64")])
         outs = f.address("ptr", self.places, len(self.inputs))
-        run = f"call void {word['kernel']}(ptr {self.places}, ptr {outs}, i64 {count}, ptr {aligned})"
+        passed = f"ptr {self.places}, ptr {outs}, i64 {count}, ptr {aligned}"
+        if self.loops:
+            passed = f"ptr {self.places}, i64 0, i64 {count}, ptr {aligned}, ptr {word['beside']}"
+        run = f"call void {word['kernel']}({passed})"
         soon = f.emit(f"icmp slt i64 {count}, {word['brief']}")
         f.do(f"br i1 {soon}, label %{brief}, label %{long}")
         f.label(brief)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from linkwise.targets.llvm.kernel import BatchKernel
     from linkwise.targets.llvm.program_kernel import ProgramKernel
 
-_FEW = 4  # states below which each is computed by itself, where a kernel knows the difference
+FEW = 4
+"""States below which each is computed by itself, where a kernel knows the difference."""
+
 _AT_ONCE = 0.1  # s for which machine code runs before Python may look at an interrupt
 _COUNTED = 1 << 23  # steps that are counted exactly in any precision
 
@@ -51,7 +53,7 @@ class HostedProgram:
 
         def evaluate(code: Block | Program, inputs: Sequence[Array], outputs: Sequence[Array], count: int) -> None:
             if id(code) not in self._kernels:
-                self._kernels[id(code)] = _compiled(code, self.dtype, few_states=count < _FEW - 1)
+                self._kernels[id(code)] = _compiled(code, self.dtype, few_states=count < FEW - 1)
             self._kernels[id(code)].evaluate(inputs, outputs, count, threads)
 
         Interpreter(self.program, self.dtype, evaluate).run(rows, tables, records, count)
@@ -90,7 +92,7 @@ class Processor(Device):
         if function.repeats is not None:
             return self._repeat(function, arrays, out, threads, *function.repeats)
         batch = HostBatch(function.name, function.inputs, arrays)
-        kernel = function.kernel(batch.dtype, self, batch.size < _FEW)
+        kernel = function.kernel(batch.dtype, self, batch.size < FEW)
         results = batch.outputs(kernel.program.outputs, out)
         kernel.evaluate(batch.flat_inputs(), [flat for flat, _ in results], batch.size, threads)
         return batch.finish(results)
@@ -100,7 +102,7 @@ class Processor(Device):
     ) -> list[Any]:
         """Many steps, some tenths of a second at a time."""
         batch = StepsBatch(function.name, function.inputs, arrays, rollout, steps)
-        kernel = function.kernel(batch.dtype, self, batch.size < _FEW - 1)
+        kernel = function.kernel(batch.dtype, self, batch.size < FEW - 1)
         routine: Repetition = kernel.program
         record, outputs = rollout.record, routine.step.outputs
         kept = (steps,) if record else ()

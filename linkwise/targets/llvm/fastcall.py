@@ -4,9 +4,9 @@ For a small robot the arithmetic takes a hundred nanoseconds, and unpacking argu
 So the builtin function itself is emitted: it looks at each ndarray in place, makes the result with NumPy's allocator,
 runs the program and returns. It knows two kinds of arguments: those of one state, for which it carries the program on
 plain scalars (in float64), and contiguous batches with one leading axis, for which it calls the batch kernel of their
-precision, as soon as there is one; that also serves one state of float32. It knows ``out=``, an array for the one
-result there is, and ``threads=``. Whatever is not exactly as expected (lists, other dtypes, strides, other keywords)
-goes to a Python callable with the same arguments.
+precision, as soon as there is one; that also serves one state of float32, and any state of a program with loops. It
+knows ``out=``, an array for the one result there is, and ``threads=``. Whatever is not exactly as expected (lists,
+other dtypes, strides, other keywords) goes to a Python callable with the same arguments.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from linkwise.targets.llvm import jit, layouts, tiers
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.builtin import ENTRY, SLOW, WORDS, Result
 from linkwise.trace.block import Block
+from linkwise.trace.program import Program
 
 # A program beyond this many nodes takes so long that a call's overhead does not show, and much stack.
 LARGEST = 50_000
@@ -32,7 +33,7 @@ def identity() -> str:
     return f"ndarray at {' '.join(map(str, offsets))}, tuple at {layouts.ITEMS}"
 
 
-def result_of(program: Block, make_result: Callable[..., Any] | None) -> Result:
+def result_of(program: Block | Program, make_result: Callable[..., Any] | None) -> Result:
     """Type of the result of a program's function."""
     if make_result is None:
         return "array" if len(program.outputs) == 1 else "tuple"

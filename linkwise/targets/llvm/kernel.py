@@ -50,7 +50,7 @@ _scratch = _Scratch()
 
 
 # Work is measured in nodes times states, each of some thirty picoseconds. Below this the interpreter's lock is kept.
-_BRIEF_NODES = 100_000
+BRIEF_NODES = 100_000
 # From here on it is worth a thread that is awake, from here on one that must be woken first, and from here on it takes
 # some tenths of a second.
 _SHARE_NODES = 400_000
@@ -136,7 +136,7 @@ class BatchKernel:
             kernel=self._address,
             scratch_bytes=self._scratch_bytes,
             fresh=(recycled.SMALLEST - 1) // max(sum(self._out_strides), 1),
-            brief=_BRIEF_NODES // nodes,
+            brief=BRIEF_NODES // nodes,
             smallest=self._smallest_share,
             step=self.lanes,
             worth_waking=_WAKING_NODES // nodes,
@@ -216,7 +216,7 @@ class BatchKernel:
 
 
 def builtin_function(
-    program: Block,
+    program: Block | Program,
     slow: Callable[..., Any],
     name: str,
     doc: str = "",
@@ -237,20 +237,28 @@ def builtin_function(
     attribute ``name`` of the object that ``slow`` is a method of, and shows ``signature`` ("(q, *, out=None)") to
     those who ask; the names of the inputs, if none is given.
     """
-    if binding.checked_builds() or not fastcall.available() or (one_state and len(program.nodes) > fastcall.LARGEST):
+    if binding.checked_builds() or not fastcall.available():
         return None
     machine = binding.host()
     result = fastcall.result_of(program, make_result)
+    quickly: tiers.QuickWriter | None = None
+    if isinstance(program, Program):
+        if not (program.is_function and program.is_compilable):
+            return None
+        one_state = False  # the kernel in the slot serves it
+    elif one_state:
+        if len(program.nodes) > fastcall.LARGEST:
+            return None
+        if worth_interpreting(program, machine):
+            quickly = partial(builtin.quick_entry_module, program, machine, result)
 
     def write() -> tiers.Module:
         return tiers.Module(builtin.entry_module(program, machine, result, one_state=one_state))
 
-    quickly = partial(builtin.quick_entry_module, program, machine, result)
-    interpreted = one_state and worth_interpreting(program, machine)
     what = program.fingerprint if one_state else builtin.signature_of(program)
     kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
     key = cache_key(what, kind, "float64", machine)
-    code = fastcall.library(key, write, machine, imports(), quickly if interpreted else None)
+    code = fastcall.library(key, write, machine, imports(), quickly)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"
     return fastcall.make_function(code, slow, name, shown, doc, make_result, slot or fastcall.BatchSlot())
 

@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from linkwise.targets import recycled
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import binding, kernel, moves, tiers, transcendental, transpose
+from linkwise.targets.llvm import binding, fastcall, kernel, moves, tiers, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter
-from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Unit, steps_between
+from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Unit, WhileAny, steps_between
 
 ENTRY = "linkwise_program"
 FRAME_ENTRY = "linkwise_frame_bytes"
@@ -33,6 +34,7 @@ ENTRIES = tiers.Entries({ENTRY: 5}, (FRAME_ENTRY,))
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 
+_OFFERED_BYTES = 1 << 18  # a builtin function asks for scratch memory at every call: little enough to be had at once
 _KEPT_BYTES = 1 << 26  # a thread keeps its scratch memory up to this size, and gives larger ones back
 _kept = threading.local()
 
@@ -192,24 +194,36 @@ class ProgramKernel:
         """
         self.bound(rows, tables, records, count, threads)()
 
+    def offer(self, slot: fastcall.BatchSlot, most: int | None = None) -> None:
+        """Let a builtin function call this kernel by itself, for so many states at most."""
+        if self._scratch_bytes > _OFFERED_BYTES or not self.program.is_function:
+            return
+        fresh = (recycled.SMALLEST - 1) // max(1, self.dtype.itemsize * sum(spec.size for spec in self.program.outputs))
+        endless = WhileAny in _kinds(self.program)  # it may take long: others get the interpreter's lock
+        slot.fill(
+            self,
+            self.dtype.itemsize,
+            kernel=self._library[ENTRY],
+            scratch_bytes=self._scratch_bytes,
+            fresh=fresh if most is None else min(most, fresh),
+            brief=0 if endless else kernel.BRIEF_NODES // (self.program.length + 1),
+            beside=self.memory.address,
+        )
+
     def foreign_entry(self) -> ForeignEntry | None:
         """Entry for calls that do not come from Python; None for what needs more than inputs and outputs."""
         program = self.program
-        if program.tables or program.records or program.curves or program.series:
+        if not program.is_function:
             return None
-        if any(buffer.load and buffer.store for buffer in program.kept):
-            return None
-        inputs, outputs = len(program.inputs), len(program.outputs)
-        given, filled = iter(range(inputs)), iter(range(inputs, inputs + outputs))
         return ForeignEntry(
             "program",
             self._library[ENTRY],
-            inputs,
-            outputs,
+            len(program.inputs),
+            len(program.outputs),
             rank=len(program.outputs[0].shape),
             scratch_bytes=self._scratch_bytes,
             table=self.memory.address,
-            order=tuple(next(given if buffer.load else filled) for buffer in program.kept),
+            order=program.order,
             held=self,
         )
 
