@@ -10,7 +10,7 @@ import inspect
 import secrets
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,12 +79,17 @@ class Random(Design):
 
     def points(self, start: int, stop: int) -> Array:
         """See :meth:`Design.points`."""
-        made = []
-        for group in range(start // DRAWN_TOGETHER, -(-stop // DRAWN_TOGETHER)):
-            first = group * DRAWN_TOGETHER
-            block = self.seeds.group(group).random((DRAWN_TOGETHER, self.dimensions))
-            made.append(block[max(0, start - first) : stop - first])
-        return _inside(np.concatenate([np.empty((0, self.dimensions)), *made]))
+        size = (DRAWN_TOGETHER, self.dimensions)
+        return _inside(by_groups(start, stop, self.dimensions, lambda group: self.seeds.group(group).random(size)))
+
+
+def by_groups(start: int, stop: int, width: int, drawn: Callable[[int], Array]) -> Array:
+    """Rows (stop - start, width) of members start … stop - 1, from groups of members that are drawn together."""
+    made = [np.empty((0, width))]
+    for group in range(start // DRAWN_TOGETHER, -(-stop // DRAWN_TOGETHER)):
+        first = group * DRAWN_TOGETHER
+        made.append(drawn(group)[max(0, start - first) : stop - first])
+    return np.concatenate(made)
 
 
 class _WholeDesign(Design):

@@ -86,12 +86,8 @@ def _ending(page: ReportPage, results: Results) -> None:
 
 def _distributions(page: ReportPage, results: Results, scalars: list[str], good: Array) -> None:
     page.heading("Distributions")
-    rows = []
-    for name in scalars:
-        m = results.moments(name)
-        quantiles = results.quantile(name, [0.05, 0.5, 0.95])
-        rows.append([name, *(f"{float(x):.4g}" for x in (m.mean, m.std, m.least, *quantiles, m.most))])
-    page.table(["", "mean", "std", "least", "5 %", "median", "95 %", "most"], rows)
+    head, *rows = results.spreads()
+    page.table(head, rows)
     known = [(name, np.asarray(results[name][good], float)) for name in scalars[:_PANELS]]
     svg = histogram_figure([(name, values[np.isfinite(values)]) for name, values in known if np.isfinite(values).any()])
     page.figure("Outcomes", svg, "Members by outcome; the lines are the 5 %, 50 % and 95 % quantiles.")
