@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
-from linkwise.errors import require_extra
+from linkwise.errors import InputError, require_extra
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
 
@@ -77,7 +77,14 @@ class TorchFunction:
 
     def _whole(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
         """Tensors of one batch shape, so that PyTorch itself sums derivatives of what was broadcast."""
-        given = [self._torch.as_tensor(x) for x in tensors]
+        try:
+            given = [self._torch.as_tensor(x) for x in tensors]
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"an argument of {self.plain.name} is no tensor",
+                got=str(error).split("\n")[0],
+                allowed="tensors, arrays",
+            ) from None
         if [x.shape for x in given] == self._cores:
             return given
         batch = batch_shape(self.plain, [tuple(x.shape) for x in given])

@@ -256,7 +256,8 @@ def builtin_function(
         return tiers.Module(builtin.entry_module(program, machine, result, one_state=one_state))
 
     what = program.fingerprint if one_state else builtin.signature_of(program)
-    kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
+    served = "single" if one_state else "loops" if isinstance(program, Program) else "plain batches"
+    kind = f"{served} {result}, {fastcall.identity()}"
     key = cache_key(what, kind, "float64", machine)
     code = fastcall.library(key, write, machine, imports(), quickly)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"

@@ -194,8 +194,8 @@ class ProgramKernel:
         """
         self.bound(rows, tables, records, count, threads)()
 
-    def offer(self, slot: fastcall.BatchSlot, most: int | None = None) -> None:
-        """Let a builtin function call this kernel by itself, for so many states at most."""
+    def offer(self, slot: fastcall.BatchSlot) -> None:
+        """Let a builtin function call this kernel by itself."""
         if self._scratch_bytes > _OFFERED_BYTES or not self.program.is_function:
             return
         fresh = (recycled.SMALLEST - 1) // max(1, self.dtype.itemsize * sum(spec.size for spec in self.program.outputs))
@@ -205,7 +205,8 @@ class ProgramKernel:
             self.dtype.itemsize,
             kernel=self._library[ENTRY],
             scratch_bytes=self._scratch_bytes,
-            fresh=fresh if most is None else min(most, fresh),
+            few=self.lanes == 1,
+            fresh=fresh,
             brief=0 if endless else kernel.BRIEF_NODES // (self.program.length + 1),
             beside=self.memory.address,
         )
