@@ -6,7 +6,7 @@ The columns of J_c*: what the multipliers of constraints, or forces on an end ef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import velocities
@@ -15,6 +15,8 @@ from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,11 @@ class Pulls:
         return [one(r) for r in range(self.count)]
 
 
-def _once_a_link(tree: Tree, value: Callable[[Link], Any]) -> Callable[[Link], Any]:
+def _once_a_link(tree: Tree, value: Callable[[Link], T]) -> Callable[[Link], T]:
     """The same function, which sums up fields, asked once for each link."""
-    known: dict[int, Any] = {}
+    known: dict[int, T] = {}
 
-    def kept(link: Link) -> Any:
+    def kept(link: Link) -> T:
         if link.index not in known:
             known[link.index] = value(link)
         return known[link.index]
@@ -100,13 +102,13 @@ def joined(first: Pulls, second: Pulls) -> Pulls:
     )
 
 
-class _Mapped(Field[Any]):
+class _Mapped(Field[T]):
     """A field whose values are those of another, changed when they are read."""
 
-    def __init__(self, field: Field[Any], change: Callable[[Any], Any]) -> None:
+    def __init__(self, field: Field[T], change: Callable[[T], T]) -> None:
         self.field, self.change = field, change
 
-    def __getitem__(self, link: Any) -> Any:
+    def __getitem__(self, link: Link) -> T:
         return self.change(self.field[link])
 
 
