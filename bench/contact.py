@@ -13,6 +13,8 @@ What the laws are missed by is printed beside, since a faster answer can be a wo
 ``--standing 60`` lets robots stand for so many seconds, held by springs and dampers at their joints, put on the ground
 or dropped from 5 cm: how deep surfaces overlap in any step, and how far feet creep in the second half.
 
+``--derivatives`` times derivatives of a step by q, v and joint forces, each call by itself.
+
 ``--whole`` keeps all shapes that are no meshes, which may all touch each other, and the limits of joints: robots that
 stand, held by springs at their joints, and robots under random joint forces, each held for 50 steps. From the states
 reached so, both libraries make one step.
@@ -51,6 +53,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--gpu", action="store_true", help="on a CUDA device, by CuPy")
     parser.add_argument("--whole", action="store_true", help="whole robots, which touch themselves")
     parser.add_argument("--standing", type=float, metavar="SECONDS", help="standing robots, for so long")
+    parser.add_argument("--derivatives", action="store_true", help="derivatives of a step, in both modes")
     parser.add_argument("--rounds", type=int, default=7, help="turns of each call (default 7)")
     parser.add_argument("--hold", type=int, default=1, help="steps after which joint forces change (default 1)")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="of solving (default: all)")
@@ -60,6 +63,11 @@ def main(argv: Sequence[str] | None = None) -> None:
             for dt in (0.002, 0.005):
                 for height in (0.0, 0.05):
                     print(path.stem, f"{1e3 * dt:g} ms, from {height:g} m:", stand(path, options.standing, dt, height))
+        return
+    if options.derivatives:
+        rows = [row for path in options.robots for row in derivatives(path, options.rounds)]
+        print(report.table(list(rows[0]), [list(row.values()) for row in rows]))
+        report.write("contact_derivatives", {"rows": rows})
         return
     if options.whole:
         whole_robots(options.robots, options.rounds)
@@ -190,14 +198,54 @@ def beside_mujoco(path: Path, rounds: int, ways: Sequence[str], hold: int) -> li
     return rows
 
 
-def stand(path: Path, duration: float, dt: float, height: float) -> str:
-    """Report of a robot that is held in the posture of its first key frame, let go above the ground."""
-    text = on_feet(path)
-    robot = touching(lw.loads(text), lw.ContactRules())
-    key = ET.fromstring(text).find("keyframe/key")
+def derivatives(path: Path, rounds: int, count: int = 256) -> list[dict[str, Any]]:
+    """Rows of one robot: a step, its derivative in reverse mode, its Jacobians; from states that stand and slide."""
+    robot = touching(lw.loads(on_feet(path)), lw.ContactRules())
+    step, rng = robot.function("contact_step"), np.random.default_rng(0)
+    q, dt = np.tile(key_posture(path), (count, 1)), np.full(count, STEP)
+    q[:, 6] -= robot.contacts.points(q[0]).gap.min()
+    v, impulses = np.zeros((count, robot.nv)), np.zeros((count, *step.inputs[3][1]))
+    for _ in range(20):
+        tau = 5.0 * rng.normal(size=v.shape)
+        tau[:, :6] = 0.0
+        given = (q, v, tau, impulses, dt)
+        made = step(*given)
+        q, v, impulses = made.q, made.v, made.impulses
+    weights = [rng.normal(size=np.shape(x)) for x in made]
+    calls: dict[str, tuple[Callable[[], Any], Sequence[Any]]] = {
+        "step": (lambda: step, given),
+        "reverse": (lambda: step.vjp("q", "v", "tau"), (*given, *weights)),
+        **{f"Jacobian by {name}": (lambda name=name: step.jacobian(name), given) for name in ("q", "v", "tau")},
+    }
+    rows = []
+    for what, (make, arguments) in calls.items():
+        began = time.process_time()
+        call = make()
+        call(*arguments)
+        first, best = time.process_time() - began, float("inf")
+        time.sleep(1.0)  # until the optimised code is there
+        for _ in range(4 * rounds):
+            began = time.thread_time()
+            call(*arguments)
+            best = min(best, time.thread_time() - began)
+        rows.append(
+            {"robot": path.stem, "of": what, "us": round(1e6 * best / count, 2), "first call s": round(first, 1)}
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def key_posture(path: Path) -> Any:
+    """The q of a robot's first key frame."""
+    key = ET.parse(path).getroot().find("keyframe/key")
     assert key is not None
     posture = np.array(key.attrib["qpos"].split(), float)
-    q = np.concatenate([posture[3:7], posture[:3], posture[7:]])
+    return np.concatenate([posture[3:7], posture[:3], posture[7:]])
+
+
+def stand(path: Path, duration: float, dt: float, height: float) -> str:
+    """Report of a robot that is held in the posture of its first key frame, let go above the ground."""
+    robot, q = touching(lw.loads(on_feet(path)), lw.ContactRules()), key_posture(path)
     q[6] += height - float(robot.contacts.points(q).gap.min())
     gains = {"kp": [0.0] * 6 + [300.0] * (robot.nv - 6), "kd": [0.0] * 6 + [10.0] * (robot.nv - 6)}
     hold = lw.PD(robot, q, **gains)
