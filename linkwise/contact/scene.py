@@ -199,8 +199,7 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         else _on_link(tree, other, meeting.other_shape)
     )
     a = _on_link(tree, meeting.body, meeting.shape)
-    rounding = rounding_of(meeting.shape, meeting.other_shape)
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, rounding)
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

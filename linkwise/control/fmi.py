@@ -18,7 +18,6 @@ from importlib import resources
 from os import PathLike
 from pathlib import Path
 from platform import machine
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -29,14 +28,12 @@ from linkwise.control.rates import Outputs, input_names, state_names, state_rate
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
+from linkwise.model.model import Model
 from linkwise.model.state_space import checked_dt
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
 
 _UNITS: dict[str, dict[str, int]] = {
     "1": {},
@@ -80,6 +77,10 @@ def to_fmu(
     target = Path(path)
     if target.suffix != ".fmu":
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", got=repr(str(target.parent)), do="make it, or check the path")
+    if not isinstance(model, Model):
+        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
     unit = _Unit(model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step))
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -101,6 +102,8 @@ def _start(model: Model, q0: ArrayLike | None, v0: ArrayLike | None) -> Array:
         raise InputError(
             "the start has the wrong shape", got=f"q0 {q.shape}, v0 {v.shape}", allowed=f"({model.nq},), ({model.nv},)"
         )
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        raise InputError("the start is not finite", got=f"q0 {q.tolist()}, v0 {v.tolist()}", allowed="finite numbers")
     return np.concatenate([q, v])
 
 
@@ -150,6 +153,14 @@ class _Unit:
         self.parameters = np.asarray(model.parameters.nominal, float)
         self.rates, self.output_names = state_rates(model, motors, outputs)
         self.slopes = componentwise(self.rates).jvp()
+        names = [each.name for each in self.variables()]
+        for name in self.output_names:
+            if not name or names.count(name) > 1:
+                raise InputError(
+                    "an output needs a name of its own",
+                    got=repr(name),
+                    allowed="none of the states, inputs, parameters",
+                )
 
     # C.
     def source(self) -> str:

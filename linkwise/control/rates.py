@@ -31,6 +31,8 @@ def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> 
         motors: joint forces by inputs (nv, m).
         outputs: ``outputs(model, q, v, tau)`` returns numbers by name.
     """
+    if outputs is not None and not callable(outputs):
+        raise InputError("outputs are a function", got=repr(outputs)[:80], allowed="outputs(model, q, v, tau)")
     if model.closures:
         raise InputError(
             "other tools' integrators would let closures drift open",
@@ -50,7 +52,11 @@ def state_rates(model: Model, motors: Array, outputs: Outputs | None = None) -> 
         vdot = model.forward_dynamics(q, v, whole, **given)
         found: dict[str, Scalar | Flat] = {"dx": [*model._chart.rate(list(q), list(v)), *vdot]}
         if outputs is not None:
-            named = dict(outputs(model, q, v, tau))
+            named: object = outputs(model, q, v, tau)
+            if not isinstance(named, Mapping) or not all(isinstance(name, str) for name in named):
+                raise InputError(
+                    "outputs are not numbers by name", got=repr(named)[:80], allowed='e.g. {"height": X[2, 3]}'
+                )
             names[:] = named
             found["y"] = list(named.values())
         return found

@@ -121,6 +121,8 @@ def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
             f(q, torch.zeros(arm.nv))
     with pytest.raises(InputError, match="do not fit together"):
         f(torch.zeros(4, arm.nq, requires_grad=True), torch.zeros(5, arm.nv))
+    with pytest.raises(InputError, match="kinetic_energy is no tensor"):
+        f("q", torch.zeros(arm.nv))
     with pytest.raises(InputError, match="not a compiled function"):
         lw.as_torch(arm.kinetic_energy)
 

@@ -1,6 +1,8 @@
 """``linkwise doctor``: what it finds is so, and what it does not find it says."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -28,11 +30,8 @@ def test_json_says_the_same(capsys):
 
 
 def test_extras_are_those_of_the_package_and_missing_modules_are_named():
-    from importlib import metadata
-
-    assert set(doctor._EXTRAS) <= set(metadata.metadata("linkwise").get_all("Provides-Extra")) | {
-        "control", "crocoddyl", "ros", "usd",  # an editable install knows those of its day
-    }  # fmt: skip
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(doctor._EXTRAS) == set(declared["project"]["optional-dependencies"]) - {"test", "lint", "docs", "dev"}
     found = doctor._extra("viz", ("no_such_module",), "views")
     assert not found.works and "no_such_module" in found.found
 

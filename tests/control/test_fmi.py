@@ -160,3 +160,23 @@ def test_without_a_compiler_a_unit_has_sources_alone_and_wrong_ones_are_refused(
     assert "sources/planar_arm.c" in names and not any(name.startswith("binaries") for name in names)
     with pytest.raises(lw.InputError, match="another ending"):
         lw.control.to_fmu(planar_arm(2), tmp_path / "arm.zip")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"model": "arm.urdf"}, "not a model"),
+        ({"path": "nowhere/arm.fmu"}, "no such folder"),
+        ({"q0": [0.1]}, "wrong shape"),
+        ({"q0": [np.nan, 0.0]}, "start is not finite"),
+        ({"outputs": 3}, "outputs are a function"),
+        ({"outputs": lambda m, q, v, tau: q[0]}, "outputs are not numbers by name"),
+        ({"outputs": lambda m, q, v, tau: {"": q[0]}}, "a name of its own"),
+        ({"outputs": lambda m, q, v, tau: {"q.joint1": q[0]}}, "a name of its own"),
+    ],
+)
+def test_mistakes_are_named(given, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(lw.InputError, match=words):
+        lw.control.to_fmu(**{"model": planar_arm(2), "path": "arm.fmu", **given})
+    assert not list(tmp_path.iterdir())

@@ -21,15 +21,21 @@ from linkwise.errors import require_extra
 _EXTRAS = {
     "viz": (("viser", "trimesh", "matplotlib"), "views, films and plots"),
     "mjcf": (("mujoco",), "MuJoCo's model files"),
+    "contact": (("coacd",), "meshes as convex pieces"),
     "cuda": (("cupy",), "NVIDIA GPUs"),
     "ensemble": (("distributed", "zarr", "xarray", "cma"), "studies on many machines"),
-    "fem": (("meshio", "skfem"), "finite-element meshes"),
+    "parquet": (("pyarrow",), "tables of studies"),
+    "fem": (("meshio", "pyyeti", "skfem"), "finite-element meshes"),
+    "space": (("erfa", "ppigrf", "pymsis"), "time, magnetic field and air around the Earth"),
     "jax": (("jax",), "functions inside JAX"),
     "torch": (("torch",), "functions inside PyTorch"),
+    "gym": (("gymnasium",), "environments for learning"),
+    "sb3": (("stable_baselines3",), "learners of Stable-Baselines3"),
     "control": (("control",), "systems of python-control"),
     "crocoddyl": (("crocoddyl",), "actions of crocoddyl"),
     "ros": (("mcap_ros2",), "motions as ROS 2 logs"),
     "usd": (("pxr",), "motions as USD scenes"),
+    "completion": (("shtab",), "commands that complete in the shell"),
 }
 """Modules of the extras, and what they are for."""
 
