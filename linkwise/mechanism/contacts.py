@@ -56,8 +56,8 @@ class ContactRules:
 
     Args:
         solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: Newton
-            steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: primal for scenes
-            of more than 40 points.
+            steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: the one that takes
+            fewer operations, by count (:mod:`linkwise.contact.choice`).
         sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them; all are kept only where they bring the laws nearer.
         rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on
