@@ -75,7 +75,7 @@ def crowd_step(
         v_new, found, eased = middle.primal.solved(free, begin, rules)
         middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
-    if middle.parting is None or middle.held.closes:  # what closures that are driven do is not known here
+    if middle.parting is None:
         return end
     done = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
     works = middle.works(middle.parting, found, end, done)
@@ -103,12 +103,13 @@ class MiddleOfCrowd:
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        self.parting = Parting.of(tree, q, v) if rules.passive else None
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
         self.axes = articulate(self.tree, self.q)
         self.held = Held(self.tree, self.q, self.axes, Holding(tree, constraints, (q, v), (self.q, self.v), t, h))
+        # What closures that are driven do is not known here: with them, steps are as they are.
+        self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
         self.primal = self._primal()
