@@ -2,7 +2,8 @@
 
 Every row is a first call: a fresh process with an empty cache imports linkwise, makes its model and its states, and
 then makes one call. Counted are the seconds of that call by the clock, those that its thread worked (on a machine with
-neighbours the steadier number), and the most memory that the process held. ``--rows`` chooses rows by parts of
+neighbours the steadier number), the most memory that the process held by then, the most until the optimised code was
+there too, and what it holds at rest. ``--rows`` chooses rows by parts of
 their names, ``--rounds`` takes the best of several. For the Panda there are the steps of a whole process besides, with
 an empty cache and with a filled one.
 """
@@ -10,12 +11,14 @@ an empty cache and with a filled one.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -208,7 +211,23 @@ def first_call(row: Row) -> dict[str, float]:
     wall, worked = time.perf_counter(), time.thread_time()
     call()
     wall, worked = time.perf_counter() - wall, time.thread_time() - worked
-    return {"wall": wall, "cpu": worked, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    found = {"wall": wall, "cpu": worked, "MB": _most_megabytes()}
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join()  # the one that optimises
+    gc.collect()
+    return found | {"MB, optimised": _most_megabytes(), "MB at rest": _megabytes_held()}
+
+
+def _most_megabytes() -> float:
+    """The most that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _megabytes_held() -> float:
+    """What this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1024**2
 
 
 def first_calls(rows: Sequence[Row], rounds: int = 1) -> list[dict[str, Any]]:
@@ -285,7 +304,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     chosen += [row for row in ROWS[-1:] if row.name in arguments.rows]
     for row in chosen:  # each at once: some take minutes
         (found,) = first_calls([row], arguments.rounds)
-        numbers = f"{found['wall']:7.3f} s, worked {found['cpu']:7.3f} s, {found['MB']:6.0f} MB"
+        memory = ", ".join(f"{found[key]:.0f} {key}" for key in found if "MB" in key)
+        numbers = f"{found['wall']:7.3f} s, worked {found['cpu']:7.3f} s, {memory}"
         print(f"{row.name:42} {numbers}; asked {row.asked:g} s", flush=True)
     if arguments.rows == [""]:
         times = cold_and_warm("panda")

@@ -8,7 +8,6 @@ those of its motion do. Needs each body's own inertia: a regrouped one would fee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from linkwise.algorithms.sweeps import each, generalized, outward, per_body, total
 from linkwise.mechanism.tree import Link, Tree
@@ -16,7 +15,7 @@ from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.moving import AccelerationField
 from linkwise.spatial.scalar import Scalar
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.vectors import Force, Vec
 
 FIELD = 12
 """Numbers of a field around a body: a (3), then the rows of E (9)."""
@@ -25,7 +24,7 @@ POTENTIAL = 10
 """Numbers of a potential around a body: its value, its gradient (3), its second derivatives xx, yy, zz, xy, xz, yz."""
 
 
-def linear_field(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> Any:
+def linear_field(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> list[list[Scalar]]:
     """Field around each body, :data:`FIELD` numbers each, of one that is given so around the world's origin.
 
     The tree is one in body frames. Carried from link to link, a turn costs what the joint's own turn does.
@@ -36,7 +35,7 @@ def linear_field(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> An
     return per_body(tree, each(tree, lambda link: around[link].numbers()), (FIELD,))
 
 
-def field_wrenches(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> Any:
+def field_wrenches(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> list[list[Scalar]]:
     """[moment, force] (n_bodies, 6) at bodies' origins, in their axes, of :data:`FIELD` numbers for each body.
 
     The tree is one in body frames.
@@ -59,7 +58,7 @@ def field_on_modes(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> 
     return generalized(tree, each(tree, on_modes))
 
 
-def _pulled(link: Link, q: Sequence[Scalar], field: Sequence[Scalar]) -> Any:
+def _pulled(link: Link, q: Sequence[Scalar], field: Sequence[Scalar]) -> Force:
     a, *rows = (link.own(field, FIELD)[i : i + 3] for i in range(0, FIELD, 3))
     return link.in_field(q, AccelerationField(Mat3(rows), Vec.of(list(a))))
 

@@ -128,7 +128,7 @@ class _Pulling:
         return _Pulling(tuple(map(add, self.z, other.z)), tuple(map(add, self.half, other.half)))
 
 
-def pull(tree: Sweeps, q: Flat, axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Any]:
+def pull(tree: Sweeps, q: Flat, axes: Field[list[Axis]], pulls: Pulls) -> tuple[Field[Any], Scalar]:
     """ε = [I - HψK]c + Hψf of several pulls at once, for each axis one number a pull; and Λ = ε*D⁻¹ε, count × count.
 
     With J_c*λ = c λ + Hφf λ the joint forces that the pulls amount to, Λ is J_c𝓜⁻¹J_c* (Rodriguez 1989 §3: Λ = B*ΩB

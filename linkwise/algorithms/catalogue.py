@@ -78,7 +78,7 @@ class Trees:
         """The user's frames and inertias."""
         return lay_out(self.mechanism, self.p, align=False, regroup=False)
 
-    def place(self, tree: Tree, body: str, node: Any = None) -> Place:
+    def place(self, tree: Tree, body: str, node: str | int | None = None) -> Place:
         """A body or frame by name, or a node of a flexible body, on its link."""
         frame = self.mechanism.frame(body, node)
         return _on_body(tree, frame.body, frame.placement, frame.node)
@@ -194,11 +194,11 @@ class Columns:
 
     along: tuple[str, ...]
     """The vectors, one for each matrix of the result."""
-    function: Callable[..., Any]
+    function: Callable[..., object]
     """The product: takes what the function takes, then these vectors."""
     rows: bool = False
     """Whether a product is a row of the matrix, not a column."""
-    value: Callable[..., Any] | None = None
+    value: Callable[..., object] | None = None
     """The text of what comes before the matrices."""
     value_replaces: str | None = None
     """The input of ``function`` that is this value instead of the caller's."""
@@ -213,7 +213,7 @@ class Text:
     """One public function: its inputs, and its text ``function(trees, *inputs, *optional or None, **static)``."""
 
     inputs: tuple[str, ...]
-    function: Callable[..., Any]
+    function: Callable[..., object]
     optional: tuple[str, ...] = ()
     columns: Columns | None = None
     """How a large mechanism does it, where the text is not made of sweeps alone."""
@@ -281,8 +281,14 @@ INPUTS: dict[str, Input] = {
 """All inputs by name."""
 
 
-def _id(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
-    return inverse_dynamics.inverse_dynamics(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast))
+def _forced(function: Callable[..., object], arrays: int, layout: str = "fast") -> Callable[..., object]:
+    """The text of a function of so many arrays and of external forces, which are given in body frames."""
+
+    def text(t: Trees, *given: Any) -> object:
+        tree = getattr(t, layout)
+        return function(tree, *given[:arrays], t.link_forces(given[arrays], tree))
+
+    return text
 
 
 def _fd(
@@ -295,28 +301,12 @@ def _fd(
     active: Flat | None = None,
     *,
     closing_rate: float = 0.0,
-) -> Any:
+) -> list[Scalar]:
     forces = t.link_forces(f_ext, t.fast)
     if t.mechanism.closures:
         by = t.closed(q, v, time, active=active, closed=not closing_rate)
         return constrained_accelerations(by, t.fast, q, v, tau, forces, closing_rate)
     return forward_dynamics.forward_dynamics(t.fast, q, v, tau, forces)
-
-
-def _joint_wrenches(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
-    return inverse_dynamics.joint_wrenches(t.aligned, q, v, vdot, t.link_forces(f_ext, t.aligned))
-
-
-def _bias(t: Trees, q: Flat, v: Flat, f_ext: Flat | None) -> Any:
-    return inverse_dynamics.bias_force(t.fast, q, v, t.link_forces(f_ext, t.fast))
-
-
-def _linearized_inverse(t: Trees, q: Flat, v: Flat, vdot: Flat, f_ext: Flat | None) -> Any:
-    return _matrices(linearized_inverse.linearized_inverse(t.fast, q, v, vdot, t.link_forces(f_ext, t.fast)))
-
-
-def _linearized_forward(t: Trees, q: Flat, v: Flat, tau: Flat, f_ext: Flat | None, time: Flat | None = None) -> Any:
-    return _matrices(linearized_forward.linearized_forward(t.fast, q, v, tau, t.link_forces(f_ext, t.fast)))
 
 
 def _matrices(linearized: Any) -> Any:
@@ -325,42 +315,19 @@ def _matrices(linearized: Any) -> Any:
     return linearized if len(vector) else type(linearized)(vector, *(np.empty((0, 0), object) for _ in matrices))
 
 
-def _perturbed_inverse(
-    t: Trees, q: Flat, v: Flat, vdot: Flat, dq: Flat, dv: Flat, dvdot: Flat, f_ext: Flat | None
-) -> Any:
-    return differentiated.perturbed_inverse(t.fast, q, v, vdot, dq, dv, dvdot, t.link_forces(f_ext, t.fast))
+_id = _forced(inverse_dynamics.inverse_dynamics, 3)
 
 
-def _perturbed_forward(
-    t: Trees,
-    q: Flat,
-    v: Flat,
-    tau: Flat,
-    dq: Flat,
-    dv: Flat,
-    dtau: Flat,
-    f_ext: Flat | None,
-    time: Flat | None = None,
-) -> Any:
-    return differentiated.perturbed_forward(t.fast, q, v, tau, dq, dv, dtau, t.link_forces(f_ext, t.fast))
-
-
-_NO_POINT: Any = object()
-
-
-def _where(t: Trees, point: Any = _NO_POINT, reference: Reference = "mixed", **at: Any) -> tuple[Any, ...]:
+def _where(t: Trees, *point: Flat | None, reference: Reference = "mixed", **at: Any) -> tuple[Any, ...]:
     """A place, a point on it where the function takes one, and the way to write what is there."""
-    place = t.place(t.fast, **at)
-    return (place, reference) if point is _NO_POINT else (place, _point(point), reference)
+    return t.place(t.fast, **at), *(None if p is None else Vec.of(list(p)) for p in point), reference
 
 
-def _pulled(function: Any, t: Trees, state: tuple[Flat, ...], point: Flat | None, f: Flat, **at: Any) -> Any:
+def _pulled(
+    function: Callable[..., object], t: Trees, state: tuple[Flat, ...], point: Flat | None, f: Flat, **at: Any
+) -> object:
     place, where, reference = _where(t, point, **at)
     return function(t.fast, *state, place, where, f, reference)
-
-
-def _point(point: Flat | None) -> Vec | None:
-    return None if point is None else Vec.of(list(point))
 
 
 # Some take the time ``t`` as forward_dynamics does, though without closures it has no effect: it is checked like any
@@ -368,21 +335,23 @@ def _point(point: Flat | None) -> Vec | None:
 CATALOGUE: dict[str, Text] = {
     "inverse_dynamics": Text(("q", "v", "vdot"), _id, ("f_ext", "t")),
     "forward_dynamics": Text(("q", "v", "tau"), _fd, ("f_ext", "t", "active")),
-    "bias_force": Text(("q", "v"), _bias, ("f_ext",)),
+    "bias_force": Text(("q", "v"), _forced(inverse_dynamics.bias_force, 2), ("f_ext",)),
     "linearize_inverse": Text(
         ("q", "v", "vdot"),
-        _linearized_inverse,
+        _forced(lambda *given: _matrices(linearized_inverse.linearized_inverse(*given)), 3),
         ("f_ext",),
         Columns(
             ("dq", "dv", "dvdot"),
-            lambda t, q, v, vdot, f_ext, dq, dv, dvdot: _perturbed_inverse(t, q, v, vdot, dq, dv, dvdot, f_ext),
+            lambda t, q, v, vdot, f_ext, dq, dv, dvdot: differentiated.perturbed_inverse(
+                t.fast, q, v, vdot, dq, dv, dvdot, t.link_forces(f_ext, t.fast)
+            ),
             value=_id,
             result=linearized_inverse.LinearizedInverse,
         ),
     ),
     "linearize_forward": Text(
         ("q", "v", "tau"),
-        _linearized_forward,
+        _forced(lambda *given: _matrices(linearized_forward.linearized_forward(*given)), 3),
         ("f_ext", "t"),
         Columns(
             ("dq", "dv", "dtau"),
@@ -394,9 +363,15 @@ CATALOGUE: dict[str, Text] = {
             result=linearized_forward.LinearizedForward,
         ),
     ),
-    "joint_wrenches": Text(("q", "v", "vdot"), _joint_wrenches, ("f_ext",), empty=(0, 6)),
-    "perturb_inverse": Text(("q", "v", "vdot", "dq", "dv", "dvdot"), _perturbed_inverse, ("f_ext",)),
-    "perturb_forward": Text(("q", "v", "tau", "dq", "dv", "dtau"), _perturbed_forward, ("f_ext", "t")),
+    "joint_wrenches": Text(
+        ("q", "v", "vdot"), _forced(inverse_dynamics.joint_wrenches, 3, "aligned"), ("f_ext",), empty=(0, 6)
+    ),
+    "perturb_inverse": Text(
+        ("q", "v", "vdot", "dq", "dv", "dvdot"), _forced(differentiated.perturbed_inverse, 6), ("f_ext",)
+    ),
+    "perturb_forward": Text(
+        ("q", "v", "tau", "dq", "dv", "dtau"), _forced(differentiated.perturbed_forward, 6), ("f_ext", "t")
+    ),
     "gravity_force": Text(("q",), lambda t, q: inverse_dynamics.gravity_force(t.fast, q)),
     "external_force": Text(
         ("q", "f_ext"),

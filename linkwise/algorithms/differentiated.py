@@ -10,11 +10,11 @@ less time.
 from __future__ import annotations
 
 from linkwise.algorithms.forward_dynamics import forward_dynamics, mass_solve
-from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.sweeps import along, elementwise
 from linkwise.mechanism.tree import Tree
+from linkwise.spatial.dense import transposed
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 

@@ -5,11 +5,12 @@ Sums over the moving bodies; what is welded to the world is left out. O(n).
 
 from __future__ import annotations
 
-from linkwise.algorithms.freedoms import add, freedom, own, zeros
+from linkwise.algorithms.freedoms import add, freedom, own
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.mass_matrix import composites
 from linkwise.algorithms.sweeps import inward, total
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient
@@ -32,11 +33,21 @@ def kinetic_energy(tree: Tree, q: Flat, v: Flat) -> Scalar:
 
 def potential_energy(tree: Tree, q: Flat) -> Scalar:
     """-Σ m g·p + Σ ½η*Kη, in J: zero with all mass at the world's origin and nothing deformed."""
-    _, h = _first_moment(tree, q)
-    of_gravity = -tree.root.rotate(tree.gravity).dot(h)
+    of_gravity = gravity_energy(tree, q)
     if not tree.has_modes:
         return of_gravity
     return of_gravity + total(tree, lambda link: link.elastic_energy(q), 0.0)
+
+
+def gravity_energy(tree: Tree, q: Flat) -> Scalar:
+    """-Σ m g·p, in J: zero with all mass at the world's origin."""
+    _, h = _first_moment(tree, q)
+    return -tree.root.rotate(tree.gravity).dot(h)
+
+
+def mass(tree: Tree, q: Flat) -> Scalar:
+    """Mass of all moving bodies, kg."""
+    return _first_moment(tree, q)[0]
 
 
 def center_of_mass(tree: Tree, q: Flat) -> list[Scalar]:

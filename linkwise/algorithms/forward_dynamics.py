@@ -11,7 +11,6 @@ Beside it operational space, the inertia felt at a place: Λ⁻¹ = J𝓜⁻¹J*
 
 from __future__ import annotations
 
-from linkwise.algorithms.freedoms import zeros
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.jacobian import force_on_link
 from linkwise.algorithms.kinematics import Place
@@ -20,6 +19,7 @@ from linkwise.algorithms.solver import solver
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import only_at
 from linkwise.mechanism.tree import Tree
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force
 

@@ -8,6 +8,7 @@ freedom that it follows, scaled by its multiplier. With F the matrix of these mu
 from __future__ import annotations
 
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.scalar import Matrix, Scalar
 
 Place = tuple[int, float]
@@ -22,16 +23,6 @@ def freedom(link: Link, i: int) -> Place:
 def own(index: int) -> Place:
     """A row or column that is no joint axis."""
     return index, 1.0
-
-
-def zeros(rows: int, columns: int) -> Matrix:
-    """A matrix to be filled."""
-    return [[0.0] * columns for _ in range(rows)]
-
-
-def transposed(matrix: Matrix) -> Matrix:
-    """Its columns as rows."""
-    return [list(row) for row in zip(*matrix, strict=True)]
 
 
 def over_freedoms(tree: Tree) -> Matrix:

@@ -34,7 +34,6 @@ from linkwise.algorithms.fixed_point import (
     held_link,
     velocities,
 )
-from linkwise.algorithms.freedoms import zeros
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.joint_variation import AxisVariation
 from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_inverse, multiplications, side_by_side
@@ -43,6 +42,7 @@ from linkwise.algorithms.sweeps import Field, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, dot
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -13,6 +13,7 @@ from typing import Any
 from linkwise.algorithms.freedoms import add, add_symmetric, freedom, over_freedoms
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward, per_body
+from linkwise.mechanism.sweeper import Sweeper
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
@@ -64,14 +65,14 @@ def width(freedoms: int) -> int:
     return 12 + 13 * freedoms
 
 
-def of_links(tree: Any, q: Flat, most: int) -> Any:
+def of_links(tree: Tree, q: Flat, most: int) -> list[list[Scalar]]:
     """For each link the rotation (9) and shift (3) of φ, then S (6), R S (6) and the armature for each freedom.
 
     ``most``: freedoms of the joint that has the most of them.
     """
     R = composites(tree, q)
 
-    def numbers(link: Any, _: None) -> tuple[None, list[Scalar]]:
+    def numbers(link: Link, _: None) -> tuple[None, list[Scalar]]:
         turn, l = link.phi(q).matrix()
         row = [*(x for r in turn.m for x in r), *l]
         for column, armature in zip(link.S(q), link.armature, strict=True):
@@ -81,7 +82,7 @@ def of_links(tree: Any, q: Flat, most: int) -> Any:
     return per_body(tree, outward(tree, numbers, None, keeps=True), (width(most),))
 
 
-def inboard_product(tree: Any, x: Any) -> Any:
+def inboard_product(tree: Sweeper, x: object) -> list[Scalar]:
     """H(R + φ~R)H* x, for links that know φ, S, R S and their armature as :func:`of_links` gives them."""
 
     def gather(link: Any, outboard: Force) -> tuple[Force, list[Scalar]]:

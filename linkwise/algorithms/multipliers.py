@@ -12,7 +12,6 @@ with straight-line programs that costs nothing at run time, and loops that do no
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus
@@ -42,7 +41,7 @@ class Multipliers:
         *,
         sure: bool = False,
         floor: float = FLOOR,
-        looped: Callable[[Matrix, list[Scalar]], Any] = lambda *_: None,
+        looped: Callable[[Matrix, list[Scalar]], Factor | None] = lambda *_: None,
     ) -> None:
         n = len(Lambda)
         self.steps = 1 if sure else STEPS

@@ -6,14 +6,17 @@ The columns of J_c*: what the multipliers of constraints, or forces on an end ef
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from linkwise.algorithms.inverse_dynamics import external_force
+from linkwise.algorithms.kinematics import velocities
 from linkwise.algorithms.sweeps import Field, each, elementwise, generalized, only_at
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,17 @@ class Pulls:
                 axis[:] = plus(axis, more)
         return total
 
+    def rates(self, tree: Tree, q: Flat, v: Flat) -> list[Scalar]:
+        """J v, the velocity along each pull."""
+        twists = velocities(tree, q, v)
+        total: list[Scalar] = [0.0] * self.count
+        for link in tree:
+            own: list[Scalar] = [twists[link].dot(force) for force in self.on_link(link)]
+            for axis, rate in zip(self.on_axes(link), link.rates(v), strict=True):
+                own = [a + effort * rate for a, effort in zip(own, axis, strict=True)]
+            total = plus(total, own)
+        return total
+
     def generalized(self, tree: Tree, q: Flat) -> Matrix:
         """J_c: the joint forces of each pull, count × nv."""
         forces, efforts = _once_a_link(tree, self.on_link), _once_a_link(tree, self.on_axes)
@@ -55,11 +69,11 @@ class Pulls:
         return [one(r) for r in range(self.count)]
 
 
-def _once_a_link(tree: Tree, value: Callable[[Link], Any]) -> Callable[[Link], Any]:
+def _once_a_link(tree: Tree, value: Callable[[Link], T]) -> Callable[[Link], T]:
     """The same function, which sums up fields, asked once for each link."""
-    known: dict[int, Any] = {}
+    known: dict[int, T] = {}
 
-    def kept(link: Link) -> Any:
+    def kept(link: Link) -> T:
         if link.index not in known:
             known[link.index] = value(link)
         return known[link.index]
@@ -88,13 +102,13 @@ def joined(first: Pulls, second: Pulls) -> Pulls:
     )
 
 
-class _Mapped(Field[Any]):
+class _Mapped(Field[T]):
     """A field whose values are those of another, changed when they are read."""
 
-    def __init__(self, field: Field[Any], change: Callable[[Any], Any]) -> None:
+    def __init__(self, field: Field[T], change: Callable[[T], T]) -> None:
         self.field, self.change = field, change
 
-    def __getitem__(self, link: Any) -> Any:
+    def __getitem__(self, link: Link) -> T:
         return self.change(self.field[link])
 
 

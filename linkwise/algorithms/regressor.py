@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.algorithms.freedoms import add, freedom, own, zeros
+from linkwise.algorithms.freedoms import add, freedom, own
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.sweeps import outward
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Sym3
@@ -50,7 +51,7 @@ def regressor(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> Matrix:
     return Y
 
 
-def regressor_product(tree: Tree, q: Flat, v: Flat, vdot: Flat, pi: Any) -> list[Scalar]:
+def regressor_product(tree: Tree, q: Flat, v: Flat, vdot: Flat, pi: Flat) -> list[Scalar]:
     """Y π (nv) without the matrix: the inverse dynamics of bodies with these inertial parameters. O(n)."""
 
     def move(link: Link, parent: RigidMotion) -> tuple[RigidMotion, Force]:

@@ -21,7 +21,7 @@ from below, however stiff or heavy the two sides are.
 Joined pair by pair, in O(log n) steps: put segment 2 on the tip of segment 1, with c = β for each. Between them α' and
 F' are such that both hold; with Q = (1 + P₂Λ₁)⁻¹P₂ and E = 1 - QΛ₁ = (1 + P₂Λ₁)⁻¹,
 
-    F' = G α + T F + f,   G = QΨ₁*,   T = EΨ₂,   f = Qc₁ + Ez₂,        α' = Ψ₁*α + c₁ - Λ₁F',
+    F' = G α + T F + f,   G = QΨ₁*,   T = EΨ₂,   f = Q(c₁ - Λ₁z₂) + z₂,        α' = Ψ₁*α + c₁ - Λ₁F',
 
 and the two together are a segment again:
 
@@ -34,19 +34,17 @@ found in the same way. A segment of no links is neutral: it fills up a level of 
 
 from __future__ import annotations
 
-from typing import Any
-
-from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.inverse_dynamics import needed_forces
 from linkwise.algorithms.kinematics import combination, next_motion
 from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import matrix_plus, product, times, transposed
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus, sqrt, where
 from linkwise.spatial.vectors import Force, Vec
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
@@ -61,7 +59,7 @@ class Turned:
     omega: Vec
 
 
-def turned(tree: Tree, q: Flat, v: Flat) -> Any:
+def turned(tree: Tree, q: Flat, v: Flat) -> Turned:
     """:class:`Turned` of the tip: ω_tip = R*ω_base + omega."""
 
     def turn(link: Link, parent: Turned) -> Turned:
@@ -69,7 +67,8 @@ def turned(tree: Tree, q: Flat, v: Flat) -> Any:
         R = Mat3([list(phi.rotate_back(Vec.of(row))) for row in parent.R.m])
         return Turned(R, phi.rotate_back(parent.omega) + combination(link.S(q), link.rates(v)).ang)
 
-    return outward(tree, turn, Turned(Mat3.identity(), Vec.zero()))[tree.links[-1]]
+    tip: Turned = outward(tree, turn, Turned(Mat3.identity(), Vec.zero()))[tree.links[-1]]
+    return tip
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Answer:
         return cls(ArticulatedInertia.zero(), Force.zero(), unit, (0.0,) * 21, (0.0,) * 6)
 
 
-def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Any, Any]:
+def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Answer, RigidMotion]:
     """:class:`Answer` of a segment whose base turns with ``omega``, and how its tip moves when its base does not."""
     held = RigidMotion(omega, Vec.zero(), Vec.zero())
     b = needed_forces(tree, q, v, None, base=held)
@@ -181,17 +180,6 @@ def lower_solve(C: Matrix, B: Matrix) -> Matrix:
     return rows
 
 
-def product(A: Matrix, B: Matrix) -> Matrix:
-    """A B."""
-    columns = transposed(B)
-    return [[dot(row, column) for column in columns] for row in A]
-
-
-def times(A: Matrix, x: Flat) -> list[Scalar]:
-    """A x."""
-    return [dot(row, x) for row in A]
-
-
 SEGMENT, CUT, ENDS = 21 + 6 + 36 + 21 + 6, 36 + 36 + 6, 12
 """Numbers of a :class:`Segment`, of a :class:`Cut`, and of [α, F]."""
 
@@ -249,13 +237,13 @@ def joined(inner: Segment, outer: Segment) -> tuple[Segment, Cut]:
     Q = compliance(outer.P, inner.Lambda)
     E = [[float(i == j) - x for j, x in enumerate(row)] for i, row in enumerate(product(Q, inner.Lambda))]
     G, T = product(Q, transposed(inner.Psi)), product(E, outer.Psi)
-    f = plus(times(Q, inner.c), times(E, outer.z))
+    f = plus(times(Q, minus(inner.c, times(inner.Lambda, outer.z))), outer.z)
     from_base = transposed(outer.Psi)
     both = Segment(
-        _sum(inner.P, product(inner.Psi, G)),
+        matrix_plus(inner.P, product(inner.Psi, G)),
         plus(inner.z, times(inner.Psi, f)),
         product(inner.Psi, T),
-        _sum(outer.Lambda, product(from_base, product(inner.Lambda, T))),
+        matrix_plus(outer.Lambda, product(from_base, product(inner.Lambda, T))),
         plus(outer.c, times(from_base, minus(inner.c, times(inner.Lambda, f)))),
     )
     return both, Cut(G, T, f)
@@ -285,10 +273,6 @@ def _rows(numbers: Flat) -> Matrix:
 
 def _flat(matrix: Matrix) -> list[Scalar]:
     return [x for row in matrix for x in row]
-
-
-def _sum(A: Matrix, B: Matrix) -> Matrix:
-    return [plus(a, b) for a, b in zip(A, B, strict=True)]
 
 
 def turned_of(numbers: Flat) -> Turned:

@@ -34,6 +34,7 @@ __all__ = [
 
 T = TypeVar("T")
 K = TypeVar("K")
+F = TypeVar("F", bound=Flat)
 
 
 def outward(tree: Sweeps, step: Callable[[Link, Any], Any], root: Any, *, keeps: bool = False) -> Field[Any]:
@@ -75,13 +76,13 @@ def only_at(tree: Sweeps, values: Sequence[tuple[Link, T]], elsewhere: T) -> Fie
     return tree.only_at(values, elsewhere)
 
 
-def generalized(tree: Sweeper, field: Field[Any]) -> list[Scalar]:
+def generalized(tree: Sweeper, field: Field[F]) -> list[Scalar]:
     """One number for each freedom from one for each joint axis; what acts on a mimic acts on the joint it follows."""
     vector: list[Scalar] = tree.generalized(field)
     return vector
 
 
-def configured(tree: Sweeper, field: Field[Any]) -> list[Scalar]:
+def configured(tree: Sweeper, field: Field[F]) -> list[Scalar]:
     """The configuration that each joint's own coordinates make up; mimics have none."""
     configuration: list[Scalar] = tree.configured(field)
     return configuration
@@ -99,6 +100,8 @@ def elementwise(tree: Sweeper, function: Callable[..., Scalar], *vectors: Flat) 
     return vector
 
 
-def along(tree: Sweeper, function: Callable[..., Any], at: Sequence[Any], directions: Sequence[Any]) -> tuple[Any, Any]:
+def along(
+    tree: Sweeper, function: Callable[..., Any], at: Sequence[Flat], directions: Sequence[Flat]
+) -> tuple[Any, Any]:
     """Value and derivative of a function of configurations and vectors, each in a direction of its own numbers."""
     return tree.along(function, at, directions)

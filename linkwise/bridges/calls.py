@@ -9,19 +9,20 @@ import numpy as np
 
 from linkwise.functions.function import CompiledFunction
 
+Shape = tuple[int, ...]
+
 
 def batch_shape(
-    f: CompiledFunction, shapes: Sequence[Any], broadcast: Callable[..., Any] = np.broadcast_shapes
-) -> tuple[Any, ...]:
+    f: CompiledFunction,
+    shapes: Sequence[Shape],
+    broadcast: Callable[..., Shape] = np.broadcast_shapes,
+) -> Shape:
     """The common leading axes of arguments of these shapes; raises where they do not fit the function."""
     cores = [core for _, core in f.inputs]
     ends = [tuple(shape[max(0, len(shape) - len(core)) :]) for shape, core in zip(shapes, cores, strict=False)]
     if ends == cores and len(shapes) == len(cores):
         try:
-            whole: tuple[Any, ...] = broadcast(
-                *(s[: len(s) - len(core)] for s, core in zip(shapes, cores, strict=True))
-            )
-            return whole
+            return broadcast(*(s[: len(s) - len(core)] for s, core in zip(shapes, cores, strict=True)))
         except (TypeError, ValueError):
             pass
     f.general(*(np.zeros([int(n) for n in shape]) for shape in shapes))  # which says what is wrong

@@ -16,11 +16,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise import targets
+from linkwise.array_types import Array
 from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.functions.derivatives import componentwise
@@ -29,6 +30,9 @@ from linkwise.targets.llvm.foreign_calls import ATTRIBUTE, MAJOR, MOST_ARRAYS, f
 from linkwise.targets.llvm.foreign_calls import available as foreign_calls_available
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
+
+if TYPE_CHECKING:
+    from jax import Array as JaxArray
 
 
 def as_jax(f: CompiledFunction) -> Callable[..., Any]:
@@ -61,7 +65,7 @@ compute; a process that runs an exported program lowers the same function once b
 def _jax_function(plain: CompiledFunction) -> Callable[..., Any]:
     import jax.numpy as jnp
 
-    def call(*arrays: Any, **named: Any) -> Any:
+    def call(*arrays: JaxArray, **named: JaxArray) -> Any:
         given = [jnp.asarray(x) for x in (plain.in_order(arrays, named) if named else arrays)]
         kind = jnp.result_type(*given) if given else jnp.result_type(float)
         kind = kind if jnp.issubdtype(kind, jnp.floating) else jnp.result_type(float)
@@ -85,28 +89,31 @@ def _jax_call() -> Any:
     call = Primitive("linkwise")
     call.multiple_results = True
 
-    def lead(f: CompiledFunction, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    def lead(f: CompiledFunction, arrays: Sequence[JaxArray]) -> tuple[int, ...]:
         return tuple(arrays[0].shape[: len(arrays[0].shape) - len(f.inputs[0][1])]) if arrays else ()
 
-    def on_host(f: CompiledFunction, *arrays: Any) -> list[Any]:
+    def on_host(f: CompiledFunction, *arrays: JaxArray) -> list[Array]:
         given = [np.asarray(x) for x in arrays]
         return [np.asarray(x, given[0].dtype) for x in as_tuple(f, f.general(*given))]
 
-    def at_once(*arrays: Any, f: CompiledFunction, linear: int) -> list[Any]:
+    def at_once(*arrays: JaxArray, f: CompiledFunction, linear: int) -> list[JaxArray]:
         if targets.place_of(arrays) is not None:
             return list(as_tuple(f, f.general(*arrays)))
         return [jax.numpy.asarray(x) for x in on_host(f, *arrays)]
 
-    def shapes(*arrays: Any, f: CompiledFunction, linear: int) -> list[Any]:
+    def shapes(*arrays: JaxArray, f: CompiledFunction, linear: int) -> list[Any]:
         batch = lead(f, arrays)
         return [jax.core.ShapedArray((*batch, *spec.shape), arrays[0].dtype) for spec in f.program.outputs]
 
-    def by_callback(*arrays: Any, f: CompiledFunction, linear: int) -> Any:
+    def by_callback(*arrays: JaxArray, f: CompiledFunction, linear: int) -> Sequence[JaxArray]:
         batch = lead(f, arrays)
         results = [jax.ShapeDtypeStruct((*batch, *spec.shape), arrays[0].dtype) for spec in f.program.outputs]
-        return jax.pure_callback(lambda *x: on_host(f, *x), results, *arrays)
+        found: Sequence[JaxArray] = jax.pure_callback(lambda *x: on_host(f, *x), results, *arrays)
+        return found
 
-    def derivative(arrays: Any, moves: Any, *, f: CompiledFunction, linear: int) -> Any:
+    def derivative(
+        arrays: Sequence[JaxArray], moves: Sequence[Any], *, f: CompiledFunction, linear: int
+    ) -> tuple[Sequence[JaxArray], Sequence[JaxArray]]:
         cut = len(arrays) - linear
         moves = [None if type(x) is ad.Zero else x for x in moves]
         parts = []
@@ -120,7 +127,7 @@ def _jax_call() -> Any:
         total = parts[0] if len(parts) == 1 else [a + b for a, b in zip(*parts, strict=True)]
         return call.bind(*arrays, f=f, linear=linear), total
 
-    def transpose(weights: Any, *arrays: Any, f: CompiledFunction, linear: int) -> Any:
+    def transpose(weights: Sequence[Any], *arrays: Any, f: CompiledFunction, linear: int) -> list[JaxArray | None]:
         cut = len(arrays) - linear
         known = arrays[:cut]
         shape = [x.aval for x in arrays[cut:]]
@@ -130,7 +137,9 @@ def _jax_call() -> Any:
         found = call.bind(*known, *zeros, *given, f=back, linear=len(given))
         return [None] * cut + list(found)
 
-    def mapped(arrays: Any, axes: Any, *, f: CompiledFunction, linear: int) -> Any:
+    def mapped(
+        arrays: Sequence[JaxArray], axes: Sequence[int | None], *, f: CompiledFunction, linear: int
+    ) -> tuple[Sequence[JaxArray], list[int]]:
         size = next(x.shape[a] for x, a in zip(arrays, axes, strict=True) if a is not None)
         first = [
             jax.numpy.broadcast_to(x, (size, *x.shape)) if a is None else jax.numpy.moveaxis(x, a, 0)
@@ -147,7 +156,7 @@ def _jax_call() -> Any:
     asking_python = mlir.lower_fun(by_callback, multiple_results=True)
 
     def foreign(entry: Callable[..., int | None]) -> Callable[..., Any]:
-        def lowered(ctx: Any, *arrays: Any, f: CompiledFunction, linear: int) -> Any:
+        def lowered(ctx: Any, *arrays: JaxArray, f: CompiledFunction, linear: int) -> Any:
             number = entry(f, np.dtype(ctx.avals_in[0].dtype)) if arrays else None
             if number is None:
                 return asking_python(ctx, *arrays, f=f, linear=linear)

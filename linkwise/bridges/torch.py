@@ -14,12 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def as_torch(f: CompiledFunction) -> TorchFunction:
@@ -58,7 +62,7 @@ class TorchFunction:
         self._number = _number_of(self.plain)
         self._backward, self._transformed = _autograd_functions(self.plain)
 
-    def __call__(self, *tensors: Any, **named: Any) -> Any:
+    def __call__(self, *tensors: Tensor, **named: Tensor) -> Any:
         """Results as tensors, from tensors (or what becomes one) in their order or by name, with any leading axes."""
         torch = self._torch
         if named:
@@ -71,7 +75,7 @@ class TorchFunction:
             return as_result(self.plain, self._backward.apply(*self._whole(tensors)))
         return as_result(self.plain, _run(torch, self.plain, tensors))
 
-    def _whole(self, tensors: Sequence[Any]) -> Sequence[Any]:
+    def _whole(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
         """Tensors of one batch shape, so that PyTorch itself sums derivatives of what was broadcast."""
         try:
             given = [self._torch.as_tensor(x) for x in tensors]
@@ -86,7 +90,7 @@ class TorchFunction:
         batch = batch_shape(self.plain, [tuple(x.shape) for x in given])
         return [x.expand((*batch, *core)) for x, core in zip(given, self._cores, strict=True)]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """The function it is of."""
         return as_torch, (self.function,)
 
@@ -94,7 +98,7 @@ class TorchFunction:
         return f"<{self.function!r} of tensors>"
 
 
-def _are_transformed(torch: Any, tensors: Sequence[Any]) -> bool:
+def _are_transformed(torch: ModuleType, tensors: Sequence[Tensor]) -> bool:
     """Whether arguments are anything but plain tensors that nobody maps, traces or differentiates in forward mode."""
     if any(type(x) not in (torch.Tensor, torch.nn.Parameter) for x in tensors):
         return True
@@ -103,7 +107,7 @@ def _are_transformed(torch: Any, tensors: Sequence[Any]) -> bool:
     return bool(torch._C._len_torch_dispatch_stack())
 
 
-def _run(torch: Any, f: CompiledFunction, tensors: Sequence[Any]) -> list[Any]:
+def _run(torch: ModuleType, f: CompiledFunction, tensors: Sequence[Tensor]) -> list[Tensor]:
     """Tensors of results, computed where the arguments are."""
     if tensors and tensors[0].is_cuda:
         return list(as_tuple(f, f(*(x.detach() for x in tensors))))
@@ -130,20 +134,20 @@ def _operator() -> None:
     """The operator ``linkwise::call``, defined once: what it computes, its shapes, and its derivative."""
     import torch
 
-    def run(function: int, tensors: list[Any]) -> list[Any]:
+    def run(function: int, tensors: list[Tensor]) -> list[Tensor]:
         return _run(torch, _functions[function], [x.contiguous() for x in tensors])
 
-    def shapes(function: int, tensors: list[Any]) -> list[Any]:
+    def shapes(function: int, tensors: list[Tensor]) -> list[Tensor]:
         f = _functions[function]
         batch = tuple(tensors[0].shape[: tensors[0].ndim - len(f.inputs[0][1])]) if tensors else ()
         return [tensors[0].new_empty((*batch, *spec.shape)) for spec in f.program.outputs]
 
-    def remember(ctx: Any, inputs: Any, output: Any) -> None:
+    def remember(ctx: Any, inputs: Any, output: object) -> None:
         ctx.function, tensors = inputs
         ctx.wanted = [k for k, x in enumerate(tensors) if x.requires_grad]
         ctx.save_for_backward(*tensors)
 
-    def backward(ctx: Any, weights: Any) -> Any:
+    def backward(ctx: Any, weights: Sequence[Tensor]) -> tuple[None, list[Tensor | None]]:
         f = _functions[ctx.function]
         back = _number_of(f.vjp(*names_of(f, ctx.wanted)))
         found = dict(zip(ctx.wanted, torch.ops.linkwise.call(back, [*ctx.saved_tensors, *weights]), strict=True))
@@ -159,7 +163,7 @@ def _autograd_functions(plain: CompiledFunction) -> tuple[Any, Any]:
     """Two classes whose ``apply`` is a call that is differentiated: by ``backward`` alone, and by whatever there is."""
     import torch
 
-    def weighted(ctx: Any, *weights: Any) -> Any:
+    def weighted(ctx: Any, *weights: Tensor) -> tuple[Tensor | None, ...]:
         """Weights times the Jacobian, for those inputs that need it."""
         wanted = [k for k, need in enumerate(ctx.needs_input_grad) if need]
         back = plain.vjp(*names_of(plain, wanted))
@@ -173,7 +177,7 @@ def _autograd_functions(plain: CompiledFunction) -> tuple[Any, Any]:
         backward = staticmethod(weighted)
 
         @staticmethod
-        def forward(ctx: Any, *tensors: Any) -> Any:
+        def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
             ctx.save_for_backward(*tensors)
             return tuple(_run(torch, plain, tensors))
 
@@ -183,22 +187,22 @@ def _autograd_functions(plain: CompiledFunction) -> tuple[Any, Any]:
         backward = staticmethod(weighted)
 
         @staticmethod
-        def forward(*tensors: Any) -> Any:
+        def forward(*tensors: Tensor) -> tuple[Tensor, ...]:
             return tuple(_run(torch, plain, tensors))
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        def setup_context(ctx: Any, inputs: Any, output: object) -> None:
             ctx.save_for_backward(*inputs)
             ctx.save_for_forward(*inputs)
 
         @staticmethod
-        def jvp(ctx: Any, *directions: Any) -> Any:
+        def jvp(ctx: Any, *directions: Tensor | None) -> tuple[Tensor, ...]:
             moved = [k for k, d in enumerate(directions) if d is not None]
             along = plain.jvp(*names_of(plain, moved))
             return as_tuple(along, as_torch(along)(*ctx.saved_tensors, *(directions[k] for k in moved)))
 
         @staticmethod
-        def vmap(info: Any, axes: Any, *tensors: Any) -> Any:
+        def vmap(info: Any, axes: Sequence[int | None], *tensors: Tensor) -> tuple[Sequence[Tensor], tuple[int, ...]]:
             first = [
                 x.expand(info.batch_size, *x.shape) if a is None else x.movedim(a, 0)
                 for x, a in zip(tensors, axes, strict=True)

@@ -6,12 +6,12 @@ Inwards P, D, G, z, ε, ν; outwards α⁺, β', α.
 from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.dense import identity
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import identity
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
-from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics
 from linkwise.classics.terms import Terms, base_acceleration, velocity_terms
@@ -24,7 +23,7 @@ from linkwise.dataclass import dataclass
 from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, minus
 from linkwise.spatial.vectors import Force, Motion
 
 

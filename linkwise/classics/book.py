@@ -25,7 +25,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.sweeps import Field
-from linkwise.classics.dense import identity, matrix_plus, product, transposed, zeros
 from linkwise.classics.requirements import no_mimics, serial, small_deflections
 from linkwise.dataclass import dataclass, replace
 from linkwise.joints import Prismatic, Revolute
@@ -33,6 +32,7 @@ from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.moving_mass import shape_products
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import identity, matrix_plus, product, transposed, zeros
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot

@@ -13,13 +13,12 @@ from __future__ import annotations
 from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.dense import minus
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
-from linkwise.spatial.scalar import Flat, Scalar, is_zero
+from linkwise.spatial.scalar import Flat, Scalar, is_zero, minus
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 

@@ -19,24 +19,14 @@ from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.closed_loops import Loop, loops
-from linkwise.classics.dense import (
-    as_rows,
-    inverse,
-    matrix_minus,
-    minus,
-    negative,
-    plus,
-    product,
-    times,
-    transposed,
-    zeros,
-)
+from linkwise.classics.dense import as_rows, inverse, matrix_minus, negative
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.sparse_kkt import active_forces
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.dense import product, times, transposed, zeros
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.dense import identity, minus, zeros
 from linkwise.classics.mass_centres import Body, at_mass_centres, in_root_axes
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import identity, zeros
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 from linkwise.spatial.transforms import Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
 

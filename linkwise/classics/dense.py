@@ -1,52 +1,12 @@
-"""Small dense matrices over any scalar, as lists of rows; a constant zero costs nothing when traced."""
+"""More of small dense matrices over any scalar, as lists of rows: inverses, factors, inertias as 6×6."""
 
 from __future__ import annotations
 
 from linkwise.algorithms.sparse_factor import factorize
+from linkwise.spatial.dense import product, transposed, zeros
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, sqrt
-
-
-def plus(a: Flat, b: Flat) -> list[Scalar]:
-    """Sum of two vectors."""
-    return [x + y for x, y in zip(a, b, strict=True)]
-
-
-def minus(a: Flat, b: Flat) -> list[Scalar]:
-    """Difference of two vectors."""
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
-def zeros(rows: int, columns: int) -> Matrix:
-    """A matrix of zeros."""
-    return [[0.0] * columns for _ in range(rows)]
-
-
-def identity(n: int) -> Matrix:
-    """1."""
-    return [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)]
-
-
-def transposed(A: Matrix, columns: int | None = None) -> Matrix:
-    """Aᵀ; ``columns`` says how many A has where it has no rows."""
-    return [list(column) for column in zip(*A, strict=True)] if A else [[] for _ in range(columns or 0)]
-
-
-def times(A: Matrix, x: Flat) -> list[Scalar]:
-    """A x."""
-    return [dot(row, x) for row in A]
-
-
-def product(A: Matrix, B: Matrix) -> Matrix:
-    """A B."""
-    columns = transposed(B)
-    return [[dot(row, column) for column in columns] for row in A]
-
-
-def matrix_plus(A: Matrix, B: Matrix) -> Matrix:
-    """A + B."""
-    return [plus(a, b) for a, b in zip(A, B, strict=True)]
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, sqrt
 
 
 def matrix_minus(A: Matrix, B: Matrix) -> Matrix:

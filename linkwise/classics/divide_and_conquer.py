@@ -30,26 +30,13 @@ from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.sweeps import Field
 from linkwise.classics.closed_loops import Loop, loops
-from linkwise.classics.dense import (
-    as_rows,
-    congruent,
-    identity,
-    inverse,
-    matrix_minus,
-    matrix_plus,
-    minus,
-    negative,
-    plus,
-    product,
-    times,
-    transposed,
-    zeros,
-)
+from linkwise.classics.dense import as_rows, congruent, inverse, matrix_minus, negative
 from linkwise.classics.requirements import no_mimics, own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.dense import identity, matrix_plus, product, times, transposed, zeros
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus
 from linkwise.spatial.vectors import Force
 
 Handle = tuple[str, int]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, spatial_terms
@@ -18,7 +17,7 @@ from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, minus
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 

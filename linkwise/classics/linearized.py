@@ -13,15 +13,15 @@ from typing import Any
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sparse_factor import factorize
-from linkwise.classics.dense import minus, zeros
 from linkwise.classics.registry import PrintedCount
 from linkwise.classics.requirements import joint_types, no_armature, no_mimics, serial
 from linkwise.dataclass import dataclass
 from linkwise.joints import Revolute
 from linkwise.mechanism.tree import Tree
+from linkwise.spatial.dense import product, zeros
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -213,12 +213,7 @@ def conventional_forward_matrices(tree: Tree, q: Flat, v: Flat, vdot: Flat) -> t
     """
     M, A_D, B_D = inverse_matrices(tree, q, v, vdot)
     M_inverse = factorize(M).inverse()
-    return M_inverse, _product(M_inverse, A_D), _product(M_inverse, B_D)
-
-
-def _product(a: Matrix, b: Matrix) -> Matrix:
-    columns = list(zip(*b, strict=True))
-    return [[dot(row, column) for column in columns] for row in a]
+    return M_inverse, product(M_inverse, A_D), product(M_inverse, B_D)
 
 
 Columns = tuple[Force, Force, Force]

@@ -10,10 +10,11 @@ DIFFERS FROM PAPER: N has a column for each freedom of a joint where Saha 1999 h
 from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, each, outward
-from linkwise.classics.dense import solve_cholesky, zeros
+from linkwise.classics.dense import solve_cholesky
 from linkwise.classics.mass_centres import Body, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -79,26 +79,11 @@ class PrintedCount(str):
         return total
 
 
-class Algorithms(Mapping[str, Algorithm]):
+class Algorithms(dict[str, Algorithm]):
     """Algorithms by name; a name that does not exist is answered with the nearest ones."""
 
-    def __init__(self, algorithms: Sequence[Algorithm]) -> None:
-        self._by_name = {algorithm.name: algorithm for algorithm in algorithms}
-
-    def __getitem__(self, name: str) -> Algorithm:
-        try:
-            return self._by_name[name]
-        except KeyError:
-            raise UnknownNameError("classical algorithm", name, self._by_name) from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._by_name
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
+    def __missing__(self, name: str) -> Algorithm:
+        raise UnknownNameError("classical algorithm", name, self)
 
     def of_kind(self, kind: Kind) -> list[Algorithm]:
         """All that compute the same thing."""
@@ -110,7 +95,7 @@ _MASS = ("mass", "no mimics")
 _BODIES = ("mass", "no armature", "no mimics")
 
 ALGORITHMS = Algorithms(
-    [
+    (algorithm.name, algorithm) for algorithm in [
         # inverse dynamics
         Algorithm("newton_euler", "inverse", "Jain 1991", "17", "n", newton_euler.inverse_dynamics),
         Algorithm(

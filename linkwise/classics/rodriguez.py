@@ -18,14 +18,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.dense import minus
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, minus
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 

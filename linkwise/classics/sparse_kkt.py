@@ -14,12 +14,13 @@ from __future__ import annotations
 from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.bae_haug import actuator_forces
-from linkwise.classics.dense import as_inertia, as_rows, inverse, product, times, zeros
+from linkwise.classics.dense import as_inertia, as_rows, inverse
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates, force_basis
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.dense import product, times, zeros
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion, weighted_sum

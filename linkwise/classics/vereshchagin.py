@@ -26,12 +26,12 @@ from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.articulated_body import articulated_inertias
-from linkwise.classics.dense import minus, zeros
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Terms, gravity_in_links, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
+from linkwise.spatial.dense import zeros
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 

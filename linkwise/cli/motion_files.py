@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
+from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
 
 if TYPE_CHECKING:
@@ -154,3 +155,19 @@ def in_order(model: Model, table: MotionTable, quantity: str, path: str) -> Arra
         got="no " + ", ".join(missing) if missing else "unknown " + ", ".join(unknown),
         allowed=", ".join(f"{quantity}:{name}" for name in wanted),
     )
+
+
+def trajectory_of(table: MotionTable, path: str, model: Model | None = None) -> Trajectory:
+    """The motion in a table; with a model, in that model's order, and at rest where v is missing."""
+    found = {
+        quantity: values if model is None or quantity == "energy" else in_order(model, table, quantity, path)
+        for quantity, (_, values) in table.columns.items()
+    }
+    known = {quantity: values for quantity, values in found.items() if values is not None}
+    if "energy" in known:
+        known["energy"] = known["energy"][:, 0]
+    if model is not None and "q" not in known:
+        raise InputError(f"{path} has no configurations", allowed="columns q:joint")
+    q, v = (known.pop(each, np.zeros((len(table.t), 0 if model is None else model.nv))) for each in ("q", "v"))
+    columns = None if model is not None else {quantity: names for quantity, (names, _) in table.columns.items()}
+    return Trajectory(table.t, q, v, model=model, derived=known, columns=columns)

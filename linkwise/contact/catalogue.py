@@ -17,7 +17,6 @@ from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.errors import InputError
 from linkwise.spatial.scalar import Flat, Scalar
 
 
@@ -38,8 +37,6 @@ def _accounted(
     tree = t.fast
     forces = t.link_forces(f_ext, tree)
     rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
-    if scene.rules.passive:
-        _check_passive(t.mechanism)
     given = (
         q,
         v,
@@ -56,16 +53,6 @@ def _accounted(
     if kept is not None:
         return crowd_step(Crowd(t.mechanism, tree, kept), *given)
     return step.accounted_step(tree, touches_of(t.mechanism, tree), *given)
-
-
-def _check_passive(mechanism: Any) -> None:
-    soft = next((meeting for meeting in meetings_of(mechanism) if not meeting.material.is_rigid), None)
-    if mechanism.closures or soft is not None:
-        raise InputError(
-            "passive steps are for rigid surfaces, without closures",
-            got=f"{mechanism.name!r} with closures" if soft is None else f"{soft.name}: surfaces that give way",
-            do="rules=lw.ContactRules(passive=False)",
-        )
 
 
 def _step(t: Trees, *given: Any) -> step.ContactStep:

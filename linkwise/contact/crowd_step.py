@@ -26,7 +26,7 @@ from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
-from linkwise.contact.passivity import passive_end, slackened, work_in_step
+from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal, over_used
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
@@ -75,10 +75,11 @@ def crowd_step(
         v_new, found, eased = middle.primal.solved(free, begin, rules)
         middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
-    if not rules.passive:
+    if middle.parting is None or middle.held.closes:  # what closures that are driven do is not known here
         return end
-    work = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
-    q_end, v_end = passive_end(crowd.tree, (q, v), (end.step.q, end.step.v), work + middle.driven(found))
+    done = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
+    works = middle.works(middle.parting, found, end, done)
+    q_end, v_end = balanced(crowd.tree, (q, v), (end.step.q, end.step.v), works)
     return end._replace(step=end.step._replace(q=q_end, v=v_end))
 
 
@@ -102,6 +103,7 @@ class MiddleOfCrowd:
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
         self.frames = placed(tree, self.q)
+        self.parting = Parting.of(tree, q, v) if rules.passive else None
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
@@ -226,7 +228,7 @@ class MiddleOfCrowd:
         return self.held.changed(nu)
 
     def _laws(self, point: KeptPoint, before: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
-        """Of one point the bias of each row, the compliance, the gap at the start, and the drift along the normal."""
+        """Of one point the bias of each row, the compliance, what its gap is counted from, and the normal's drift."""
         h, more, features = self.h, point.more, self.crowd.features
         spin, slide = point.drift
         drifts = [moment.dot(spin) + force.dot(slide) for moment, force in ways(self.crowd.features, point)]
@@ -234,7 +236,7 @@ class MiddleOfCrowd:
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
         pivots = maximum(minimum(approach, point.turning.dot(point.normal)), 0.0)
-        wanted = slackened(gap) if self.rules.passive else gap
+        wanted = gap if self.parting is None else self.parting.wanted(gap)
         bias, give = maximum(wanted / h + 1.25 * pivots, -self.rules.recovery), 0.0
         if features.gives:
             rigid = more["stiffness"] < 1e-30
@@ -256,7 +258,7 @@ class MiddleOfCrowd:
         return (
             [bias - drifts[0], *(t - d for t, d in zip(turned, drifts[1:3], strict=True)), *rest],
             give,
-            gap,
+            gap + 0.25 * h * pivots,
             drifts[0],
         )
 
@@ -289,15 +291,28 @@ class MiddleOfCrowd:
             found.append(Along(own, push, bare, ell))
         return found
 
-    def driven(self, impulses: Flat) -> Scalar:
-        """Work of surfaces that move by themselves, J."""
-        total: Scalar = 0.0
-        for k, slot in enumerate(self.slots if self.crowd.features.drifts else ()):
-            point = KeptPoint.of(slot, self.crowd.names)
-            spin, slide = point.drift
-            for (moment, force), x in zip(ways(self.crowd.features, point), impulses[k * self.rows :], strict=False):
-                total = total + x * (moment.dot(spin) + force.dot(slide))
-        return total
+    def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
+        """Works of all that acts, where those of all rows and of forces are known."""
+        driven: Scalar = 0.0  # by surfaces that move by themselves, and by those that give way
+        lifting: Scalar = 0.0  # of what overlaps deeply
+        features = self.crowd.features
+        for k, (slot, (_, gap, drift), (before, after)) in enumerate(
+            zip(self.slots, self.others, self.rates, strict=True)
+        ):
+            own, point = impulses[k * self.rows : (k + 1) * self.rows], KeptPoint.of(slot, self.crowd.names)
+            soft: Scalar = 0.0
+            if features.drifts:
+                spin, slide = point.drift
+                for (moment, force), x in zip(ways(features, point), own, strict=True):
+                    driven = driven + x * (moment.dot(spin) + force.dot(slide))
+            pressed = where(parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
+            if features.gives:
+                gives = point.more["stiffness"] > 0.0
+                soft = where(gives, 0.5 * own[0] * (before + after), 0.0)
+                pressed = where(gives, 0.0, pressed)
+            driven, lifting = driven + soft, lifting + pressed
+        work = end.work
+        return Works(of_forces + driven + lifting, work[0] + work[1] + work[2] - driven)
 
     # The end.
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:
@@ -315,12 +330,13 @@ class MiddleOfCrowd:
         own = Items(impulses[: count * self.rows], range(0, count * self.rows, self.rows), self.rows)
         (work,), afters = looped_over([self.primal.J, self.before, own], row, [0.0])
         s: Scalar = 1.0
-        rates = []
+        self.rates: list[tuple[Scalar, Scalar]] = []
+        """Of each point how fast its gap grows before and after."""
         for k, (slot, (_, start, drift), after) in enumerate(zip(self.slots, self.others, afters, strict=True)):
             two = self.before.of(k)[0] - drift, after[0] - drift
-            rates.append((start, *two))
+            self.rates.append(two)
             rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
-            whole = part_of_mean(start, h, *two, closed=self.held.closes)
+            whole = part_of_mean(start, h, *two)
             s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
         works: list[Scalar] = [work, 0.0, 0.0]
         joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
@@ -329,10 +345,10 @@ class MiddleOfCrowd:
             place = 2 if isinstance(kind, FrictionOf) else 1
             works[place] = works[place] + 0.5 * x * (before + after)
             if gap is not None:
-                s = minimum(s, part_of_mean(gap, h, before, after, closed=self.held.closes))
+                s = minimum(s, part_of_mean(gap, h, before, after))
         gaps = [
             where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
-            for slot, (gap, a, b) in zip(self.slots, rates, strict=True)
+            for slot, (_, gap, _), (a, b) in zip(self.slots, self.others, self.rates, strict=True)
         ]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         numbers = [slot[10] for slot in self.slots]

@@ -21,7 +21,6 @@ from linkwise.contact.touching import PlacedPoint, Touch
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar, hold, where
-from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
@@ -74,7 +73,7 @@ class _Instant(MiddleOfStep):
         return [a + b for a, b in zip(self.before, felt, strict=True)]
 
     def _normal(
-        self, point: PlacedPoint, approach: Scalar, gap: Scalar, turning: Vec, recovery: float
+        self, point: PlacedPoint, approach: Scalar, gap: Scalar, pivots: Scalar, recovery: float
     ) -> tuple[Scalar, Scalar, Any]:
         """Closed points of rigid surfaces do not approach; others are not there."""
         if not point.touch.material.is_rigid:

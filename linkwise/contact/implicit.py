@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from linkwise.algorithms.articulated import Axis, accelerate, innovate
 from linkwise.algorithms.configuration import carry_rates
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import velocities
 from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, inward
@@ -106,14 +105,7 @@ class Solution:
         x = [(hold(a) - b) * (1.0 / part) for a, b in zip(found, m.v, strict=True)]
         r = self._imbalance(mean, x, pushed)
         nu = innovate(self.tree, self.q, self.axes, lambda link: [changed(a) for a in r[link]], None)
-        twists = velocities(self.tree, m.q, x)
-        self.carried: list[Scalar] = [0.0] * m.pulls.count
-        for link in self.tree:
-            forces, rates = m.pulls.on_link(link), link.rates(x)
-            own = [twists[link].dot(force) for force in forces]
-            for axis, rate in zip(m.pulls.on_axes(link), rates, strict=True):
-                own = [a + effort * rate for a, effort in zip(own, axis, strict=True)]
-            self.carried = [a + b for a, b in zip(self.carried, own, strict=True)]
+        self.carried = m.pulls.rates(self.tree, m.q, x)
         count = len(m.before)
         return nu, [changed(a - b) for a, b in zip(m.holding.missing, self.carried[count:], strict=True)]
 

@@ -1,16 +1,19 @@
 """Steps that create no energy.
 
 A step of second order errs in energy by its third power, and where bodies that turn strike something, by its first:
-bias forces belong to a mean velocity that nobody knows before the blow. Where the energy at the end would exceed that
-at the start and the work of all forces, velocities at the end are made slower, all by one factor. What stood still at a
-contact stands still then, what did not approach does not, and friction has taken a little more than its law says.
+bias forces belong to a mean velocity that nobody knows before the blow. So velocities at the end are scaled, all by one
+factor, to where the energy at the end is no more than that at the start and the work of all forces, and no less than
+that with the work that contacts took. What stood still at a contact stands still then, and what flies or rolls keeps
+its energy to rounding. Springs, and bodies that deform, do the work of their forces in the middle of the step: what
+they store is theirs, and a step that is long for their vibrations is not made to keep it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from linkwise.algorithms.energy import kinetic_energy, potential_energy
+from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.kinematics import velocities
 from linkwise.mechanism.tree import Tree
@@ -18,34 +21,81 @@ from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
 
 Flat = Sequence[Scalar]
 
-SLACK = 5e-8
-"""m, by which surfaces may overlap without being parted where no energy is created: what rests could not be lifted."""
+SLACK = 2e-9
+"""m, by which surfaces may overlap without being parted: what rests would be lifted."""
 
+SHARE = 0.1
+"""Of kinetic energy, what a step may spend on lifting all bodies where surfaces that overlap are parted."""
+
+DEEP = 1e-4
+"""m, from which on surfaces that overlap are parted also where kinetic energy cannot pay for it."""
+
+_ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
+_FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
 _TINY = 1e-300
 
 
-def slackened(gap: Scalar) -> Scalar:
-    """A gap without a small overlap."""
-    return where(gap < 0.0, minimum(gap + SLACK, 0.0), gap)
+class Works(NamedTuple):
+    """Works in a step, J.
+
+    Args:
+        forces: of all forces but gravity, with belts, springs at points, and the parting of deep overlaps.
+        contact: of rigid contacts, ends of ranges and dry friction.
+    """
+
+    forces: Scalar
+    contact: Scalar
 
 
-def passive_end(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], work: Scalar
+class Parting(NamedTuple):
+    """How surfaces that overlap are parted.
+
+    Args:
+        height: m, by which kinetic energy can pay for lifting all bodies in a step.
+    """
+
+    height: Scalar
+
+    @classmethod
+    def of(cls, tree: Tree, q: Flat, v: Flat) -> Parting:
+        """At the start of a step."""
+        weight = mass(tree, q) * sqrt(tree.gravity.dot(tree.gravity))
+        return cls(SHARE * kinetic_energy(tree, q, v) / maximum(weight, _TINY))
+
+    def wanted(self, gap: Scalar) -> Scalar:
+        """A gap, where it is an overlap no more than what is to be parted."""
+        shallow = maximum(minimum(gap + SLACK, 0.0), -self.height)
+        return where(gap < 0.0, where(self.is_granted(gap), gap, shallow), gap)
+
+    def is_granted(self, gap: Scalar) -> Scalar:
+        """Whether surfaces are parted for nothing."""
+        granted: Scalar = gap < -maximum(self.height, DEEP)
+        return granted
+
+
+def balanced(
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """Configuration and velocity at the end of a step, such that energy grew by no more than some work.
+    """Configuration and velocity at the end of a step, with an energy that its start and works explain.
 
-    What would be lifted by more than it has energy for, where surfaces that overlap part, stays where it is.
+    What would be lifted by more than it has energy for stays where it was.
 
     Args:
         tree: of links.
         start: configuration and velocity.
         end: likewise, as the step has them.
-        work: J, of all forces but gravity and contact.
+        works: in it.
     """
-    before = kinetic_energy(tree, *start) + potential_energy(tree, start[0]) + work
-    left, moving = before - potential_energy(tree, end[0]), kinetic_energy(tree, *end)
-    part = where(moving > left, sqrt(maximum(left, 0.0) / maximum(moving, _TINY)), 1.0)
-    return [where(left < 0.0, a, b) for a, b in zip(start[0], end[0], strict=True)], [part * x for x in end[1]]
+    moved, high = kinetic_energy(tree, *start), gravity_energy(tree, start[0])
+    moving, higher = kinetic_energy(tree, *end), gravity_energy(tree, end[0])
+    most = moved + high + works.forces - higher
+    size = moved + moving + abs(high) + abs(higher)
+    rounding = size * where(size + 1e-10 * size > size, _ROUNDING, _ROUNDING_SINGLE)
+    least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
+    wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
+    part = where(moving > rounding, sqrt(wanted / maximum(moving, _TINY)), 1.0)
+    stays = most + rounding < 0.0
+    return [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)], [part * x for x in end[1]]
 
 
 def work_in_step(
@@ -57,7 +107,7 @@ def work_in_step(
     implicit: Flat | None,
     ways: tuple[Flat, Flat, Flat],
 ) -> Scalar:
-    """Work of joint forces and forces on links in a step, J.
+    """Work of joint forces, forces on links and elastic forces in a step, J.
 
     Args:
         tree: of links.
@@ -69,12 +119,17 @@ def work_in_step(
         ways: mean velocity, its change, and the way beyond h times the mean, in the axes of the middle.
     """
     mean, change, shift = ways
+    way = [h * a + b for a, b in zip(mean, shift, strict=True)]
     total: Scalar = 0.0
-    for k, (force, speed, more) in enumerate(zip(tau, mean, shift, strict=True)):
-        impulse = h * force if implicit is None else h * force - implicit[k] * change[k]
-        total = total + impulse * speed + force * more
+    for k, (force, speed, along) in enumerate(zip(tau, mean, way, strict=True)):
+        total = total + force * along
+        if implicit is not None:
+            total = total - implicit[k] * change[k] * speed
     if f_ext is not None:
-        twists = velocities(tree, q, [h * a + b for a, b in zip(mean, shift, strict=True)])
+        twists = velocities(tree, q, way)
         for link in tree:
             total = total + twists[link].dot(f_ext[link])
+    for link in tree if tree.has_modes else ():
+        for force, along in zip(link.elastic_forces(q, mean), link.rates(way), strict=False):
+            total = total - force * along
     return total

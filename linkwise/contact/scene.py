@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place, Placed
+from linkwise.contact.choice import loops_are_cheaper
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import Contacts
@@ -97,7 +98,7 @@ def rigid_meeting(mechanism: Mechanism) -> Meeting | None:
 
 
 CROWD = 40
-"""Points of all pairs beyond which a scene is a crowd: pairs are gone through in loops, and the nearest points kept."""
+"""Points of all pairs beyond which distances are found in loops over pairs."""
 
 
 MOST = 400
@@ -117,11 +118,12 @@ def kept_points(mechanism: Mechanism) -> int | None:
         return None
     pairs = meetings_of(mechanism)
     points = sum(meeting.points for meeting in pairs)
-    if scene.rules.solver == "auto" and points <= CROWD:
+    kept = min(scene.rules.points, points)
+    if scene.rules.solver == "auto" and not loops_are_cheaper(pairs, kept, mechanism.nv):
         return None
     hindered = _hindered(mechanism, pairs)
     if not hindered:
-        return min(scene.rules.points, points)
+        return kept
     if scene.rules.solver == "auto":
         if points <= MOST:
             return None
@@ -197,8 +199,7 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         else _on_link(tree, other, meeting.other_shape)
     )
     a = _on_link(tree, meeting.body, meeting.shape)
-    rounding = rounding_of(meeting.shape, meeting.other_shape)
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, rounding)
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

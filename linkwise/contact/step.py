@@ -7,10 +7,11 @@ Everything is evaluated in the middle of the step, q_m = q ⊕ (h/2)v, and the v
 with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact
 whose gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more
 than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order, and so is
-pivoting: where a point stands still while its body turns, rows of the middle see it moving, by as much before the
-middle as after it, and that much is allowed for. Where surfaces *meet* within a step, the mean of v and v⁺ would carry
-them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1
-elsewhere, so that gaps stay closed and no energy comes from pushing surfaces apart.
+pivoting: where a point stands still while its body turns, rows of the middle see it moving. By how much its velocity
+has changed since the start, a = w_m - w, is known from the points at the start; the gap there is g₀ + (h/4)a, the one
+at the end is closed and stays so for w⁺ = -g₀/h - (5/4)a. Where surfaces *meet* within a step, the mean of v and v⁺
+would carry them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 -
+s)v/2), s = 1 elsewhere, so that gaps stay closed.
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
@@ -27,27 +28,24 @@ from linkwise.algorithms.articulated import Axis, accelerate, articulate, innova
 from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
+from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
-from linkwise.algorithms.sweeps import Field, each, outward
+from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.passivity import passive_end, slackened, work_in_step
+from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, hold, maximum, minimum, sqrt, where
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
-
-NEGLIGIBLE = 1e-8
-"""J, of impulses that are not looked at whether they go on."""
 
 
 class ContactStep(NamedTuple):
@@ -122,23 +120,26 @@ def accounted_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
+    if rules.passive:
+        middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
-    middle.is_passive = rules.passive
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    V0, nu, mean = middle.free_motion(tau, impulses, push, f_ext, rules.passes)
+    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(end)
+    work, ways = middle.work(response, end.V, end.impulses), middle.ways()
     if rules.passive:
-        work = work_in_step(tree, middle.q, h, tau, f_ext, implicit, middle.ways()) + middle.driven(end.impulses)
-        q_new, v_new = passive_end(tree, (q, v), (q_new, v_new), work)
+        done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
+        works = middle.works(response, end, work, done, ways[0])
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
-    return AccountedStep(last, middle.work(response, end.V, end.impulses), *middle.ways())
+    return AccountedStep(last, work, *ways)
 
 
 class Velocities(NamedTuple):
@@ -152,8 +153,8 @@ class Velocities(NamedTuple):
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
 
-    is_passive = False
-    """Whether no energy is created."""
+    parting: Parting | None = None
+    """How surfaces that overlap part, where no energy is created."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -176,12 +177,9 @@ class MiddleOfStep:
         self.q = carry(tree, q, half)
         self.v = carried(tree, v, half)
         self.frames = placed(tree, self.q)
-        turning = carry_rates(tree, self.v)
-        self.motions = outward(
-            tree, lambda link, parent: next_motion(link, parent, self.q, self.v, turning), at_rest(Vec.zero())
-        )
-        """How links would move on."""
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
+        self.turns = self._turns(tree, q, v)
+        """How velocities at each point have changed since the start."""
         self.axes: Field[list[Axis]] = articulate(self.tree, self.q)
         self.pulled: Pulled = pulled(tree, touches, self.points, self.frames, self.q)
         self.joints = JointCones(tree, joints, self.q, self.v, h)
@@ -195,12 +193,12 @@ class MiddleOfStep:
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
-        self, tau: Flat, impulses: Flat, push: Flat, f_ext: Forces, passes: int
+        self, tau: Flat, impulses: Flat, response: Response, f_ext: Forces, passes: int
     ) -> tuple[list[Scalar], Field[Any], list[Scalar]]:
         """Velocities along the pulls without impulses, the innovations ν that they come from, and v̄.
 
-        For v̄ the impulses of the step before are taken, which change V by ``push``, where contact goes on as it was,
-        and none after an impact.
+        For v̄ the impulses of the step before are taken at points where contact goes on as it was, and none after an
+        impact.
         """
         mean = self.v
         for left in reversed(range(passes)):
@@ -210,8 +208,7 @@ class MiddleOfStep:
             felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
             V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
             if left:
-                part = hold(_goes_on(self.pushed(nu, impulses), V0, push))
-                pushed = self.pushed(nu, [part * x for x in impulses])
+                pushed = self.pushed(nu, going_on(response, V0, impulses))
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         return V0, nu, mean
@@ -222,6 +219,7 @@ class MiddleOfStep:
         """The solution of all cones, found from some V and impulses."""
         V, found = response.solved(V, impulses, rules)
         pushed = self.pushed(nu, found)
+        self.held = pushed[len(self.before) :]
         v = [a + b for a, b in zip(self.v, self.moved(nu, pushed), strict=True)]
         if self.solution is None:
             return Velocities(v, V, found)
@@ -269,19 +267,20 @@ class MiddleOfStep:
         found: list[Cone] = []
         rows = iter(self.pulled.rows)
         self.start_gaps: list[Scalar] = []
+        """What gaps at the end are counted from, along rows of the middle."""
         self.normals: list[int] = []
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
         sliding: dict[Any, list[_Sliding]] = {}
-        for point in self.points:
+        for point, turn in zip(self.points, self.turns, strict=True):
             m = point.touch.material
             drifts = iter(point.drifts())
             normal, drift = next(rows), next(drifts)
             approach = normal.of(self.before) - drift
             gap = point.gap - 0.5 * self.h * approach
-            turning = self._turning(point)
-            self.start_gaps.append(gap)
-            bias, R, meets = self._normal(point, approach, gap, turning, recovery)
+            pivots = within(turn.along_normal, approach)
+            self.start_gaps.append(gap + 0.25 * self.h * pivots)
+            bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
             if m.restitution > 0.0:
                 bounces = meets & (approach < -m.threshold)
                 if m.impact == "newton":
@@ -300,7 +299,7 @@ class MiddleOfStep:
                 slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
                 links = tuple(link.index for link in point.touch.links) if not pair[0].is_pull else len(found)
                 sliding.setdefault(links, []).append(
-                    _Sliding(len(found), slip, forces, turning, gap + self.h * approach)
+                    _Sliding(len(found), slip, forces, turn.slip, gap + self.h * approach)
                 )
                 found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
@@ -316,38 +315,42 @@ class MiddleOfStep:
         return found
 
     def _normal(
-        self, point: PlacedPoint, approach: Scalar, gap: Scalar, turning: Vec, recovery: float
+        self, point: PlacedPoint, approach: Scalar, gap: Scalar, pivots: Scalar, recovery: float
     ) -> tuple[Scalar, Scalar, Any]:
         """Of a point's normal the bias and the compliance, and whether its surfaces meet within the step."""
         m, h = point.touch.material, self.h
         meets = gap + h * approach < 0.0
         if m.is_rigid:
-            pivots = maximum(minimum(approach, turning.dot(point.normal)), 0.0)
-            wanted = slackened(gap) if self.is_passive else gap
+            wanted = gap if self.parting is None else self.parting.wanted(gap)
             return maximum(wanted / h + 1.25 * pivots, -recovery), 0.0, meets
         # Only what overlaps is damped: else surfaces would push before they touch.
         deep = maximum(-point.gap, 0.0) if m.law == "hunt_crossley" else where(meets, 1.0, 0.0)
         lasting = h + m.damping * deep
         return gap / lasting, 1.0 / (h * m.stiffness * lasting), meets
 
-    def _turning(self, point: PlacedPoint) -> Vec:
-        """By how much the velocities of two surfaces at a point part in half a step because bodies turn.
+    def _turns(self, tree: Tree, q: Flat, v: Flat) -> list[_Turn]:
+        """How the velocity of one surface against the other at each point changes in half a step because bodies turn.
 
-        A corner that stands still while its body turns about it: the rows of the middle do not see that it stands
-        still at the end, h/2 later, but with this velocity beside.
+        A corner that stands still while its body turns about it: in the middle it moves, and as much has to come back
+        until the end. At the start, a place in the list of points is taken by the same point if its rate explains how
+        its gap changes, and is not looked at otherwise.
         """
-        total, rounding = Vec.zero(), point.touch.rounding
-        if rounding is None:
-            return total
-        kept = point.point + point.normal * (rounding + 0.5 * point.gap)  # the corner, or the centre of what is round
-        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
-            if place.link is not None and not place.link.modes:
-                frame = self.frames[place.link]
-                motion = self.motions[place.link].shifted(frame.R.transpose_times(kept - frame.p))
-                total = total + frame.R @ motion.a * sign
-        total = total - point.drift.ang.cross(point.drift.lin)
-        half: Vec = total * (0.5 * self.h)
-        return half
+        if is_zero(self.h):
+            return [_Turn(Vec.zero(), 0.0)] * len(self.points)
+        frames, quarter = placed(tree, q), 0.25 * self.h
+        points, _ = placed_points(self.touches, frames, q)
+        before = _slips(frames, points, velocities(tree, q, v))
+        found = []
+        slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
+        for start, now, slip, slip_now in zip(points, self.points, before, slips, strict=True):
+            rate, rate_now = slip.dot(start.normal), slip_now.dot(now.normal)
+            turn, off = rate_now - rate, now.gap - start.gap - quarter * (rate_now + rate)
+            turned = slip_now - slip
+            square = (off / quarter) * (off / quarter)
+            is_same = square <= _SAME * turned.dot(turned)
+            along = where(square <= _SAME * turn * turn, turn, 0.0)
+            found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), along))
+        return found
 
     def expansion(self, compression: Flat) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
@@ -370,18 +373,17 @@ class MiddleOfStep:
         """The q⁺, v⁺ and gaps that velocities lead to."""
         h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
-        closed = self.holding.closes
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after, closed=closed))
+                s = minimum(s, part_of_mean(gap, h, before, after))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
-            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, closed=closed))
+            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after))
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
@@ -400,14 +402,25 @@ class MiddleOfStep:
                 total[kind] = total[kind] + 0.5 * x * (row.of(self.before) + row.of(V))
         return total
 
-    def driven(self, impulses: Flat) -> Scalar:
-        """Work of surfaces that move by themselves, belts and turntables, J."""
-        total: Scalar = 0.0
+    def works(self, response: Response, end: Velocities, work: Flat, of_forces: Scalar, mean: Flat) -> Works:
+        """Works of all that acts, where those of all rows and of forces are known."""
+        impulses = end.impulses
+        driven: Scalar = 0.0  # by belts and turntables
+        lifting: Scalar = 0.0  # of what overlaps deeply
         rows = iter(impulses)
-        for point in self.points:
+        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             for drift, x in zip(point.drifts(), rows, strict=False):
-                total = total + drift * x
-        return total
+                driven = driven + drift * x
+            (row,), x = response.cones[place].rows, impulses[response.starts[place]]
+            after = row.of(end.V)
+            if self.parting is not None and point.touch.material.is_rigid:
+                lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
+            else:
+                driven = driven + 0.5 * x * (row.of(self.before) + after)
+        total = work[0] + work[1] + work[2]
+        for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
+            of_forces = of_forces + x * rate
+        return Works(of_forces + driven + lifting, total - driven)
 
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""
@@ -435,6 +448,32 @@ class MiddleOfStep:
                     power = power + x * y
                 lost = maximum(lost, abs(power + reach * speed))
         return [signorini, beyond, lost]
+
+
+class _Turn(NamedTuple):
+    """Change of the velocity of one surface against the other at a point, in half a step.
+
+    Args:
+        slip: as a vector in the world's axes.
+        along_normal: of the rate of the gap.
+    """
+
+    slip: Vec
+    along_normal: Scalar
+
+
+def _slips(frames: Field[Placed], points: Sequence[PlacedPoint], twists: Field[Motion]) -> list[Vec]:
+    """Velocity of the first surface against the second at each point, in the world's axes, without deformation."""
+    found = []
+    for point in points:
+        total = Vec.zero() - point.drift.lin
+        for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
+            if place.link is not None and not place.link.modes:
+                frame, twist = frames[place.link], twists[place.link]
+                arm = frame.R.transpose_times(point.point - frame.p)
+                total = total + frame.R @ (twist.lin + twist.ang.cross(arm)) * sign
+        found.append(total)
+    return found
 
 
 class _Sliding(NamedTuple):
@@ -477,31 +516,40 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
         yield point.place, [where(part > 1.0, x, part * force.dot(turning)) for x, force in slips]
 
 
+_SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
+_MUCH = 0.1  # of an impulse: less than what several points share, more than what gravity needs after an impact
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
-def _goes_on(pushed: Flat, V: Flat, push: Flat) -> Scalar:
-    """1 where impulses P along the pulls, taken once more, would take about as much energy as they can, else 0.
+def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
+    """Impulses of the step before, without those of points at which a tenth of them would be too much now.
 
-    Most is taken by the part -P*V/(P*ΛP) of them, V without them. Where they are next to nothing it does not matter.
+    So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
+    stay together, and nothing where they part.
     """
-    along: Scalar = 0.0
-    square: Scalar = 0.0
-    for p, a, b in zip(pushed, V, push, strict=False):
-        along, square = along + p * a, square + p * b
-    return where((square > NEGLIGIBLE) & (-along < 0.5 * square), 0.0, 1.0)
+    found = list(impulses)
+    none = [0.0] * response.count
+    goes_on: dict[int | None, Scalar] = {}
+    for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
+        if cone.kind == "half_line":
+            needed = -response.velocities(k, V, none)[0] * response.inverses[k]
+            goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
+        place = k if cone.kind == "half_line" else cone.follows
+        if place in goes_on:
+            for i in range(start, start + len(cone.rows)):
+                found[i] = where(goes_on[place], found[i], 0.0)
+    return found
 
 
-def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, *, closed: bool) -> Scalar:
-    """How far a step may go with the mean velocity, 0 to 1 and more, so that a gap does not close beyond zero.
+def within(x: Scalar, most: Scalar) -> Scalar:
+    """The part of x that lies between zero and another number."""
+    return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
 
-    Less than that at points which press already: the step then loses a little energy rather than to gain some. But not
-    in a mechanism with closures, ``closed``: it is put back on these, and what touches it would not follow.
-    """
-    overshoot, room = maximum(0.5 * h * (after - before), 0.0), maximum(gap + h * after + CLOSE, 0.0)
-    if closed:
-        return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
-    return room / (overshoot + CLOSE)
+
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
+    """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
+    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + CLOSE, 0.0)
+    return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
 
 
 def stiffened(tree: Tree, implicit: Flat) -> Tree:

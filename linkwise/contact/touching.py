@@ -35,8 +35,6 @@ class Touch:
         material: of the pair.
         surface: how the second surface moves in its own frame, as on a belt or a turntable: [ω; v] at its origin.
         name: of the pair, for people.
-        rounding: radius about a fixed place of the first shape that contact points keep to, m: of a corner zero, of a
-            sphere its own; None where there is no such place.
     """
 
     a: Place
@@ -46,7 +44,6 @@ class Touch:
     material: Material
     surface: tuple[float, ...] = (0.0,) * 6
     name: str = ""
-    rounding: float | None = None
 
     @property
     def rows(self) -> int:

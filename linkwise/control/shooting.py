@@ -175,7 +175,8 @@ class Shooting:
         """A (..., 2 nv, 2 nv) and B (..., 2 nv, m) of steps from states under controls, in one call for all of them."""
         there = self.steps._led  # any next state serves: the derivatives are of where the step leads
         q, v, u = (np.asarray(x, float) for x in (q, v, u))
-        q_next, v_next = _led_to(self.steps)(q, v, u)
+        kinds: dict[str, str | int | tuple[int, ...]] = {"q": "q", "v": "v", "u": self.steps.m}
+        q_next, v_next = compile(lambda model, q, v, u: self.steps.next(q, v, u), self.model, kinds, "next")(q, v, u)
         by_q, by_v, B = (there.jacobian(name)(q, v, u, q_next, v_next) for name in ("q", "v", "u"))
         return np.concatenate([by_q, by_v], axis=-1), B
 
@@ -529,11 +530,6 @@ def _with_limits(model: Model, motors: Array, below: Text | None) -> Text:
         return np.array(found, object)
 
     return limited
-
-
-def _led_to(steps: Steps) -> CompiledFunction:
-    """The state after a step, compiled."""
-    return compile(lambda model, q, v, u: steps.next(q, v, u), steps.model, {"q": "q", "v": "v", "u": steps.m}, "next")
 
 
 def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:

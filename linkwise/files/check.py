@@ -11,7 +11,7 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from linkwise.files.urdf import read_joint, read_link
 from linkwise.files.values import Values
 from linkwise.files.xml import Element, parse
 from linkwise.mechanism.bodies_and_joints import Part
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): ")
 _NAMED = re.compile(r"'([^']+)'")
@@ -71,7 +69,7 @@ def check_file(path: str | os.PathLike[str], **options: Any) -> list[Problem]:
         try:
             model = load(path, **({"allow_unphysical": True} | options))
         except LinkwiseError as error:
-            note(_problem(error, "error"))
+            note(_problem(error))
     for each in caught:
         text = str(each.message)
         for left in getattr(each.message, "left_out", ()):
@@ -126,7 +124,7 @@ def _elements(path: str | os.PathLike[str], lines: dict[str, int]) -> Iterator[P
             try:
                 readers[at.tag](at)
             except LinkwiseError as error:
-                yield _problem(error, "error")
+                yield _problem(error)
         if at.tag == "joint":
             yield from _axis(at)
 
@@ -150,10 +148,10 @@ def _placed(problem: Problem, lines: dict[str, int]) -> Problem:
     return replace(problem, line=lines.get(name[1])) if name else problem
 
 
-def _problem(error: LinkwiseError, severity: Literal["error", "warning"]) -> Problem:
+def _problem(error: LinkwiseError) -> Problem:
     line = error.line if isinstance(error, ModelFileError) else None
     what = _AT.sub("", error.what)
-    return Problem(severity, f"{what}: {error.got}" if error.got is not None else what, line, _text(error.do))
+    return Problem("error", f"{what}: {error.got}" if error.got is not None else what, line, _text(error.do))
 
 
 def _text(do: object) -> str | None:

@@ -8,7 +8,6 @@ at random states.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,9 +17,7 @@ from linkwise.files.compare_closures import compare_closures
 from linkwise.files.compare_equipment import compare_equipment
 from linkwise.files.correspondence import Correspondence, shown
 from linkwise.mechanism.bodies_and_joints import JointInstance
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 Note = Callable[[str], None]
 _NO_LIMIT = 1e30  # what formats write that ask for a number

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from linkwise.files.correspondence import Correspondence, shown, two_values
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.mechanism.description import JointLimits
+from linkwise.model.model import Model
 from linkwise.spatial.vectors import Motion
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
 
 _SAMPLES = 4
 _TIMES = (0.0, 0.37)

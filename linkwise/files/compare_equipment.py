@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,7 @@ from linkwise.mechanism.actuation import (
 from linkwise.mechanism.fields import Field, GravityCompensation
 from linkwise.mechanism.muscles import HillMuscle, Muscle
 from linkwise.mechanism.wrapping import Wrap
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 Facts = dict[str, Any]
 """Facts of an element: words, or arrays of numbers."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.mechanism.bodies_and_joints import JointInstance
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model
 
 
 class Correspondence:

@@ -47,6 +47,7 @@ from linkwise.files.description import (
     Vector,
 )
 from linkwise.files.tree import WORLD
+from linkwise.files.values import one_long
 from linkwise.files.yaml import Node, parse_yaml
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits
@@ -246,12 +247,10 @@ class _SideFile:
         return pose(xyz, rotation_rpy(rpy))
 
     def direction(self, node: Node, what: str) -> Vector:
-        x, y, z = self.numbers(node, what)
-        largest = max(abs(x), abs(y), abs(z))
-        if largest == 0.0:
+        xyz = self.numbers(node, what)
+        if not any(xyz):
             self.fail(f"the {what} is zero", node)
-        length = largest * math.hypot(x / largest, y / largest, z / largest)
-        return (x / length, y / length, z / length)
+        return one_long(xyz)
 
     def numbers(self, node: Node, what: str) -> Vector:
         items = self.items(node, what)

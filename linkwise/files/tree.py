@@ -7,13 +7,14 @@ connects it, parent and child changed over if need be; every other joint closes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from typing import NoReturn, TypeVar
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError, UnknownNameError
 from linkwise.files.description import Description, JointWritten, LinkWritten
 
+T = TypeVar("T", LinkWritten, JointWritten)
 WORLD = "world"
 """The name of the inertial frame. A root link of this name is the inertial frame; no other link may have it."""
 
@@ -41,8 +42,8 @@ def arrange(description: Description) -> LinkTree:
     file = description.file
     if not description.links:
         raise ModelFileError("the model has no links", file=file, line=description.line)
-    links = _links_by_name(description)
-    _check_joint_names(description)
+    links = _by_name("links", description.links, file)
+    _by_name("joints", description.joints, file)
     inboard = _inboard_joints(description, links)
     root = _root(description, inboard)
 
@@ -62,33 +63,20 @@ def arrange(description: Description) -> LinkTree:
     return LinkTree(description, root, links, tuple(ordered))
 
 
-def _links_by_name(description: Description) -> dict[str, LinkWritten]:
-    links: dict[str, LinkWritten] = {}
-    for link in description.links:
-        first = links.setdefault(link.name, link)
-        if first is not link:
+def _by_name(what: str, written: Iterable[T], file: str) -> dict[str, T]:
+    """Links or joints by their names, which must differ."""
+    found: dict[str, T] = {}
+    for each in written:
+        first = found.setdefault(each.name, each)
+        if first is not each:
             raise ModelFileError(
-                f"two links are named {link.name!r}",
-                file=link.file or description.file,
-                line=link.line,
+                f"two {what} are named {each.name!r}",
+                file=each.file or file,
+                line=each.line,
                 got=f"the first is on line {first.line}",
                 do="rename or delete one of them",
             )
-    return links
-
-
-def _check_joint_names(description: Description) -> None:
-    lines: dict[str, int] = {}
-    for joint in description.joints:
-        if joint.name in lines:
-            raise ModelFileError(
-                f"two joints are named {joint.name!r}",
-                file=joint.file or description.file,
-                line=joint.line,
-                got=f"the first is on line {lines[joint.name]}",
-                do="rename or delete one of them",
-            )
-        lines[joint.name] = joint.line
+    return found
 
 
 def _inboard_joints(description: Description, links: dict[str, LinkWritten]) -> dict[str, JointWritten]:

@@ -37,6 +37,14 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
+def one_long(xyz: Sequence[float]) -> tuple[float, float, float]:
+    """A vector that is not zero, made one long; however small or large it is."""
+    largest = max(map(abs, xyz))
+    x, y, z = (part / largest for part in xyz)
+    length = math.sqrt(x * x + y * y + z * z)
+    return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """How the attributes of one file are read.
@@ -96,23 +104,19 @@ class Values:
         return self._number(self.text(element, attribute, of=of).strip(), element, what, of, infinite)
 
     def vector(
-        self, element: Element, attribute: str, default: tuple[float, ...] | None = None, *, of: str, length: int = 3
+        self, element: Element, attribute: str, default: tuple[float, ...] | None = None, *, of: str
     ) -> tuple[float, ...]:
-        """Numbers with spaces between; without a default the attribute must be there."""
+        """Three numbers with spaces between; without a default the attribute must be there."""
         if default is not None and attribute not in element.attributes:
             return default
         what = f"the attribute {attribute!r} of <{element.tag}>"
-        return self._numbers(self.text(element, attribute, of=of), element, what, of, length)
+        return self._numbers(self.text(element, attribute, of=of), element, what, of, 3)
 
     def direction(self, xyz: Sequence[float], at: Element, *, of: str, do: str) -> tuple[float, float, float]:
         """A vector made one long; a zero one is an error."""
-        x, y, z = xyz
-        largest = max(abs(x), abs(y), abs(z))
-        if largest == 0.0:
+        if not any(xyz):
             self.fail(f"{of} has a zero axis", at, got="0 0 0", allowed="any other vector", do=do)
-        x, y, z = x / largest, y / largest, z / largest
-        length = math.sqrt(x * x + y * y + z * z)
-        return (x / length + 0.0, y / length + 0.0, z / length + 0.0)
+        return one_long(xyz)
 
     def origin(self, element: Element, *, of: str) -> FloatArray:
         """The 4x4 pose in the ``<origin xyz rpy>`` of an element; the identity where there is none."""

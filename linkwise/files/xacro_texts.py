@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -55,20 +55,20 @@ class Scope(Names):
 
     def find(self, name: str) -> object:
         """The value of a property, or what has this name further out."""
-        table: Names = self
-        while isinstance(table, Scope):
-            if name in table.values:
-                return table.resolved(name) if name in table.lazy else table.values[name]
-            table = table.parent
-        return table.find(name)
+        for scope in self.outwards():
+            if name in scope.values:
+                return scope.resolved(name) if name in scope.lazy else scope.values[name]
+        return scope.parent.find(name)
 
     def __contains__(self, name: str) -> bool:
+        return any(name in scope.values for scope in self.outwards()) or name in self.texts.names.members
+
+    def outwards(self) -> Iterator[Scope]:
+        """This scope and those around it."""
         table: Names = self
         while isinstance(table, Scope):
-            if name in table.values:
-                return True
+            yield table
             table = table.parent
-        return name in self.texts.names.members
 
     def put(self, name: str, value: object, *, lazy: bool = False) -> None:
         """Give a property a value, or a text to be replaced later."""
@@ -77,10 +77,8 @@ class Scope(Names):
 
     def remove(self, name: str) -> None:
         """Forget a property, here and in all scopes around."""
-        table: Names = self
-        while isinstance(table, Scope):
-            table.values.pop(name, None)
-            table = table.parent
+        for scope in self.outwards():
+            scope.values.pop(name, None)
 
     @property
     def outermost(self) -> Scope:

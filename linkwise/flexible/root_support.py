@@ -11,7 +11,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from linkwise.array_types import FloatArray
@@ -29,14 +28,12 @@ class KeptNode:
     Args:
         key: its name or number.
         nodes: the nodes of the model.
-        position: where it is.
     """
 
-    def __init__(self, structure: Structure, key: NodeKey, nodes: Region, position: ArrayLike | None = None) -> None:
+    def __init__(self, structure: Structure, key: NodeKey, nodes: Region) -> None:
         self.key = key
         self.nodes: Indices = structure.region(nodes)
-        centre = structure.positions[self.nodes].mean(axis=0)
-        self.position: FloatArray = centre if position is None else np.asarray(position, dtype=float)
+        self.position: FloatArray = structure.positions[self.nodes].mean(axis=0)
 
 
 def kept_nodes(structure: Structure, given: Places | None, what: str) -> list[KeptNode]:

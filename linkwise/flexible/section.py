@@ -81,8 +81,9 @@ def pair(value: object, name: str, *, positive: bool) -> tuple[float, float]:
     return first, second
 
 
-def positive(value: object, what: str, allowed: str = "> 0, in SI units") -> float:
+def positive(value: object, what: str) -> float:
     """A finite number above zero."""
+    allowed = "> 0, in SI units"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise InputError(f"{what} is not a number", got=repr(value), allowed=allowed)
     number = float(value)

@@ -17,6 +17,7 @@ from linkwise.errors import ModelError
 from linkwise.flexible.structure import Matrix, MatrixLike
 from linkwise.memoized import cached_property
 
+_MOST_MODES = 500
 _DENSE = 400
 """Below this many dofs a dense solution is as quick, and finds everything."""
 
@@ -130,7 +131,6 @@ def modes_below(
     hertz: float,
     *,
     free: bool = False,
-    most: int = 500,
     factor: Callable[[], SymmetricFactor] | None = None,
 ) -> Eigenmodes:
     """All modes below a frequency, and a few above; counted by Sylvester's theorem, so that none is missed."""
@@ -141,11 +141,11 @@ def modes_below(
     for family in families:
         K_f, M_f = K[family][:, family], M[family][:, family]
         count = SymmetricFactor(K_f - limit * M_f, "the frequency limit is an eigenfrequency to rounding").negative
-        if count > most:
+        if count > _MOST_MODES:
             raise ModelError(
                 "too many modes lie below the frequency limit",
                 got=f"{count} below {hertz:g} Hz",
-                allowed=f"at most {most}",
+                allowed=f"at most {_MOST_MODES}",
                 do="lower up_to_hz, or check the units: frequencies may be wrong by a factor",
             )
         found.append((family, _family_modes(K, M, family, count + 2, free, whole)))

@@ -114,7 +114,7 @@ class CompiledFunction:
         self.text = text
         self.inputs = tuple(inputs)
         self.__doc__ = doc or None
-        self._kernels: dict[Any, Any] = {}  # by the device's name and the precision
+        self._kernels: dict[Any, Any] = {}  # by the device's name, the precision, and whether for few states
 
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None, bool]:
@@ -186,15 +186,16 @@ class CompiledFunction:
         return self.program
 
     def kernel(self, dtype: np.dtype[Any], device: Device = PROCESSOR, few_states: bool = False) -> Any:
-        """The compiled kernel for float64 or float32; the same for many states and few."""
-        key = (device.name, dtype)
-        return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype))
+        """The compiled kernel for float64 or float32; programs with loops have one apart for few states."""
+        few = few_states and device is PROCESSOR and isinstance(self.program_for(device.target), Program)
+        key = (device.name, dtype, few)
+        return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype, few))
 
-    def _built(self, device: Device, dtype: np.dtype[Any]) -> Any:
+    def _built(self, device: Device, dtype: np.dtype[Any], few_states: bool = False) -> Any:
         from linkwise.targets.llvm.tiers import optimised_only
 
         with optimised_only(self.waits):
-            kernel = device.kernel(self.program_for(device.target), dtype)
+            kernel = device.kernel(self.program_for(device.target), dtype, few_states)
         if device is PROCESSOR:
             kernel.offer(self._slot)
         return kernel
@@ -265,7 +266,7 @@ class CompiledFunction:
             self.quick.go_to(self.single)
             return self.single(*arrays, out=out, threads=threads)
         plain = self.quick.is_new and is_plain_batch(arrays, self.inputs)
-        if plain and (PROCESSOR.name, arrays[0].dtype) in self._kernels:
+        if plain and (PROCESSOR.name, arrays[0].dtype, False) in self._kernels:
             self.quick.go_to(self.builtin(self._ordinary, self.name, one_state=False) or self._ordinary)
         return self.general(*arrays, out=out, threads=threads)
 

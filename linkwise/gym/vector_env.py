@@ -116,9 +116,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
             model,
             observe,
             reward,
-            done or _never,
+            done or (lambda now: False),
             act,
-            reset or _at_start,
+            reset or (lambda model, draws: (model.start, np.zeros(model.nv))),
             table,
             size,
             self.dt,
@@ -219,14 +219,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
 
 def _on_host(array: Any) -> Array:
     return array if isinstance(array, np.ndarray) else array.get()
-
-
-def _at_start(model: Model, draws: Draws) -> Beginning:
-    return model.start, np.zeros(model.nv)
-
-
-def _never(now: Moment) -> bool:
-    return False
 
 
 def _mode(asked: object) -> Autoreset:

@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
+import numpy as np
+
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints.directions import RelativePose, differences, nearest_coordinates, turn_z_to
@@ -217,7 +219,7 @@ class Joint(ABC):
 
         return derivative(way, [0.0], [1.0])[1]
 
-    def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+    def random(self, rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         """Random coordinates within the limits; within ± :attr:`usual` where there are none."""
         usual = (*self.usual, *(math.pi,) * self.nq)
         return tuple(_random(rng, a, b, r) for a, b, r in zip(lower, upper, usual, strict=False))
@@ -260,7 +262,7 @@ class Joint(ABC):
 
         return reflected_axes(self, signs)
 
-    def constants(self) -> dict[str, Any]:
+    def constants(self) -> dict[str, object]:
         """The constants that :meth:`from_constants` makes the joint of; if not given, what its constructor takes."""
         return {name: getattr(self, name) for name in self.constant_names()}
 
@@ -287,7 +289,7 @@ class Joint(ABC):
         reach = [None if self.slides(k) else usual[k] for k in range(self.nv)]
         return tuple(Handle(label, "coordinate", k, reach=reach[k]) for k, label in enumerate(labels))
 
-    def changed(self, **constants: Any) -> Self:
+    def changed(self, **constants: object) -> Self:
         """A copy with other constants, unchecked."""
         made = copy(self)
         vars(made).update(constants)
@@ -303,7 +305,7 @@ class Joint(ABC):
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._key()))
 
-    def _key(self) -> tuple[tuple[str, Any], ...]:
+    def _key(self) -> tuple[tuple[str, object], ...]:
         return tuple(sorted((name, value) for name, value in vars(self).items() if not name.startswith("_")))
 
 
@@ -316,7 +318,7 @@ def joint_types(form: str | None = None) -> dict[str, type[Joint]]:
     return {word: kind for kind, words in own.items() for word in words.get(form, ())}
 
 
-def _random(rng: Any, lower: float, upper: float, usual: float) -> float:
+def _random(rng: np.random.Generator, lower: float, upper: float, usual: float) -> float:
     """A number between limits; a missing end is at ±usual, or twice that from the other end, if that is beyond."""
     low = lower if math.isfinite(lower) else -usual if upper > -usual else upper - 2.0 * usual
     high = upper if math.isfinite(upper) else usual if lower < usual else lower + 2.0 * usual

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from linkwise.errors import InputError
 from linkwise.joints.base import Joint
@@ -40,7 +40,7 @@ class CustomJoint(Joint):
     fixed_axes: ClassVar[bool] = False
     functions: ClassVar[Mapping[str, tuple[str, ...]]] = {"pose": ("q",)}
 
-    def __init__(self, transform: Callable[[Flat], Any], n: int, name: str = "custom") -> None:
+    def __init__(self, transform: Callable[[Flat], Sequence[Flat]], n: int, name: str = "custom") -> None:
         self.nq = self.nv = index(n) if hasattr(n, "__index__") else 0
         if self.nq < 1:
             raise InputError(

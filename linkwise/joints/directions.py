@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, atan2, is_zero, sqrt, where
@@ -42,7 +43,7 @@ class RelativePose(Value):
         self.closed = closed
 
     @classmethod
-    def from_matrix(cls, rows: Sequence[Sequence[Any]]) -> RelativePose:
+    def from_matrix(cls, rows: Sequence[Flat]) -> RelativePose:
         """From a 4×4 pose, or its first three rows."""
         return cls(Mat3([rows[i][:3] for i in range(3)]), Vec(*(rows[i][3] for i in range(3))))
 
@@ -134,13 +135,13 @@ def half_angle(cosine: Scalar, sines: Flat) -> list[Scalar]:
     return made
 
 
-def turn_z_to(axis: ArrayLike) -> NDArray[Any]:
+def turn_z_to(axis: ArrayLike) -> Array:
     """A rotation whose z column is the axis."""
-    turned: NDArray[Any] = turns_z_to(np.asarray(axis, float)[None])[0]
+    turned: Array = turns_z_to(np.asarray(axis, float)[None])[0]
     return turned
 
 
-def turns_z_to(axes: NDArray[Any]) -> NDArray[Any]:
+def turns_z_to(axes: Array) -> Array:
     """Rotations (n, 3, 3) whose z column is the axis; permutations of axes where the axis is a coordinate axis."""
     R = np.zeros((len(axes), 3, 3))
     along = coordinate_axes(axes)
@@ -156,7 +157,7 @@ def turns_z_to(axes: NDArray[Any]) -> NDArray[Any]:
     return R
 
 
-def coordinate_axes(axes: NDArray[Any]) -> NDArray[Any]:
+def coordinate_axes(axes: Array) -> Array:
     """Which coordinate axis each unit vector lies along, -1 for any other direction."""
     which = np.full(len(axes), -1)
     near = np.flatnonzero((np.abs(axes) > 0.9999).any(axis=1))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from linkwise.joints.base import Handle, Joint, SeriesJoint
 from linkwise.joints.mirrored import MirrorImage, Signs, turning
@@ -82,7 +84,7 @@ class Free(Joint):
     def carry_way_rate(self, u: Sequence[Scalar], w: Sequence[Scalar]) -> tuple[Scalar, ...]:
         return (*quaternions.vector_rate(Vec.of(u[:3]), Vec.of(w[:3])), *w[3:])
 
-    def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+    def random(self, rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return (*random_quaternion(rng), *(float(x) for x in rng.uniform(-1.0, 1.0, size=3)))
 
     def mirrored(self, signs: Signs) -> MirrorImage:

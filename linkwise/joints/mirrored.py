@@ -6,8 +6,10 @@ directions of slides) becomes S x there, what turns (angular velocities, moments
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+import numpy as np
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
@@ -91,7 +93,7 @@ class Mirrored(Joint):
     def difference(self, q0: Flat, q1: Flat) -> tuple[Scalar, ...]:
         return tuple(self._flipped(self.joint.difference(q0, q1)))
 
-    def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+    def random(self, rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return self.joint.random(rng, lower, upper)
 
     def nearest(self, X: RelativePose) -> Flat:
@@ -111,12 +113,12 @@ ACROSS_Y: Signs = (1.0, -1.0, 1.0)
 """The reflection in which the image of a joint about z is told, where its axis is turned there first."""
 
 
-def pointing(x: Any, signs: Signs) -> Any:
+def pointing(x: Iterable[Scalar], signs: Signs) -> tuple[Scalar, ...]:
     """A position, a force, the direction of a slide in the mirror."""
     return tuple(_signed(a, s) for a, s in zip(x, signs, strict=True))
 
 
-def turning(x: Any, signs: Signs) -> Any:
+def turning(x: Iterable[Scalar], signs: Signs) -> tuple[Scalar, ...]:
     """An angular velocity, a moment, the axis of a hinge in the mirror."""
     return tuple(_signed(a, -s) for a, s in zip(x, signs, strict=True))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
+
+import numpy as np
 
 from linkwise.joints.base import Handle, Joint, SeriesJoint
 from linkwise.joints.directions import RelativePose
@@ -53,7 +55,7 @@ class Spherical(Joint):
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         return RigidInertia(0.0, M.h, M.J), RigidInertia(M.m, Vec.zero(), Sym3.zero())
 
-    def random(self, rng: Any, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
+    def random(self, rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, ...]:
         return random_quaternion(rng)
 
     def closing_equations(self) -> tuple[str, ...]:
@@ -77,6 +79,6 @@ class Spherical(Joint):
         return tuple(Handle(f" {axis} turn", "turn", part=k) for k, axis in enumerate("xyz"))
 
 
-def random_quaternion(rng: Any) -> tuple[float, ...]:
+def random_quaternion(rng: np.random.Generator) -> tuple[float, ...]:
     """Uniform over all rotations."""
     return tuple(float(x) for x in quaternions.normalized([float(x) for x in rng.normal(size=4)]))

@@ -20,10 +20,11 @@ from linkwise.algorithms.catalogue import Trees
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
+from linkwise.mechanism.checks import set_finite
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.spatial import quaternions
 from linkwise.spatial.matrices import Mat3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, atan2, quotient, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, atan2, cross, quotient, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Kind = Literal["length", "angle"]
@@ -105,8 +106,8 @@ class Reach(Goal):
         for name, R in (("pose", self.pose), ("rotation", self.rotation)):
             if R is not None:
                 _check_rotation(f"the {name} for {self.body!r}", np.asarray(R)[..., :3, :3])
-        _set_vector(self, "point")
-        _check_weight(self)
+        set_finite(self, "point", "a goal", 3)
+        set_finite(self, "weight", "a goal", above=0.0)
 
     @property
     def _has(self) -> tuple[bool, bool]:
@@ -185,12 +186,12 @@ class Aim(Goal):
         object.__setattr__(self, name, numbers(name, getattr(self, name), (3,)))
         if self.along is not None and not (np.linalg.norm(np.asarray(self.along), axis=-1) > 0.0).all():
             raise InputError(f"along for {self.body!r} has no direction", got="length 0")
-        _set_vector(self, "axis")
+        set_finite(self, "axis", "a goal", 3)
         length = float(np.linalg.norm(self.axis))
         if not length > 0.0:
             raise InputError(f"the axis of {self.body!r} has no direction", got=repr(self.axis))
         object.__setattr__(self, "axis", tuple(x / length for x in self.axis))
-        _check_weight(self)
+        set_finite(self, "weight", "a goal", above=0.0)
 
     @property
     def key(self) -> Hashable:
@@ -257,7 +258,7 @@ class Balance(Goal):
     def __post_init__(self) -> None:
         size = np.shape(self.at)[-1:] or (0,)
         object.__setattr__(self, "at", numbers("at", self.at, (2,) if size == (2,) else (3,)))
-        _check_weight(self)
+        set_finite(self, "weight", "a goal", above=0.0)
 
     @property
     def key(self) -> Hashable:
@@ -283,7 +284,7 @@ class Balance(Goal):
         return [GoalRows("length", [c - w for c, w in zip(com, x, strict=False)], rows[: len(x)])]
 
 
-def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def numbers(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     """An array of finite numbers whose last axes have this shape."""
     try:
         array = np.asarray(value, float)
@@ -326,7 +327,7 @@ def _check_rotation(what: str, R: Array) -> None:
     """Raise unless rows are of length one, at right angles and right-handed. What is not finite converges nowhere."""
     if R.ndim == 2:  # one: without the cost of many small array operations
         x, y, z = R.tolist()
-        third = _cross(x, y)
+        third = cross(x, y)
         off = max(
             abs(_dot(x, x) - 1.0),
             abs(_dot(y, y) - 1.0),
@@ -344,23 +345,3 @@ def _check_rotation(what: str, R: Array) -> None:
 
 def _dot(a: Sequence[float], b: Sequence[float]) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def _set_vector(goal: Any, name: str) -> None:
-    value = getattr(goal, name)
-    if value is not None:
-        array = numbers(name, value, (3,))
-        if array.shape != (3,) or not np.isfinite(array).all():
-            raise InputError(f"{name} of a goal is not three finite numbers", got=repr(value))
-        object.__setattr__(goal, name, tuple(float(x) for x in array))
-
-
-def _check_weight(goal: Any) -> None:
-    weight = goal.weight
-    if not isinstance(weight, (int, float, np.floating, np.integer)) or not 0.0 < float(weight) < np.inf:
-        raise InputError("the weight of a goal is not a positive number", got=repr(weight))
-    object.__setattr__(goal, "weight", float(weight))

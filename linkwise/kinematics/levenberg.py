@@ -10,11 +10,10 @@ has met a local minimum, and stops to make room for another start.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from linkwise.algorithms.sparse_factor import factorize
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, either, is_zero, sqrt, where
+from linkwise.spatial.scalar import Flat, Matrix, NamedNumbers, Scalar, either, is_zero, sqrt, where
 from linkwise.trace.block import Block
 from linkwise.trace.calls import traced
 from linkwise.trace.program import Buffer, Call, Copy, Program, Statement, WhileAny
@@ -43,7 +42,7 @@ def reaching(problem: KinematicsProblem) -> Program:
     m, n, nc = problem.rows, len(problem.active), len(CONTROL)
     sizes = {"q": problem.nq, "x": problem.aims, "e": m, "J": m * n, "control": nc, "tolerance": 3}
 
-    def begin(q: Flat, x: Flat, control: Flat, tolerance: Flat) -> dict[str, Any]:
+    def begin(q: Flat, x: Flat, control: Flat, tolerance: Flat) -> NamedNumbers:
         e, J = problem.equations(q, x)
         status, damping, waited, halved, passes, left = control
         cost = square(e)
@@ -52,7 +51,7 @@ def reaching(problem: KinematicsProblem) -> Program:
         state = [status, damping, waited, where(first, 0.5 * cost, halved), passes, left]
         return {"e": e, "J": flat(J), "control_next": state, "running": is_running(status, left)}
 
-    def iterate(q: Flat, x: Flat, e: Flat, J: Flat, control: Flat, tolerance: Flat) -> dict[str, Any]:
+    def iterate(q: Flat, x: Flat, e: Flat, J: Flat, control: Flat, tolerance: Flat) -> NamedNumbers:
         status, damping, waited, halved, passes, left = control
         cost = square(e)
         there = problem.moved(q, step(problem, q, e, rows(J, n), damping))
@@ -86,7 +85,7 @@ def reaching(problem: KinematicsProblem) -> Program:
             "running": is_running(state[0], state[5]),
         }
 
-    def finish(e: Flat) -> dict[str, Any]:
+    def finish(e: Flat) -> NamedNumbers:
         return {"errors": [sqrt(s) for s in worst(problem, e)]}
 
     first = traced("begin", begin, {k: sizes[k] for k in ("q", "x", "control", "tolerance")})
@@ -155,9 +154,9 @@ def step(
     return [value * shrink for value in found]
 
 
-def meets(problem: KinematicsProblem, e: Flat, tolerance: Flat) -> Any:
+def meets(problem: KinematicsProblem, e: Flat, tolerance: Flat) -> Scalar:
     """Whether all errors are within their tolerances."""
-    found: Any = True
+    found: Scalar = True
     for kind, size in enumerate(worst(problem, e)):
         if not is_zero(size):
             good = size <= tolerance[kind] * tolerance[kind]

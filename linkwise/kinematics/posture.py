@@ -8,11 +8,9 @@ shrinks.
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwise.kinematics.levenberg import flat, is_running, loop, rows, square, step
 from linkwise.kinematics.problem import KinematicsProblem
-from linkwise.spatial.scalar import Flat, Scalar, either, where
+from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, where
 from linkwise.trace.calls import traced
 from linkwise.trace.program import Buffer, Program
 
@@ -34,13 +32,13 @@ def settling(problem: KinematicsProblem) -> Program:
         way = problem.posture_step(q, rest)
         return square([x * unit**-0.5 for x, unit in zip(way, problem.metric, strict=True)])
 
-    def begin(q: Flat, x: Flat, rest: Flat, control: Flat) -> dict[str, Any]:
+    def begin(q: Flat, x: Flat, rest: Flat, control: Flat) -> NamedNumbers:
         e, J = problem.equations(q, x)
         status, share, _, left = control
         state = [status, share, distance(q, rest), left]
         return {"e": e, "J": flat(J), "control_next": state, "running": is_running(status, left)}
 
-    def again(q: Flat, x: Flat, rest: Flat, e: Flat, J: Flat, control: Flat) -> dict[str, Any]:
+    def again(q: Flat, x: Flat, rest: Flat, e: Flat, J: Flat, control: Flat) -> NamedNumbers:
         status, share, before, left = control
         wish = [share * z for z in problem.posture_step(q, rest)]
         stepped = problem.moved(q, step(problem, q, e, rows(J, n), _DAMPING, wish))

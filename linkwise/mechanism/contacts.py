@@ -56,8 +56,8 @@ class ContactRules:
 
     Args:
         solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: Newton
-            steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: primal for scenes
-            of more than 40 points.
+            steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: the one that takes
+            fewer operations, by count (:mod:`linkwise.contact.choice`).
         sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them; all are kept only where they bring the laws nearer.
         rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on
@@ -75,8 +75,10 @@ class ContactRules:
             ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
             descent sees a contact before it is made. Steps themselves are the same.
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
-        passive: whether steps create no energy at all, which they otherwise do a little where bodies that turn strike
-            something: velocities at the end are made slower where needed. For rigid surfaces, without closures.
+        passive: whether no step creates energy: velocities at the end are scaled, all by one factor, to the energy that
+            works explain, and small overlaps part only as far as what moves can pay for. Otherwise energy errs with the
+            step, as little as the rule's order says where nothing strikes, and both forces and momenta explain the
+            motion to rounding.
         points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
             could come in a step are counted: ``overflow``.
     """

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.checks import set_finite
-from linkwise.spatial.scalar import Scalar, absolute, sqrt, where
+from linkwise.spatial.scalar import Scalar, absolute, cross, dot, sqrt, where
 
 Vector = Sequence[Scalar]
 
@@ -118,17 +118,17 @@ class FluidEllipsoid:
         # Momentum of the fluid that goes along, turned with the body.
         p = [rho * m * x for m, x in zip(self.virtual_mass, v, strict=True)]
         L = [rho * i * w for i, w in zip(self.virtual_inertia, omega, strict=True)]
-        moment = [x + y for x, y in zip(_cross(p, v), _cross(L, omega), strict=True)]
-        force = _cross(p, omega)
+        moment = [x + y for x, y in zip(cross(p, v), cross(L, omega), strict=True)]
+        force = cross(p, omega)
         # The area A that the ellipsoid shows to the flow, and the normal n of that section.
         faces = [(s[(k + 1) % 3] * s[(k + 2) % 3]) ** 2 for k in range(3)]
         n = [f * x for f, x in zip(faces, v, strict=True)]
-        num, denom = _dot(n, v), _dot(n, n)
-        speed = _root(_dot(v, v))
+        num, denom = dot(n, v), dot(n, n)
+        speed = _root(dot(v, v))
         area = math.pi * _root(denom / _at_least(num))
         incidence = num / _at_least(speed * denom)
-        lifting = _cross(_cross(n, v), v)
-        circulating = _cross(omega, v)
+        lifting = cross(cross(n, v), v)
+        circulating = cross(omega, v)
         volume = 4.0 / 3.0 * math.pi * s[0] * s[1] * s[2]
         width = 2.0 / 3.0 * sum(s)
         drag = 3.0 * math.pi * width * self.viscosity + rho * speed * (
@@ -137,7 +137,7 @@ class FluidEllipsoid:
         most = 8.0 / 15.0 * math.pi * middle * large**4
         about = [8.0 / 15.0 * math.pi * s[k] * max(s[(k + 1) % 3], s[(k + 2) % 3]) ** 4 for k in range(3)]
         spin = [w * (angular * i + slender * (most - i)) for w, i in zip(omega, about, strict=True)]
-        braking = math.pi * width**3 * self.viscosity + rho * _root(_dot(spin, spin))
+        braking = math.pi * width**3 * self.viscosity + rho * _root(dot(spin, spin))
         moment = [m - braking * w for m, w in zip(moment, omega, strict=True)]
         force = [
             f + (magnus * rho * volume) * c + (kutta * rho) * incidence * area * l - drag * x
@@ -159,11 +159,3 @@ def _root(x: Scalar) -> Scalar:
     """Square root with a slope everywhere: that of zero, where there is none."""
     there = x > 0.0
     return where(there, sqrt(where(there, x, 1.0)), 0.0)
-
-
-def _dot(a: Vector, b: Vector) -> Scalar:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _cross(a: Vector, b: Vector) -> list[Scalar]:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

@@ -154,6 +154,10 @@ class FlexibleLink(Link):
         """½η*Kη."""
         return self.deformation.energy(self._eta(q)) * self.elasticity[0]
 
+    def elastic_forces(self, q: Flat, v: Flat) -> list[Scalar]:
+        """Kη + Dη̇."""
+        return self.deformation.elastic(self._eta(q), self.rates(v)[: self.modes], *self.elasticity)
+
     def _eta(self, q: Flat) -> list[Scalar]:
         return self.coordinates(q)[: self.modes]
 

@@ -138,6 +138,10 @@ class Link:
         """Energy stored in the link's deformation, J."""
         return 0.0
 
+    def elastic_forces(self, q: Flat, v: Flat) -> list[Scalar]:
+        """Forces along the modes of the link that its deformation and its rate take."""
+        return []
+
     def felt(self, inertia: Scalar) -> Scalar:
         """The inertia that a freedom of this joint feels; an error where it is none, whatever the configuration."""
         if is_zero(inertia):

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
 from linkwise.mechanism.checks import set_finite
-from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, dot, is_constant, sin, sqrt, where
+from linkwise.spatial.scalar import Flat, Scalar, absolute, asin, atan2, cos, cross, dot, is_constant, sin, sqrt, where
 
 Point = Flat
 
@@ -81,7 +81,7 @@ class Wrap:
 def _plane_through(a: Point, b: Point) -> tuple[Point, Point]:
     """Axes of the plane of a, b and the origin: the first towards a, the second on b's side."""
     ex = _unit(a)
-    normal = _cross(a, b)
+    normal = cross(a, b)
     size = dot(normal, normal)
     # All in one line: any plane will do. The guess has ones but at the largest number of a.
     x, y, z = (absolute(each) for each in ex)
@@ -92,8 +92,8 @@ def _plane_through(a: Point, b: Point) -> tuple[Point, Point]:
         where(largest_z, 0.0, 1.0),
     ]
     apart = size > _SMALL**2
-    normal = [where(apart, n, g) for n, g in zip(normal, _cross(ex, guess), strict=True)]
-    return ex, _unit(_cross(normal, ex))
+    normal = [where(apart, n, g) for n, g in zip(normal, cross(ex, guess), strict=True)]
+    return ex, _unit(cross(normal, ex))
 
 
 def _around(a: Point, b: Point, side: Point | None, r: float) -> Touch:
@@ -214,7 +214,3 @@ def _distance(a: Point, b: Point) -> Scalar:
 
 def _square(a: Point) -> Scalar:
     return dot(a, a)
-
-
-def _cross(a: Point, b: Point) -> Point:
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
-from linkwise.array_types import Array
+from linkwise.array_types import Array, MaybeArray
 from linkwise.contact.catalogue import EVERY
 from linkwise.errors import InputError
 from linkwise.functions.function import Chart, CompiledFunction
@@ -31,13 +31,13 @@ class ByName(TypedDict, total=False):
 
     p: ArrayLike | None
     """Run-time parameters (..., np); nominal values if not given."""
-    out: Array | None
-    """Array to fill."""
+    out: Array | tuple[Array, ...] | None
+    """Array to fill; a tuple of them where several are returned."""
     threads: int | None
     """Threads to split a batch over."""
 
 
-def by_name(function: str, given: ByName) -> tuple[ArrayLike | None, Array | None, int | None]:
+def by_name(function: str, given: ByName) -> tuple[MaybeArray, object, int | None]:
     """The arguments p, out and threads; raises TypeError, as Python does, where there are others."""
     for name in given:
         if name not in ByName.__annotations__:

@@ -62,9 +62,7 @@ class Closures(ConfigurationSpace):
         f_ext: ArrayLike | None = None,
         *,
         t: ArrayLike | None = None,
-        p: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
+        **others: Unpack[ByName],
     ) -> ConstraintForces:
         """Forces that hold the closures while joint forces ``tau`` act: a named tuple ``multipliers, wrenches``.
 
@@ -76,8 +74,7 @@ class Closures(ConfigurationSpace):
         Where constraints are redundant only some sums of forces are determined by rigid bodies: then these are the
         multipliers of least norm, each weighed by how easily its equation moves (λ*Wλ, W the diagonal of J_c𝓜⁻¹J_c*).
         """
-        forces: Any = self._run("constraint_forces", q, v, tau, f_ext=f_ext, t=t, p=p, out=out, threads=threads)
-        return ConstraintForces._make(forces)
+        return ConstraintForces._make(self._run("constraint_forces", q, v, tau, f_ext=f_ext, t=t, others=others))
 
     # States that close.
     @cached_property
@@ -352,24 +349,14 @@ class Constraints(Group):
         """
         return self.model._run("project_configuration", q, t=t, others=others)
 
-    def impulse(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        *,
-        t: ArrayLike | None = None,
-        p: ArrayLike | None = None,
-        out: tuple[Array, ...] | None = None,
-        threads: int | None = None,
-    ) -> Impulse:
+    def impulse(self, q: ArrayLike, v: ArrayLike, *, t: ArrayLike | None = None, **others: Unpack[ByName]) -> Impulse:
         """Velocities after closures take hold of a mechanism that moves against them, and impulses: ``v, impulses``.
 
         ``v`` (..., nv) is the velocity right after, ``impulses`` (..., m) in N s and N m s are the multipliers' time
         integrals, with the signs of :meth:`linkwise.Model.constraint_forces`. The closures catch and do not throw back:
         kinetic energy is lost, ½ of impulse times relative velocity.
         """
-        result: Any = self.model._run("impulse", q, v, t=t, p=p, out=out, threads=threads)
-        return Impulse._make(result)
+        return Impulse._make(self.model._run("impulse", q, v, t=t, others=others))
 
     def check(
         self,

@@ -17,12 +17,12 @@ import numpy as np
 
 from linkwise.algorithms.articulated import Axis, articulate
 from linkwise.algorithms.fixed_point import HeldLink
-from linkwise.algorithms.freedoms import zeros
 from linkwise.algorithms.kinematics import velocities
 from linkwise.algorithms.sweeps import Field, inward
 from linkwise.array_types import Array
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property
+from linkwise.spatial.dense import zeros
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value
 from linkwise.spatial.vectors import Force, Motion, Vec

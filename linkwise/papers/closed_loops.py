@@ -16,6 +16,7 @@ from linkwise.papers.animation import Line, animation, skeleton
 from linkwise.papers.figures import line_figure
 from linkwise.papers.report_page import Checks, ReportPage, power
 from linkwise.papers.unified import branched_model, identity_table
+from linkwise.sim.actuators import JointSprings
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 
@@ -89,8 +90,6 @@ def _steps(page: ReportPage) -> None:
 # A platform on six legs.
 def platform_motion(duration: float = 4.0, pictures: int = 121) -> Trajectory:
     """The Stewart platform hanging in springs on its slides, let go from a turned and lifted pose."""
-    from linkwise.sim.actuators import JointSprings
-
     model = samples.stewart_platform()
     slides = [k for k, joint in enumerate(model.joints) if joint.name.startswith("slide")]
     stiffness = np.zeros(model.nv)

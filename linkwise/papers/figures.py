@@ -35,7 +35,6 @@ def line_figure(
     *,
     y_label: str,
     size: tuple[float, float] = (5.4, 3.2),
-    columns: int = 3,
 ) -> str:
     """All curves in one panel, over time.
 
@@ -45,7 +44,6 @@ def line_figure(
         others: what the curves are compared with, dashed; a label that occurs twice is shown once.
         y_label: quantity and unit.
         size: width and height, inches: what 9-point letters are measured by.
-        columns: of the legend.
     """
     figure, axis = _axes(size)
     for (label, values), color in zip(curves, _COLORS, strict=False):
@@ -61,29 +59,27 @@ def line_figure(
     axis.set_ylabel(y_label)
     axis.set_xlabel("time (s)")
     if len(curves) + len(others) > 1:
-        _legend(axis, columns)
+        _legend(axis, 3)
     return _svg(figure, ", ".join(label for label, _ in curves) + f": {y_label} over time")
 
 
-def growth_figure(
-    curves: Sequence[Curve], *, x_label: str, y_label: str, size: tuple[float, float] = (5.4, 3.8), columns: int = 2
-) -> str:
-    """Curves with markers over n, both axes logarithmic: a straight line is a power, its slope the exponent."""
-    figure, axis = _axes(size)
+def growth_figure(curves: Sequence[Curve], *, y_label: str) -> str:
+    """Curves with markers over links n, both axes logarithmic: a straight line is a power, its slope the exponent."""
+    figure, axis = _axes((5.4, 3.8))
     for (label, x, y), color in zip(curves, _COLORS, strict=False):
         axis.loglog(x, y, "o-", label=label, color=color, lw=1.6, ms=4)
     ticks = sorted({n for _, x, _ in curves for n in x})
     axis.set_xticks(ticks, [str(n) for n in ticks])
     axis.set_xticks([], minor=True)
-    axis.set_xlabel(x_label)
+    axis.set_xlabel("links n")
     axis.set_ylabel(y_label)
-    _legend(axis, columns)
-    return _svg(figure, ", ".join(label for label, _, _ in curves) + f": {y_label} over {x_label}")
+    _legend(axis, 1)
+    return _svg(figure, ", ".join(label for label, _, _ in curves) + f": {y_label} over links n")
 
 
-def histogram_figure(panels: Sequence[tuple[str, Array]], *, columns: int = 3) -> str:
+def histogram_figure(panels: Sequence[tuple[str, Array]]) -> str:
     """One panel for each sample of numbers (label, values), with its 5 %, 50 % and 95 % quantiles."""
-    figure, axes = _panels(len(panels), columns)
+    figure, axes = _panels(len(panels))
     for axis, (label, values) in zip(axes, panels, strict=False):
         axis.hist(values, bins=min(60, max(8, int(len(values) ** 0.5))), color=_COLORS[0], alpha=0.85)
         for quantile in np.quantile(values, [0.05, 0.5, 0.95]):
@@ -92,11 +88,9 @@ def histogram_figure(panels: Sequence[tuple[str, Array]], *, columns: int = 3) -
     return _svg(figure, "distributions of " + ", ".join(label for label, _ in panels))
 
 
-def scatter_figure(
-    panels: Sequence[tuple[str, Array, str, Array]], marked: Array | None = None, *, columns: int = 3
-) -> str:
+def scatter_figure(panels: Sequence[tuple[str, Array, str, Array]], marked: Array | None = None) -> str:
     """One panel for each pair (x label, x, y label, y); points where ``marked`` is true have another colour."""
-    figure, axes = _panels(len(panels), columns)
+    figure, axes = _panels(len(panels))
     for axis, (x_label, x, y_label, y) in zip(axes, panels, strict=False):
         axis.scatter(x, y, s=5, color=_COLORS[0], alpha=0.45, linewidths=0)
         if marked is not None and marked.any():
@@ -127,8 +121,8 @@ def _axes(size: tuple[float, float]) -> tuple[Figure, Axes]:
     return figure, axis
 
 
-def _panels(count: int, columns: int) -> tuple[Figure, Sequence[Axes]]:
-    columns = min(columns, max(1, count))
+def _panels(count: int) -> tuple[Figure, Sequence[Axes]]:
+    columns = min(3, max(1, count))
     rows = -(-count // columns)
     figure = _figure((3.4 * columns, 2.5 * rows))
     axes = figure.subplots(rows, columns, squeeze=False).reshape(-1).tolist()

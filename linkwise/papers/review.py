@@ -90,14 +90,14 @@ def _complexity(page: ReportPage) -> None:
             (
                 growth_figure(
                     [(MEASURED[name], SIZES, counted[name]) for name in MEASURED],
-                    x_label="links n", y_label="operations", columns=1,
+                    y_label="operations",
                 ),
                 "Multiplications and additions of each algorithm as printed, on a generic chain of n hinges.",
             ),
             (
                 growth_figure(
                     [(MEASURED[name], SIZES, times[name]) for name in MEASURED],
-                    x_label="links n", y_label="ns per state", columns=1,
+                    y_label="ns per state",
                 ),
                 f"The same programs compiled and run just now: a batch of {_STATES} states, one core, best of 40.",
             ),

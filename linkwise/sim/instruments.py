@@ -17,7 +17,7 @@ from linkwise.memoized import cached_property
 from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
 from linkwise.sim.elements import own_parameters
-from linkwise.sim.sensors import Seed, field_at, gravity_of, model_of, noisy, outside_forces
+from linkwise.sim.sensors import Seed, field_at, held_acceleration, model_of, noisy, outside_forces
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Instruments"]
@@ -122,16 +122,8 @@ class _Run:
 
     def acceleration(self, name: str) -> Array:
         """[ω̇, v̇] of the frame's origin, world axes, with that of a support that holds it against gravity."""
-
-        def made() -> Array:
-            J = self.model.jacobian(self.q, name, p=self.p)
-            Jdot = self.model.jacobian_rate(self.q, self.v, name, p=self.p)
-            a = _times(J, self.trajectory.vdot) + _times(Jdot, self.v)
-            a[..., 3:] -= gravity_of(self.trajectory) + field_at(self.trajectory, name)
-            return a
-
         if not self.swept:
-            return self._once("acceleration", name, made)
+            return self._once("acceleration", name, lambda: held_acceleration(self.trajectory, name))
         R, V, alpha, r = self._carried(name)
         omega, turning = V[..., :3], alpha[..., :3]
         at = alpha[..., 3:] + np.cross(turning, r) + np.cross(omega, np.cross(omega, r))
@@ -329,7 +321,7 @@ _READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
     "accelerometer": lambda run, s: _in_own_axes(run, s, run.acceleration(s.target)[..., 3:]),
     "velocimeter": lambda run, s: _in_own_axes(run, s, run.twist(s.target)[..., 3:]),
     "magnetometer": lambda run, s: _in_own_axes(run, s, np.broadcast_to(s.field, (*run.q.shape[:-1], 3))),
-    "touch": lambda run, s: _touch(run, s),
+    "touch": _touch,
     "force": lambda run, s: _through_joint(run, s, slice(3, 6)),
     "torque": lambda run, s: _through_joint(run, s, slice(0, 3)),
     "frame_position": _position,

@@ -192,7 +192,8 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
         return value[index] if isinstance(value, np.ndarray) else value
 
     chosen = np.arange(math.prod(batch)).reshape(batch)[index]
-    places = {place: _unraveled(k, batch) for place, k in np.ndenumerate(chosen)}  # here and in the whole batch
+    # Here, and in the whole batch.
+    places = {here: tuple(int(i) for i in np.unravel_index(int(k), batch)) for here, k in np.ndenumerate(chosen)}
     present = set(places.values())
     status = pick(trajectory.status)
     made = trajectory.with_samples(trajectory.t[keep], values.pop("q"), values.pop("v"), values.pop("x"), values)
@@ -203,7 +204,3 @@ def chosen_states(trajectory: Trajectory, index: Any) -> Trajectory:
     made.steps, made.rejected = pick(trajectory.steps), pick(trajectory.rejected)
     made.reasons = {place: trajectory.reasons[old] for place, old in places.items() if old in trajectory.reasons}
     return made
-
-
-def _unraveled(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(k) for k in np.unravel_index(int(number), shape))

@@ -104,12 +104,9 @@ class IMU:
         model = model_of(trajectory)
         q, v, p = trajectory.q, trajectory.v, trajectory.model_parameters
         R = model.pose(q, self.body, node=self.node, p=p)[..., :3, :3]
-        twist = model.velocity(q, v, self.body, node=self.node, p=p)
-        J = model.jacobian(q, self.body, node=self.node, p=p)
-        Jdot = model.jacobian_rate(q, v, self.body, node=self.node, p=p)
-        a = np.einsum("...ij,...j->...i", J, trajectory.vdot) + np.einsum("...ij,...j->...i", Jdot, v)
-        force = a[..., 3:] - gravity_of(trajectory) - field_at(trajectory, self.body, self.node)
-        clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (twist[..., :3], force)], axis=-1)
+        omega = model.velocity(q, v, self.body, node=self.node, p=p)[..., :3]
+        force = held_acceleration(trajectory, self.body, self.node)[..., 3:]
+        clean = np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (omega, force)], axis=-1)
         noise = [self.gyro_noise] * 3 + [self.accel_noise] * 3
         bias = [self.gyro_bias] * 3 + [self.accel_bias] * 3
         return noisy(clean, noise, bias, np.random.default_rng(rng))
@@ -222,6 +219,15 @@ def _with_one_coordinate(joint: JointInstance) -> JointInstance:
             do="name the joints to read: lw.Encoder([...])",
         )
     return joint
+
+
+def held_acceleration(trajectory: Trajectory, name: str, node: str | int | None = None) -> Array:
+    """[ω̇, v̇] (..., T, 6) of a frame's origin, world axes, with that of a support that holds it against gravity."""
+    model, q, v, p = model_of(trajectory), trajectory.q, trajectory.v, trajectory.model_parameters
+    J, Jdot = model.jacobian(q, name, node=node, p=p), model.jacobian_rate(q, v, name, node=node, p=p)
+    a: Array = np.einsum("...ij,...j->...i", J, trajectory.vdot) + np.einsum("...ij,...j->...i", Jdot, v)
+    a[..., 3:] -= gravity_of(trajectory) + field_at(trajectory, name, node)
+    return a
 
 
 def gravity_of(trajectory: Trajectory) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -152,7 +152,10 @@ class Table:
             outside: as for a table.
         """
         times, columns = read_columns(path)
-        chosen = list(columns) if names is None else [_column(path, columns, name) for name in names]
+        chosen = list(columns if names is None else names)
+        for name in chosen:
+            if name not in columns:
+                raise UnknownNameError(f"column in {Path(path).name}", name, columns)
         return cls(times, np.stack([columns[name] for name in chosen], axis=-1), kind, outside)
 
     def rows(self) -> Array:
@@ -229,12 +232,6 @@ def polynomial(parts: Sequence[Scalar], s: Scalar) -> Scalar:
     for part in parts[-2::-1]:
         total = part + s * total
     return total
-
-
-def _column(path: str | Path, columns: Collection[str], name: str) -> str:
-    if name not in columns:
-        raise UnknownNameError(f"column in {Path(path).name}", name, columns)
-    return name
 
 
 def read_columns(path: str | Path) -> tuple[Array, dict[str, Array]]:

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -19,6 +19,10 @@ from linkwise.errors import InputError, LinkwiseError, message, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.events import Occurrence
 from linkwise.sim.trajectory import Jumps, Trajectory
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from xarray import Dataset
 
 DERIVED = ("vdot", "tau", "energy", "active")
 """Columns of tables besides the states, where they are known."""
@@ -55,7 +59,7 @@ def labels(trajectory: Trajectory, name: str) -> list[str]:
     return ["energy"] if name == "energy" else [f"{name}:{column}" for column in trajectory.columns[name]]
 
 
-def as_pandas(trajectory: Trajectory) -> Any:
+def as_pandas(trajectory: Trajectory) -> DataFrame:
     """A ``pandas.DataFrame``; see :meth:`Trajectory.to_pandas`."""
     try:
         import pandas
@@ -71,7 +75,7 @@ def as_pandas(trajectory: Trajectory) -> Any:
     return pandas.DataFrame(columns, index=index if names else pandas.Index(t, name="time"))
 
 
-def as_xarray(trajectory: Trajectory) -> Any:
+def as_xarray(trajectory: Trajectory) -> Dataset:
     """An ``xarray.Dataset``; see :meth:`Trajectory.to_xarray`."""
     try:
         import xarray

@@ -13,6 +13,10 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError, require_extra
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+    from xarray import Dataset
+
     from linkwise.sim.trajectory import Trajectory
     from linkwise.viz.markers import Markers
     from linkwise.viz.raster import Camera
@@ -42,7 +46,7 @@ class Outputs:
 
         return save(self.on_host(), Path(path))
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> DataFrame:
         """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
 
         The index is ``time``; of a batch ``(batch0, …, time)``. Needs the package pandas.
@@ -51,7 +55,7 @@ class Outputs:
 
         return as_pandas(self.on_host())
 
-    def to_xarray(self) -> Any:
+    def to_xarray(self) -> Dataset:
         """An ``xarray.Dataset`` with the dimensions time, joint coordinates and freedoms (needs the package xarray)."""
         from linkwise.sim.trajectory_files import as_xarray
 
@@ -62,7 +66,7 @@ class Outputs:
         what: Sequence[str] = ("q", "v", "tau", "energy"),
         joints: Sequence[str] | None = None,
         nodes: Sequence[tuple[str, str | int]] | None = None,
-    ) -> Any:
+    ) -> Figure:
         """A matplotlib figure, one panel for each quantity; the states of a batch are drawn over each other.
 
         Args:
@@ -256,7 +260,7 @@ def plot(
     what: Sequence[str],
     joints: Sequence[str] | None = None,
     nodes: Sequence[tuple[str, str | int]] | None = None,
-) -> Any:
+) -> Figure:
     """A matplotlib figure with a panel for each quantity; as :meth:`Trajectory.plot` says."""
     what = (what,) if isinstance(what, str) else tuple(what)
     for name in what:

@@ -55,13 +55,13 @@ class Harmonics(Alike):
         """Highest degree."""
         return max((n for n, _ in self.coefficients), default=0)
 
-    def up_to(self, degree: int, lowest: int = 0) -> Harmonics:
-        """The part between two degrees, both included."""
+    def up_to(self, degree: int) -> Harmonics:
+        """The part up to a degree."""
         if not 0 <= degree <= self.degree:
             raise InputError(
                 "there are no coefficients of this degree", got=repr(degree), allowed=f"0 to {self.degree}, {self.name}"
             )
-        kept = {key: pair for key, pair in self.coefficients.items() if lowest <= key[0] <= degree}
+        kept = {key: pair for key, pair in self.coefficients.items() if key[0] <= degree}
         return Harmonics(self.mu, self.radius, kept, self.name)
 
     def _sums(self, r: Vec, square: Scalar, expansions: Sequence[Coefficients]) -> list[Scalar]:

@@ -275,16 +275,11 @@ def _number(value: Array) -> Any:
 
 def _time(t: Scalar) -> Scalar:
     if isinstance(t, (int, float)):
-        _check_time(t)
+        if not math.isfinite(t):
+            raise InputError("a time is not finite", got=repr(t), allowed="seconds")
         return float(t)
     array = np.asarray(t)
     return array.astype(float) if array.ndim and array.dtype.kind in "iuf" else t
-
-
-def _check_time(t: float) -> None:
-    """Refuse times that are not finite."""
-    if not math.isfinite(t):
-        raise InputError("a time is not finite", got=repr(t), allowed="seconds")
 
 
 def _arrays(vectors: Sequence[Vec]) -> tuple[Array, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
 
 from linkwise.scalar_protocol import NumPyScalar, is_several, of_each
 from linkwise.spatial import scalar
@@ -181,7 +180,7 @@ class Dual(NumPyScalar):
         )
         return Dual(scalar.where(condition, av, bv), scalar.where(condition, at, bt), self.level)
 
-    def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+    def _compared(self, other: Scalar, compare: Callable[[Scalar, Scalar], Scalar]) -> Scalar:
         """The answer of the values' own library; of each of several numbers."""
         if is_several(other):
             return of_each(lambda x: compare(self, x), other)

@@ -5,19 +5,20 @@ A sweep that keeps values in memory needs them flat. What is not a scalar (an ax
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Scalar, Value
 
-Rebuild = Callable[[Sequence[Scalar]], Any]
-Walk = Callable[[Any], Any]
+T = TypeVar("T")
+Rebuild = Callable[[Sequence[Scalar]], T]
+Walk = Callable[[Iterator[Scalar]], Any]
 
 
-def flatten(value: Any, levels: Sequence[int] = ()) -> tuple[list[Scalar], Rebuild]:
+def flatten(value: T, levels: Sequence[int] = ()) -> tuple[list[Scalar], Rebuild[T]]:
     """The scalars of a value in a fixed order, and a function that puts others in their places.
 
     Lists, tuples, dataclasses and every :class:`Value` have parts; a dual number is two scalars. With ``levels``, every
@@ -28,7 +29,7 @@ def flatten(value: Any, levels: Sequence[int] = ()) -> tuple[list[Scalar], Rebui
     return leaves, lambda scalars: build(iter(scalars))
 
 
-def _walk(value: Any, leaves: list[Scalar], levels: Sequence[int] = ()) -> Walk:
+def _walk(value: object, leaves: list[Scalar], levels: Sequence[int] = ()) -> Walk:
     if value is None or isinstance(value, (int, str, bool)):
         return lambda scalars: value
     if isinstance(value, (list, tuple)):
@@ -58,13 +59,13 @@ def lifted(x: Scalar, levels: Sequence[int]) -> Scalar:
 
 
 def _walk_parts(
-    parts: Sequence[Any], assemble: Callable[[list[Any]], Any], leaves: list[Scalar], levels: Sequence[int]
+    parts: Sequence[object], assemble: Callable[[list[Any]], object], leaves: list[Scalar], levels: Sequence[int]
 ) -> Walk:
     walks = [_walk(part, leaves, levels) for part in parts]
     return lambda scalars: assemble([walk(scalars) for walk in walks])
 
 
-def _sequence(kind: type[Any]) -> Callable[[list[Any]], Any]:
+def _sequence(kind: type) -> Callable[[list[Any]], object]:
     make = getattr(kind, "_make", kind)  # named tuples take their parts one by one
     return lambda parts: make(parts)
 
@@ -76,20 +77,20 @@ def _fields(kind: type) -> tuple[str, ...] | None:
 _field_names: Callable[[type], tuple[str, ...] | None] = cache(_fields)
 
 
-def _with_fields(kind: type[Any], names: tuple[str, ...], parts: list[Any]) -> Any:
+def _with_fields(kind: type[T], names: tuple[str, ...], parts: list[object]) -> T:
     made = object.__new__(kind)
     for name, part in zip(names, parts, strict=True):
         object.__setattr__(made, name, part)
     return made
 
 
-def taken_apart(value: Any) -> tuple[list[Scalar], Any]:
+def taken_apart(value: object) -> tuple[list[Scalar], Hashable]:
     """The scalars of a value, as :func:`flatten` gives them, and a key that says of what shape it is."""
     leaves: list[Scalar] = []
     return leaves, _shape(value, leaves)
 
 
-def _shape(value: Any, leaves: list[Scalar]) -> Any:
+def _shape(value: object, leaves: list[Scalar]) -> Hashable:
     if type(value) is float:
         leaves.append(value)
         return None

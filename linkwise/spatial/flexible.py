@@ -22,10 +22,9 @@ from typing import Any, Self
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelError
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Scalar, Value
-from linkwise.spatial.transforms import Factor, Shift
+from linkwise.spatial.transforms import Factor, KeptAxes, Shift
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 Tail = tuple[Scalar, ...]
@@ -63,17 +62,17 @@ class _WithTail:
         m = len(self.tail)
         return self.tail[i] if i < m else (self.ang if i < m + 3 else self.lin)[(i - m) % 3]
 
-    def __add__(self, other: Any) -> Self:
+    def __add__(self, other: Motion | Force) -> Self:
         own = _tail(other)
         tail = tuple(x + y for x, y in zip(self.tail, own, strict=True)) if own else self.tail
         return type(self)(tail, self.ang + other.ang, self.lin + other.lin)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Self:
+    def __sub__(self, other: Motion | Force) -> Self:
         return self.__add__(-other)
 
-    def __rsub__(self, other: Any) -> Self:
+    def __rsub__(self, other: Motion | Force) -> Self:
         return (-self).__add__(other)
 
     def __neg__(self) -> Self:
@@ -111,7 +110,7 @@ class FlexibleForce(_WithTail, Force):
     __slots__ = ("tail",)
 
 
-def _tail(vector: Any) -> Tail:
+def _tail(vector: object) -> Tail:
     """The tail of a motion or force; empty for a plain one."""
     tail: Tail = getattr(vector, "tail", ())
     return tail
@@ -135,7 +134,11 @@ class FlexibleInertia(Value):
 
     @classmethod
     def symmetric(
-        cls, m: int, entry: Callable[[int, int], Scalar], coupling: Sequence[Force], body: Any
+        cls,
+        m: int,
+        entry: Callable[[int, int], Scalar],
+        coupling: Sequence[Force],
+        body: RigidInertia | ArticulatedInertia,
     ) -> FlexibleInertia:
         """Inertia from the entries i <= j of the tail."""
         half = {(i, j): entry(i, j) for i in range(m) for j in range(i, m)}
@@ -192,19 +195,14 @@ class FlexibleInertia(Value):
         return top + [[*(column[a] for column in self.coupling), *(six[b][a] for b in range(6))] for a in range(6)]
 
 
-class RootFactor(Value):
+class RootFactor(KeptAxes, Value):
     """The last factor of φ of a link with m modes: from its joint's six numbers to its own m + 6."""
 
     __slots__ = ("modes",)
+    l = Vec.zero()
 
     def __init__(self, modes: int) -> None:
         self.modes = modes
-
-    def rotate(self, v: Vec) -> Vec:
-        return v
-
-    def rotate_back(self, v: Vec) -> Vec:
-        return v
 
     def force_in(self, f: Force) -> Force:
         return Force(f.ang, f.lin)
@@ -224,14 +222,8 @@ class RootFactor(Value):
     def carry(self, thing: Any) -> Any:
         return thing
 
-    def origin_velocity(self, omega: Vec) -> Vec:
-        return Vec.zero()
 
-    def matrix(self) -> tuple[Mat3, Vec]:
-        return Mat3.identity(), Vec.zero()
-
-
-class NodeFactor(ABC):
+class NodeFactor(KeptAxes, ABC):
     """The first factor of φ of what sits on a node: r(η) and Π(η), in root axes; the rotation is a factor of its own.
 
     Args:
@@ -253,12 +245,6 @@ class NodeFactor(ABC):
     def bias(self, rates: Sequence[Scalar]) -> Motion:
         """Π̇η̇: what the node accelerates by while η̈ = 0 and the root is at rest."""
 
-    def rotate(self, v: Vec) -> Vec:
-        return v
-
-    def rotate_back(self, v: Vec) -> Vec:
-        return v
-
     def force_in(self, f: Force) -> Force:
         return FlexibleForce.with_tail([column.dot(f) for column in self.Pi], Shift(self.l).force_in(f))
 
@@ -279,7 +265,9 @@ class NodeFactor(ABC):
     def articulated_in(self, P: ArticulatedInertia) -> Any:
         return self._inertia_in(P, Shift(self.l).articulated_in(P))
 
-    def _inertia_in(self, X: RigidInertia | ArticulatedInertia, body: Any) -> FlexibleInertia:
+    def _inertia_in(
+        self, X: RigidInertia | ArticulatedInertia, body: RigidInertia | ArticulatedInertia
+    ) -> FlexibleInertia:
         """[Π*; φ] X [Π, φ*]."""
         U = [X @ column for column in self.Pi]
         coupling = [Shift(self.l).force_in(u) for u in U]
@@ -287,12 +275,6 @@ class NodeFactor(ABC):
 
     def carry(self, thing: Any) -> Any:
         return thing.on_node(self)
-
-    def origin_velocity(self, omega: Vec) -> Vec:
-        return omega.cross(self.l)
-
-    def matrix(self) -> tuple[Mat3, Vec]:
-        return Mat3.identity(), self.l
 
 
 @dataclass(frozen=True, slots=True)

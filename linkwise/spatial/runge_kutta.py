@@ -6,10 +6,10 @@ Hairer, Nørsett and Wanner, Solving Ordinary Differential Equations I, II.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
+from linkwise.spatial.scalar import Scalar
 
 Row = dict[int, float]
 _ROUNDING = 1e-12
@@ -62,9 +62,9 @@ class Tableau:
     def _slip(self, got: str, allowed: str) -> InputError:
         return InputError(f"the method {self.name!r} does not add up: {got}", allowed=allowed)
 
-    def step(self, rates: Callable[[Any], Any], start: Any, h: float) -> Any:
+    def step(self, rates: Callable[[Scalar], Scalar], start: Scalar, h: float) -> Scalar:
         """One step of ż = rates(z) from ``start``, for whatever can be added and multiplied by numbers."""
-        k: list[Any] = []
+        k: list[Scalar] = []
         for row in self.rows:
             k.append(rates(_ahead(start, h, row, k)))
         return _ahead(start, h, self.weights, k)
@@ -85,7 +85,7 @@ class Tableau:
         return self.nodes[-1] == 1.0 and self.rows[-1] == self.weights
 
 
-def _ahead(start: Any, h: float, row: Row, k: Sequence[Any]) -> Any:
+def _ahead(start: Scalar, h: float, row: Row, k: Sequence[Scalar]) -> Scalar:
     """z + h Σ a_j k_j."""
     for j, weight in row.items():
         start = start + (h * weight) * k[j]

@@ -38,12 +38,13 @@ _LIBRARIES: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-def _library_function(x: Scalar, name: str) -> Any:
+def _library_function(x: Scalar, name: str) -> Callable[..., Scalar] | None:
     library = "numpy" if getattr(x, "ndim", 0) and hasattr(x, "dtype") and _is_numpy(x) else _library(x)
     if library not in _LIBRARIES:
         return None
     module, spelled = _LIBRARIES[library]
-    return getattr(sys.modules[module], spelled.get(name, name))
+    found: Callable[..., Scalar] = getattr(sys.modules[module], spelled.get(name, name))
+    return found
 
 
 def _library(x: Scalar) -> str:
@@ -194,7 +195,7 @@ def _level(x: Scalar) -> int:
     return level
 
 
-def where(condition: Any, a: Scalar, b: Scalar) -> Scalar:
+def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     """``a`` where the condition holds, else ``b``; the only branch that traced code can take."""
     if isinstance(condition, bool):
         return a if condition else b
@@ -242,7 +243,7 @@ def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Se
 
 
 def repeated_while(
-    condition: Callable[[list[Scalar]], Any], step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]
+    condition: Callable[[list[Scalar]], Scalar], step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]
 ) -> list[Scalar]:
     """The numbers after passes of ``state = step(state)`` as long as a condition holds; where traced, a loop of it.
 
@@ -286,7 +287,7 @@ def looped_over(
     columns: Sequence[Items],
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: Sequence[Scalar],
-    asks: Sequence[Callable[..., Any]] = (),
+    asks: Sequence[Callable[..., Scalar]] = (),
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The numbers after ``state, made = step(state, *items)`` for the items of every pass; and what each pass has made.
 
@@ -310,7 +311,7 @@ def plainly_looped_over(
     columns: Sequence[Items],
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: list[Scalar],
-    asks: Sequence[Callable[..., Any]] = (),
+    asks: Sequence[Callable[..., Scalar]] = (),
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The same, one pass after the other."""
     found = []
@@ -345,12 +346,12 @@ class Value:
 
     __slots__ = ()
 
-    def parts(self) -> Sequence[Any]:
+    def parts(self) -> Sequence[object]:
         """Scalars, values, or numbers and names that belong to the structure."""
         return [getattr(self, name) for name in _slots(type(self))]
 
     @classmethod
-    def from_parts(cls, parts: Sequence[Any]) -> Self:
+    def from_parts(cls, parts: Sequence[Scalar]) -> Self:
         """The value with these parts."""
         made = object.__new__(cls)
         for name, part in zip(_slots(cls), parts, strict=True):
@@ -373,6 +374,11 @@ def dot(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
     return total
 
 
+def cross(a: Flat, b: Flat) -> list[Scalar]:
+    """a × b of three numbers each."""
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+
+
 def plus(x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
     """x + y, number by number."""
     return [a + b for a, b in zip(x, y, strict=True)]
@@ -383,6 +389,6 @@ def minus(x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
     return [a - b for a, b in zip(x, y, strict=True)]
 
 
-def either(condition: Any, x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
+def either(condition: Scalar, x: Iterable[Scalar], y: Iterable[Scalar]) -> list[Scalar]:
     """x where a condition holds, else y, number by number."""
     return [where(condition, a, b) for a, b in zip(x, y, strict=True)]

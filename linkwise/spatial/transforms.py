@@ -60,6 +60,25 @@ class Factor(Protocol):
         """R and l."""
 
 
+class KeptAxes:
+    """A factor that turns nothing; ``l`` is where the child's origin is."""
+
+    __slots__ = ()
+    l: Vec
+
+    def rotate(self, v: Vec) -> Vec:
+        return v
+
+    def rotate_back(self, v: Vec) -> Vec:
+        return v
+
+    def origin_velocity(self, omega: Vec) -> Vec:
+        return omega.cross(self.l)
+
+    def matrix(self) -> tuple[Mat3, Vec]:
+        return Mat3.identity(), self.l
+
+
 class _AboutOrigin(Value, ABC):
     """A rotation: what it does to vectors and matrices says all."""
 
@@ -319,19 +338,13 @@ class Tilt(_AboutOrigin):
         return Mat3.build(lambda i, j: flipped.m[i][j] - (p[i] * a[j] + a[i] * r[j]))
 
 
-class Shift(Value):
+class Shift(KeptAxes, Value):
     """A translation by l, given in parent axes."""
 
     __slots__ = ("l",)
 
     def __init__(self, l: Vec) -> None:  # the papers' letter for this vector
         self.l = l
-
-    def rotate(self, v: Vec) -> Vec:
-        return v
-
-    def rotate_back(self, v: Vec) -> Vec:
-        return v
 
     def force_in(self, f: Force) -> Force:
         return Force(f.ang + self.l.cross(f.lin), f.lin)
@@ -363,12 +376,6 @@ class Shift(Value):
 
     def carry(self, thing: Any) -> Any:
         return thing.shifted(self.l)
-
-    def origin_velocity(self, omega: Vec) -> Vec:
-        return omega.cross(self.l)
-
-    def matrix(self) -> tuple[Mat3, Vec]:
-        return Mat3.identity(), self.l
 
 
 def _shift_along(axis: int, d: Scalar, P: ArticulatedInertia) -> ArticulatedInertia:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from linkwise.spatial.scalar import Scalar, Value
 
@@ -89,6 +89,12 @@ class SpatialVector(Value):
         self.ang = ang
         self.lin = lin
 
+    @classmethod
+    def of(cls, values: Sequence[Scalar]) -> Self:
+        """From any sequence of six."""
+        a, b, c, d, e, f = values
+        return cls(Vec(a, b, c), Vec(d, e, f))
+
     def __iter__(self) -> Iterator[Scalar]:
         yield from self.ang
         yield from self.lin
@@ -96,17 +102,22 @@ class SpatialVector(Value):
     def __getitem__(self, i: int) -> Scalar:
         return self.ang[i] if i < 3 else self.lin[i - 3]
 
+    def __sub__(self, other: Self) -> Self:
+        return self.__class__(self.ang - other.ang, self.lin - other.lin)
+
+    def __neg__(self) -> Self:
+        return self.__class__(-self.ang, -self.lin)
+
+    def __mul__(self, scale: Scalar) -> Self:
+        return self.__class__(self.ang * scale, self.lin * scale)
+
+    __rmul__ = __mul__
+
 
 class Motion(SpatialVector):
     """A spatial velocity or acceleration: [ω; v] at the frame's origin."""
 
     __slots__ = ()
-
-    @classmethod
-    def of(cls, values: Sequence[Scalar]) -> Motion:
-        """Motion from any sequence of six."""
-        a, b, c, d, e, f = values
-        return cls(Vec(a, b, c), Vec(d, e, f))
 
     @classmethod
     def zero(cls) -> Motion:
@@ -119,17 +130,6 @@ class Motion(SpatialVector):
 
     def __add__(self, other: Motion) -> Motion:
         return Motion(self.ang + other.ang, self.lin + other.lin)
-
-    def __sub__(self, other: Motion) -> Motion:
-        return Motion(self.ang - other.ang, self.lin - other.lin)
-
-    def __neg__(self) -> Motion:
-        return Motion(-self.ang, -self.lin)
-
-    def __mul__(self, scale: Scalar) -> Motion:
-        return Motion(self.ang * scale, self.lin * scale)
-
-    __rmul__ = __mul__
 
     def dot(self, force: Force) -> Scalar:
         """Power of a force on this motion."""
@@ -150,12 +150,6 @@ class Force(SpatialVector):
     __slots__ = ()
 
     @classmethod
-    def of(cls, values: Sequence[Scalar]) -> Force:
-        """Force from any sequence of six."""
-        a, b, c, d, e, f = values
-        return cls(Vec(a, b, c), Vec(d, e, f))
-
-    @classmethod
     def zero(cls) -> Force:
         return NO_FORCE if cls is Force else cls(Vec.zero(), Vec.zero())
 
@@ -165,17 +159,6 @@ class Force(SpatialVector):
         if self is NO_FORCE and other.__class__ is Force:
             return other
         return Force(self.ang + other.ang, self.lin + other.lin)
-
-    def __sub__(self, other: Force) -> Force:
-        return Force(self.ang - other.ang, self.lin - other.lin)
-
-    def __neg__(self) -> Force:
-        return Force(-self.ang, -self.lin)
-
-    def __mul__(self, scale: Scalar) -> Force:
-        return Force(self.ang * scale, self.lin * scale)
-
-    __rmul__ = __mul__
 
 
 NO_FORCE = Force(Vec.zero(), Vec.zero())

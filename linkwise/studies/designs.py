@@ -10,8 +10,8 @@ import inspect
 import secrets
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,6 +54,15 @@ class Seeds:
         return self.stream(1, number)
 
 
+class Engine(Protocol):
+    """Sequence of points in the unit cube, as those of ``scipy.stats.qmc``."""
+
+    d: int
+
+    def random(self, n: int) -> Array:
+        """The next n points (n, d)."""
+
+
 class Design(ABC):
     """Points of all members in the unit cube (members, dimensions)."""
 
@@ -70,12 +79,17 @@ class Random(Design):
 
     def points(self, start: int, stop: int) -> Array:
         """See :meth:`Design.points`."""
-        made = []
-        for group in range(start // DRAWN_TOGETHER, -(-stop // DRAWN_TOGETHER)):
-            first = group * DRAWN_TOGETHER
-            block = self.seeds.group(group).random((DRAWN_TOGETHER, self.dimensions))
-            made.append(block[max(0, start - first) : stop - first])
-        return _inside(np.concatenate([np.empty((0, self.dimensions)), *made]))
+        size = (DRAWN_TOGETHER, self.dimensions)
+        return _inside(by_groups(start, stop, self.dimensions, lambda group: self.seeds.group(group).random(size)))
+
+
+def by_groups(start: int, stop: int, width: int, drawn: Callable[[int], Array]) -> Array:
+    """Rows (stop - start, width) of members start … stop - 1, from groups of members that are drawn together."""
+    made = [np.empty((0, width))]
+    for group in range(start // DRAWN_TOGETHER, -(-stop // DRAWN_TOGETHER)):
+        first = group * DRAWN_TOGETHER
+        made.append(drawn(group)[max(0, start - first) : stop - first])
+    return np.concatenate(made)
 
 
 class _WholeDesign(Design):
@@ -101,7 +115,7 @@ class Latin(_WholeDesign):
 class Drawn(_WholeDesign):
     """The points of a sequence of the caller's own, taken once."""
 
-    def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Any) -> None:
+    def __init__(self, members: int, dimensions: int, seeds: Seeds, engine: Engine) -> None:
         super().__init__(members, dimensions, seeds)
         if engine.d != dimensions:
             raise InputError(
@@ -146,12 +160,13 @@ class Saltelli(Design):
         return _inside(whole[start - first * (d + 2) : stop - first * (d + 2)])
 
 
-def make_design(design: Any, members: int, dimensions: int, seeds: Seeds) -> Design:
+def make_design(design: Engine | str, members: int, dimensions: int, seeds: Seeds) -> Design:
     """A design by its name, or from an engine of ``scipy.stats.qmc``."""
     known: dict[str, type[Design]] = {"random": Random, "latin": Latin, "sobol": Sobol, "saltelli": Saltelli}
-    if isinstance(design, str) and design in known:
-        return known[design](members, dimensions, seeds)
-    if callable(getattr(design, "random", None)) and hasattr(design, "d"):
+    if isinstance(design, str):
+        if design in known:
+            return known[design](members, dimensions, seeds)
+    elif callable(getattr(design, "random", None)) and hasattr(design, "d"):
         return Drawn(members, dimensions, seeds, design)
     raise InputError(
         "no such design", got=repr(design), allowed=f"{', '.join(map(repr, NAMES))}, or an engine of scipy.stats.qmc"

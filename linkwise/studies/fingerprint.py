@@ -29,7 +29,7 @@ def digest(*parts: bytes) -> str:
     return hashed.hexdigest()
 
 
-def fingerprint(value: Any) -> str:
+def fingerprint(value: object) -> str:
     """A hash of a value's content: numbers, text, arrays, dataclasses, functions with what they close over, objects.
 
     Two values with one fingerprint do the same. Functions count by their compiled code, so that another version of
@@ -59,7 +59,7 @@ def code_fingerprint() -> str:
     return digest(*(part for file in files for part in (file.relative_to(home).as_posix().encode(), file.read_bytes())))
 
 
-def _pieces(value: Any, inside: list[int]) -> Iterable[bytes]:
+def _pieces(value: object, inside: list[int]) -> Iterable[bytes]:
     """The content in a fixed order; ``inside`` are the objects being described, which may contain themselves."""
     if id(value) in inside:
         yield f"again {len(inside) - inside.index(id(value))}".encode()
@@ -72,7 +72,7 @@ def _pieces(value: Any, inside: list[int]) -> Iterable[bytes]:
         inside.pop()
 
 
-def _content(value: Any, inside: list[int]) -> Iterable[bytes]:
+def _content(value: object, inside: list[int]) -> Iterable[bytes]:
     if value is None or isinstance(value, (bool, int, str, bytes, complex)):
         yield value if isinstance(value, bytes) else repr(value).encode()
     elif isinstance(value, float):
@@ -143,14 +143,14 @@ def _of_function(function: types.FunctionType, inside: list[int]) -> Iterable[by
     yield from _pieces(own, inside)
 
 
-def _is_filled(cell: Any) -> bool:
+def _is_filled(cell: types.CellType) -> bool:
     try:
         return cell.cell_contents is not None
     except ValueError:
         return False
 
 
-def _is_plain(value: Any, module: str) -> bool:
+def _is_plain(value: object, module: str) -> bool:
     if isinstance(value, types.FunctionType):
         return value.__module__ == module
     return isinstance(value, (bool, int, float, complex, str, bytes, list, tuple, dict, np.ndarray, np.generic))

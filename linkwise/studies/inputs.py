@@ -13,7 +13,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.studies.designs import DRAWN_TOGETHER, Design, Seeds
+from linkwise.studies.designs import DRAWN_TOGETHER, Design, Seeds, by_groups
 
 STATES = ("q0", "v0", "x0")
 _SPECS = (
@@ -42,15 +42,11 @@ class Input:
     @property
     def dimensions(self) -> int:
         """Coordinates of the design that it takes."""
-        return sum(hasattr(each, "ppf") or hasattr(each, "icdf") for each in self.source) if self._is_drawn else 0
-
-    @property
-    def _is_drawn(self) -> bool:
-        return self.kind == "univariate"
+        return len(self.labels())
 
     def labels(self) -> list[str]:
         """A name for each coordinate of the design."""
-        if not self._is_drawn:
+        if self.kind != "univariate":
             return []
         return [
             self.name if self.size == 1 else f"{self.name}[{k}]"
@@ -75,7 +71,13 @@ class Input:
                     column += 1
             return made
         if self.kind == "multivariate":
-            return self._multivariate(start, stop, seeds)
+            label, size = zlib.crc32(self.name.encode()), (DRAWN_TOGETHER, self.size)
+
+            def drawn(group: int) -> Array:
+                rows = self.source.rvs(size=DRAWN_TOGETHER, random_state=seeds.stream(3, label, group))
+                return np.reshape(rows, size)
+
+            return by_groups(start, stop, self.size, drawn)
         rows = [np.asarray(self.source(seeds.member(m)), float) for m in range(start, stop)]
         for m, row in enumerate(rows, start):
             if row.shape not in ((self.size,), *(((),) if self.size == 1 else ())):
@@ -85,15 +87,6 @@ class Input:
                     allowed=f"({self.size},)",
                 )
         return np.array(rows).reshape(n, self.size)
-
-    def _multivariate(self, start: int, stop: int, seeds: Seeds) -> Array:
-        made = []
-        label = zlib.crc32(self.name.encode())
-        for group in range(start // DRAWN_TOGETHER, -(-stop // DRAWN_TOGETHER)):
-            first = group * DRAWN_TOGETHER
-            rows = self.source.rvs(size=DRAWN_TOGETHER, random_state=seeds.stream(3, label, group))
-            made.append(np.reshape(rows, (DRAWN_TOGETHER, self.size))[max(0, start - first) : stop - first])
-        return np.concatenate([np.empty((0, self.size)), *made])
 
 
 class Inputs:
@@ -107,7 +100,7 @@ class Inputs:
         sizes: of inputs whose numbers cannot be counted from what is given; of x0.
     """
 
-    def __init__(self, model: Model, given: Mapping[str, Any], members: int, sizes: Mapping[str, int]) -> None:
+    def __init__(self, model: Model, given: Mapping[str, object], members: int, sizes: Mapping[str, int]) -> None:
         self.own = {parameter.name: parameter.slice for parameter in model.parameters}
         self.nominal = model.parameters.nominal
         known = {"q0": model.nq, "v0": model.nv} | {name: s.stop - s.start for name, s in self.own.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,10 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, fields
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.model.model import Model
+from linkwise.sim.elements import Vector
 from linkwise.sim.events import Event
 from linkwise.sim.trajectory import Trajectory
+from linkwise.spatial.scalar import Scalar
 
 _TIMES = {"last": None, "max": np.nanmax, "min": np.nanmin, "mean": np.nanmean}
 _AXES = ("x", "y", "z", "distance")
@@ -115,12 +116,12 @@ class CoordinateMeasure:
     rate: bool
     value: float
 
-    def __call__(self, t: Any, q: Any, v: Any, p: Any) -> Any:
+    def __call__(self, t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
         """Zero where the event is."""
         return (v if self.rate else q)[self.place] - self.value
 
 
-def crossing(model: Model, name: str, spec: Any) -> Event:
+def crossing(model: Model, name: str, spec: object) -> Event:
     """An event from a file: ``{joint = "elbow", reaches = 1.2, of = "q", terminal = true, direction = 1}``."""
     known = ("joint", "reaches", "of", "terminal", "direction")
     if not isinstance(spec, Mapping) or not {"joint", "reaches"} <= set(spec) or set(spec) - set(known):

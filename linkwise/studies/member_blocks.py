@@ -73,8 +73,8 @@ class MemberBlock:
 class Template:
     """Shapes and types of all outcomes: for each name those of one member's row, or of a block's moments."""
 
-    rows: Mapping[str, tuple[tuple[int, ...], Any]]
-    moments: Mapping[str, tuple[tuple[int, ...], Any]]
+    rows: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
+    moments: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
     def empty(self, name: str, n: int) -> Array:
         """Rows without results: NaN, zero or False."""
@@ -164,7 +164,7 @@ def _blanked(rows: dict[str, Array], names: Iterable[str], lost: Array) -> None:
                 rows[name][lost] = np.nan
 
 
-def _checked_rows(found: Any, n: int) -> dict[str, Array]:
+def _checked_rows(found: object, n: int) -> dict[str, Array]:
     if not isinstance(found, Mapping) or not found:
         raise InputError(
             "the run function returned something else than outcomes",

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.sim.trajectory import Trajectory
 
-Measure = Callable[[Trajectory], Any]
+Measure = Callable[[Trajectory], ArrayLike]
+Kept = str | Mapping[str, str | Measure] | Iterable[str | Mapping[str, str | Measure]]
+"""Names of channels, "final" and "events"; functions by name; or several of these."""
 
 CHANNELS = ("q", "v", "x", "vdot", "tau", "energy", "steps")
 STATUS = ("not run", "done", "event", "failed", "max_steps", "error", "died", "zeno")
@@ -73,7 +75,9 @@ class Keep:
         return measured("failure", self.failure, trajectory, n).astype(bool)
 
 
-def as_keep(keep: Any, reduce: Any, failure: Any, events: Sequence[str]) -> Keep:
+def as_keep(
+    keep: Kept, reduce: Mapping[str, str | Measure] | None, failure: str | Measure | None, events: Sequence[str]
+) -> Keep:
     """Outcomes that a caller wants to keep: names, functions by name, or a list of both."""
     names: list[str] = []
     measures: dict[str, Measure] = {}
@@ -180,7 +184,7 @@ def merged(a: Mapping[str, Array], b: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def _checked_name(name: Any) -> str:
+def _checked_name(name: object) -> str:
     if not isinstance(name, str) or not name or not name.isprintable() or "/" in name or name.startswith((".", "_")):
         raise InputError(
             "this cannot be the name of an outcome", got=repr(name), allowed="a word without slashes, e.g. 'tip_error'"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -87,18 +86,16 @@ def _ending(page: ReportPage, results: Results) -> None:
 
 def _distributions(page: ReportPage, results: Results, scalars: list[str], good: Array) -> None:
     page.heading("Distributions")
-    rows = []
-    for name in scalars:
-        m = results.moments(name)
-        quantiles = results.quantile(name, [0.05, 0.5, 0.95])
-        rows.append([name, *(f"{float(x):.4g}" for x in (m.mean, m.std, m.least, *quantiles, m.most))])
-    page.table(["", "mean", "std", "least", "5 %", "median", "95 %", "most"], rows)
-    panels = [(name, _finite(results[name][good])) for name in scalars[:_PANELS]]
-    svg = histogram_figure([(name, values) for name, values in panels if len(values)])
+    head, *rows = results.spreads()
+    page.table(head, rows)
+    known = [(name, np.asarray(results[name][good], float)) for name in scalars[:_PANELS]]
+    svg = histogram_figure([(name, values[np.isfinite(values)]) for name, values in known if np.isfinite(values).any()])
     page.figure("Outcomes", svg, "Members by outcome; the lines are the 5 %, 50 % and 95 % quantiles.")
 
 
 def _against_inputs(page: ReportPage, results: Results, scalars: list[str], good: Array) -> None:
+    from scipy.stats import spearmanr
+
     columns: list[tuple[str, Array]] = []
     for name in results.inputs:
         values = results[name]
@@ -118,7 +115,7 @@ def _against_inputs(page: ReportPage, results: Results, scalars: list[str], good
         if len(here) < 3 or not np.ptp(y[here]) > 0.0:
             continue
         # The most telling inputs first: those whose ranks go with the outcome's.
-        order = sorted(columns, key=lambda column: -abs(_rank_correlation(column[1][here], y[here])))[:_PANELS]
+        order = sorted(columns, key=lambda column: -abs(spearmanr(column[1][here], y[here]).statistic))[:_PANELS]
         svg = scatter_figure(
             [(name, x[here], outcome, y[here]) for name, x in order], None if marked is None else marked[finite]
         )
@@ -172,15 +169,12 @@ def _moving(motion: Trajectory, label: str) -> str:
     return animation(motion.t[good], skeleton(model, motion.q[good], p=own), label, view=_VIEW)
 
 
-def _player(motion: Any, path: Path, member: int) -> str:
+def _player(motion: Trajectory, path: Path, member: int) -> str:
     """A link to the motion in the viewer, beside the page, where linkwise can draw it."""
-    save = getattr(motion, "save_html", None)
-    if save is None:
-        return ""
     folder = path.with_name(f"{path.stem}_members")
     folder.mkdir(exist_ok=True)
     try:
-        save(folder / f"{member}.html")
+        motion.save_html(folder / f"{member}.html")
     except LinkwiseError:  # without what it takes to draw it; the page plays it all the same
         return ""
     return f' · <a href="{escape(folder.name)}/{member}.html">in the viewer</a>'
@@ -196,14 +190,3 @@ def _made_by(page: ReportPage, results: Results) -> None:
     if results.store.folder is not None:
         rows.append(["store", shlex.quote(str(results.store.folder))])
     page.table(["", ""], rows)
-
-
-def _finite(values: Array) -> Array:
-    values = np.asarray(values, float)
-    return values[np.isfinite(values)]
-
-
-def _rank_correlation(x: Array, y: Array) -> float:
-    from scipy.stats import spearmanr
-
-    return float(spearmanr(x, y).statistic)

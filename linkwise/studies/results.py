@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -320,13 +320,16 @@ class Results:
 
         return write_report(self, Path(path), **options)
 
-    def _table(self) -> list[str]:
-        rows: list[Sequence[str]] = [("", "mean", "std", "least", "5 %", "median", "95 %", "most")]
+    def spreads(self) -> list[list[str]]:
+        """Moments and quantiles of each outcome of one number, as text: rows of a table, its head first."""
+        rows = [["", "mean", "std", "least", "5 %", "median", "95 %", "most"]]
         for name in self.scalars():
-            m = self.moments(name)
-            low, middle, high = self.quantile(name, [0.05, 0.5, 0.95])
-            numbers = (m.mean, m.std, m.least, low, middle, high, m.most)
-            rows.append((name, *(f"{float(x):.4g}" for x in numbers)))
+            m, quantiles = self.moments(name), self.quantile(name, [0.05, 0.5, 0.95])
+            rows.append([name, *(f"{float(x):.4g}" for x in (m.mean, m.std, m.least, *quantiles, m.most))])
+        return rows
+
+    def _table(self) -> list[str]:
+        rows = self.spreads()
         widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
         return (
             ["  ".join(f"{cell:{'<' if k == 0 else '>'}{widths[k]}}" for k, cell in enumerate(row)) for row in rows]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from linkwise import targets
+from linkwise.array_types import Array
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.many_steps import rollout
 from linkwise.memoized import Memory
+from linkwise.spatial.scalar import NamedNumbers
 from linkwise.studies.study import Batch
 
 
@@ -31,7 +33,7 @@ class Rollouts:
 
     def __init__(
         self,
-        step: Callable[..., Any],
+        step: Callable[..., NamedNumbers],
         steps: int,
         *,
         device: Literal["auto", "cpu", "gpu"] = "auto",
@@ -41,7 +43,7 @@ class Rollouts:
             raise InputError("no such device", got=repr(device), allowed='"auto", "cpu" or "gpu"')
         self.step, self.steps, self.device, self.single = step, int(steps), device, bool(single)
 
-    def __call__(self, batch: Batch) -> dict[str, Any]:
+    def __call__(self, batch: Batch) -> dict[str, Array]:
         """Final states of some members."""
         model, n = batch.model, len(batch)
         dtype = np.float32 if self.single else np.float64

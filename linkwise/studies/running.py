@@ -18,9 +18,10 @@ from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count
 from linkwise.sim.progress import Progress
+from linkwise.studies.designs import Engine
 from linkwise.studies.fingerprint import this_machine, versions
 from linkwise.studies.member_blocks import SECONDS_HERE, SECONDS_THERE, MemberBlock, Task, Template, joined, pilot
-from linkwise.studies.outcomes import DIED, ERROR, STATUS
+from linkwise.studies.outcomes import DIED, ERROR, STATUS, Kept, Measure
 from linkwise.studies.results import Results
 from linkwise.studies.store import AnyStore, MemoryStore, Store, StoreError
 from linkwise.studies.study import Run, Study
@@ -111,7 +112,7 @@ class _StoreWriter:
         while len(self._waiting) > _UNWRITTEN or (self._waiting and self._waiting[0].done()):
             self._waiting.pop(0).result()
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Put away what is left, also where the work was broken off: it has been computed."""
         try:
             for future in self._waiting:
@@ -124,7 +125,7 @@ class _StoreWriter:
 class Members:
     """The progress bar of an ensemble: members done, how many a second, and how long it will take."""
 
-    def __init__(self, show: Any, label: str, total: int, done: int) -> None:
+    def __init__(self, show: bool | Callable[[float], None] | None, label: str, total: int, done: int) -> None:
         self._bar = Progress(show, label)
         self.total, self.done, self.lost = total, done, 0
         self._before = done
@@ -178,14 +179,14 @@ class StudyInterrupted(SystemExit, KeyboardInterrupt):
 
 def ensemble(
     model: Model,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, object] | None = None,
     members: int | None = None,
     *,
-    design: Any = "random",
+    design: Engine | str = "random",
     seed: int | None = None,
-    keep: Any = "final",
-    reduce: Any = None,
-    failure: Any = None,
+    keep: Kept = "final",
+    reduce: Mapping[str, str | Measure] | None = None,
+    failure: str | Measure | None = None,
     run: Run | None = None,
     store: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -318,7 +319,7 @@ def _place(study: Study, client: Any, workers: int | None, threads: int) -> Work
     return ThisProcess(study, threads) if workers is None else Pool(study, checked_threads(workers))
 
 
-def _goal(study: Study, store: Any, resume: bool, template: Template, size: int) -> AnyStore:
+def _goal(study: Study, store: str | os.PathLike[str] | None, resume: bool, template: Template, size: int) -> AnyStore:
     """A new store, or one to go on with."""
     manifest = manifest_of(study, size)
     inputs = {part.name: part.size for part in study.inputs.parts}
@@ -371,7 +372,7 @@ def manifest_of(study: Study, size: int) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     if isinstance(value, (bool, int, float, str, type(None))):
         return value
     if isinstance(value, np.ndarray) and value.size <= 16:

@@ -18,7 +18,7 @@ from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 from linkwise.studies.designs import Seeds
-from linkwise.studies.outcomes import FAILED
+from linkwise.studies.outcomes import FAILED, Measure
 from linkwise.studies.running import run_study
 from linkwise.studies.study import Study
 
@@ -64,9 +64,9 @@ class Candidates:
     def __init__(
         self,
         model: Model,
-        over: Mapping[str, Any],
-        cost: Callable[..., Any],
-        scenarios: Mapping[str, Any] | None = None,
+        over: Mapping[str, tuple[ArrayLike, ArrayLike]],
+        cost: Measure,
+        scenarios: Mapping[str, object] | None = None,
         count: int = 1,
         *,
         together: Together = "mean",
@@ -118,9 +118,9 @@ class Candidates:
 
 def search(
     model: Model,
-    over: Mapping[str, Any],
-    cost: Callable[..., Any],
-    scenarios: Mapping[str, Any] | None = None,
+    over: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    cost: Measure,
+    scenarios: Mapping[str, object] | None = None,
     count: int = 1,
     *,
     strategy: Literal["cma", "random"] = "cma",
@@ -195,7 +195,7 @@ def search(
 class _RandomSearch:
     """Uniform in the bounds, and the start itself in the first round."""
 
-    def __init__(self, costs: Candidates, population: int, start: Any, seed: int) -> None:
+    def __init__(self, costs: Candidates, population: int, start: ArrayLike | None, seed: int) -> None:
         self.low, self.high, self.population = costs.low, costs.high, population
         self.rng = Seeds(seed).stream(4)
         self.start = None if start is None else _checked_start(start, costs)
@@ -214,7 +214,7 @@ class _RandomSearch:
 class _CMA:
     """Hansen's CMA-ES, in coordinates in which the bounds are 0 and 1."""
 
-    def __init__(self, costs: Candidates, population: int, start: Any, seed: int) -> None:
+    def __init__(self, costs: Candidates, population: int, start: ArrayLike | None, seed: int) -> None:
         cma = require_extra("cma", "ensemble")
         self.low, self.size = costs.low, costs.high - costs.low
         middle = np.full(len(self.low), 0.5) if start is None else (_checked_start(start, costs) - self.low) / self.size
@@ -235,7 +235,7 @@ class _CMA:
         self.engine.tell(self._asked, cost.tolist())
 
 
-def _checked_start(start: Any, costs: Candidates) -> Array:
+def _checked_start(start: ArrayLike, costs: Candidates) -> Array:
     x = np.asarray(start, float)
     if x.shape != costs.low.shape or not ((x >= costs.low) & (x <= costs.high)).all():
         raise InputError("the start does not lie in the bounds", got=str(x), allowed=f"{costs.low} … {costs.high}")

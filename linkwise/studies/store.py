@@ -60,10 +60,9 @@ class BlockStore:
 class MemoryStore(BlockStore):
     """Results in memory: a store that is gone with the process."""
 
-    def __init__(
-        self, manifest: Mapping[str, Any], inputs: Mapping[str, int], template: Template, folder: None = None
-    ) -> None:
-        self.folder = folder
+    folder: None = None
+
+    def __init__(self, manifest: Mapping[str, Any], inputs: Mapping[str, int], template: Template) -> None:
         self.members, self.size = int(manifest["members"]), int(manifest["batch"])
         self.manifest, arrays = _laid_out(manifest, inputs, template)
         self._arrays = {
@@ -325,7 +324,9 @@ def checksum(values: Array) -> str:
     return digest(f"{array.dtype.str} {array.shape}".encode(), array.tobytes())
 
 
-def _array(group: Any, name: str, shape: Any, chunks: Any, dtype: Any, axis: str, role: str) -> None:
+def _array(
+    group: Any, name: str, shape: tuple[int, ...], chunks: tuple[int, ...], dtype: np.dtype[Any], axis: str, role: str
+) -> None:
     axes = (axis, *(f"{name}_{k}" for k in range(len(shape) - 1)))
     chunks = tuple(max(1, n) for n in chunks)
     # Numbers of a simulation hardly shrink, and compressing them takes longer than writing them.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
@@ -22,12 +23,13 @@ from linkwise.sim.events import as_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
-from linkwise.studies.designs import NAMES, Design, Seeds, make_design
+from linkwise.studies.designs import NAMES, Design, Engine, Seeds, make_design
 from linkwise.studies.fingerprint import fingerprint, model_fingerprint
 from linkwise.studies.inputs import Inputs
-from linkwise.studies.outcomes import Keep, as_keep
+from linkwise.studies.outcomes import Keep, Kept, Measure, as_keep
 
-Run = Callable[["Batch"], Any]
+Run = Callable[["Batch"], Trajectory | Mapping[str, ArrayLike]]
+"""Runs members: gives their motions, or arrays by name with a row for each."""
 
 _SAMPLES = 101  # where measures look at the motion and no times are asked for
 _OWN = ("q0", "v0", "x0", "p", "progress", "out", "threads")  # what the study gives to `simulate` itself
@@ -115,14 +117,14 @@ class Study:
     def __init__(
         self,
         model: Model,
-        inputs: Mapping[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
         members: int | None = None,
         *,
-        design: Any = "random",
+        design: Engine | str = "random",
         seed: int | None = None,
-        keep: Any = "final",
-        reduce: Any = None,
-        failure: Any = None,
+        keep: Kept = "final",
+        reduce: Mapping[str, str | Measure] | None = None,
+        failure: str | Measure | None = None,
         run: Run | None = None,
         **settings: Any,
     ) -> None:
@@ -153,7 +155,7 @@ class Study:
             if name in given:
                 raise InputError(f"{name!r} is an input and an outcome", do="give one of them another name")
 
-    def _formulas(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def _formulas(self, settings: Mapping[str, object]) -> dict[str, object]:
         """Controls, forces and events with the formulas that they have now: the same wherever and whenever they run."""
         p = self.inputs.parameters({part.name: np.zeros((1, part.size)) for part in self.inputs.parts}, 1)
         events = as_events(settings.get("events"))
@@ -163,7 +165,7 @@ class Study:
         }
         states = sum(each.nx + each.nh for each in (*acting["control"], *acting["f_ext"], *captures_of(events)))
         given = self.model, len(self.model.parameters.nominal) if p is None else p.shape[-1], states
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, parts in acting.items():
             frozen = tuple(frozen_element(part, *given) for part in parts)
             if any(a is not b for a, b in zip(parts, frozen, strict=True)):
@@ -189,7 +191,7 @@ class Study:
         """Points of the members."""
         return make_design(self._design_source, self.members, self.inputs.dimensions, self.seeds)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """State without what inputs are drawn from: where members run, their inputs come with them."""
         state = {name: value for name, value in vars(self).items() if name not in ("design", "_design_source")}
         return {**state, "inputs": self.inputs.without_sources()}
@@ -229,7 +231,7 @@ class Study:
             )
         return found[0]
 
-    def check_member(self, member: Any) -> None:
+    def check_member(self, member: object) -> None:
         """Refuse a number that no member has."""
         if isinstance(member, bool) or not isinstance(member, (int, np.integer)) or not 0 <= member < self.members:
             raise InputError("there is no such member", got=repr(member), allowed=f"0 … {self.members - 1}")
@@ -238,7 +240,7 @@ class Study:
         return f"<Study of {self.model.name!r}: {self.members} members, {self.design_name}, seed {self.seeds.entropy}>"
 
 
-def _count(inputs: Mapping[str, Any], members: int | None) -> int:
+def _count(inputs: Mapping[str, object], members: int | None) -> int:
     """Number of members: as given, or as many as the longest table has rows."""
     if members is None:
         rows = [len(spec) for spec in inputs.values() if isinstance(spec, np.ndarray) and spec.ndim]

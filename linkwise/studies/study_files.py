@@ -137,7 +137,7 @@ def read_study(
     return StudyFile(study, Path(where), content.get("batch"))
 
 
-def as_spec(name: str, value: Any) -> Any:
+def as_spec(name: str, value: object) -> object:
     """An input: numbers, a distribution, or a list of these.
 
     ``{normal = [mean, deviation]}``, ``{uniform = [low, high]}``, ``{values = [...]}`` (a row for each member), or a
@@ -206,7 +206,7 @@ def _with_parameters(model: Model, inputs: Mapping[str, Any]) -> Model:
     return model.with_parameters([*model._parameter_names, *check_names(model, names)]) if names else model
 
 
-def _inside(source: Path, given: Any, what: str, here: bool = True) -> str:
+def _inside(source: Path, given: object, what: str, here: bool = True) -> str:
     """A path below the study's folder, or a plain name."""
     if not isinstance(given, str) or not given:
         raise StudyFileError(f"{source} names no {what}", allowed=f'{what} = "..."')
@@ -229,7 +229,7 @@ def _table(content: Mapping[str, Any], key: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _check_keys(content: Any, known: tuple[str, ...], kind: str) -> None:
+def _check_keys(content: object, known: tuple[str, ...], kind: str) -> None:
     if not isinstance(content, dict):
         raise StudyFileError(f"a {kind} was expected", got=str(content), allowed=", ".join(known))
     for key in content:

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.synchronize import Event as ProcessEvent
 from typing import Any
 
 from linkwise.errors import InputError, LinkwiseError, require_extra
@@ -177,7 +178,7 @@ class Dask(Workers):
             ) from None
         self._payload, self._key = packed(study), study.hash
         self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._tasks: dict[Any, Task] = {}
+        self._tasks: dict[object, Task] = {}
         self._serial = 0
         self._session = f"{time.time_ns():x}"
         self._killed = distributed.scheduler.KilledWorker
@@ -249,7 +250,7 @@ class Dask(Workers):
                 self.client.close(timeout=5)
 
 
-def _begin_worker(came_up: Any) -> None:
+def _begin_worker(came_up: ProcessEvent) -> None:
     """Say that this worker process is there, and end it when its parent is gone, however that ended."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -278,7 +279,7 @@ def packed(study: Study) -> bytes:
     try:
         import cloudpickle
 
-        dump: Callable[[Any], bytes] = cloudpickle.dumps
+        dump: Callable[[object], bytes] = cloudpickle.dumps
     except ImportError:
         dump = pickle.dumps
     try:

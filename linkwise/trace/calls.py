@@ -7,7 +7,7 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.dataclass import dataclass, replace
@@ -55,7 +55,7 @@ class CallingTracer(Tracer):
         self.large_models = large_models
         self.calls: list[_Called] = []
         self._loop_arrays: set[int] = set()
-        self._same: dict[Any, list[list[Traced]]] = {}
+        self._same: dict[Hashable, list[list[Traced]]] = {}
         self._round_of_array: dict[int, int] = {}
         self._rounds: list[int] = []
 
@@ -218,7 +218,7 @@ class CallingTracer(Tracer):
         return sorted(found)
 
 
-def traced(name: str, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, int]) -> Block | Program:
+def traced(name: str, function: Callable[..., Mapping[str, object]], inputs: Mapping[str, int]) -> Block | Program:
     """The code of a function of flat vectors, which returns named scalars and flat vectors.
 
     A block; where functions of a large model are called on the way, several of them with these calls in between.

@@ -22,12 +22,11 @@ rule of its own (:func:`slopes`): p · a ** (p - 1), in which the next derivativ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.dataclass import dataclass
 from linkwise.trace.block import Block, Node
 from linkwise.trace.replay import NUMBERS, Table, values
-from linkwise.trace.tracer import Number, Traced, TracedBool
+from linkwise.trace.tracer import Number, Traced, TracedBool, Truth
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Smooth:
 class ChoiceRule:
     """``condition(table, arguments)``: true where the first of ``choices`` (places of arguments) is the result."""
 
-    condition: Callable[[Table, tuple[Any, ...]], Any]
+    condition: Callable[[Table, tuple[Number, ...]], Truth]
     choices: tuple[int, int]
 
 
@@ -77,7 +76,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-def slopes(nodes: Sequence[Node], number: int, found: Sequence[Any], table: Table) -> list[tuple[int, Number]]:
+def slopes(nodes: Sequence[Node], number: int, found: Sequence[Number], table: Table) -> list[tuple[int, Number]]:
     """The nodes that a node with a :class:`Smooth` rule depends on, each with the partial derivative.
 
     Args:
@@ -119,7 +118,7 @@ def _power_of(nodes: Sequence[Node], number: int) -> tuple[int, int, float] | No
     return None
 
 
-def _raised(table: Table, base: Any, exponent: Any) -> Any:
+def _raised(table: Table, base: Number, exponent: Number) -> Number:
     if isinstance(base, (float, int)) and isinstance(exponent, (float, int)):
         return 1.0 if exponent == 0.0 else table["exp"](table["log"](base) * exponent)
     if isinstance(exponent, Traced) and not isinstance(base, Traced):
@@ -207,9 +206,9 @@ class Meaning:
 
     def __init__(self) -> None:
         self.rows: Cotangent = {}
-        self.guard: Any = True
+        self.guard: Truth = True
 
-    def add(self, rows: Cotangent, guard: Any, table: Table) -> None:
+    def add(self, rows: Cotangent, guard: Truth, table: Table) -> None:
         """Add a contribution with a guard of its own."""
         rows = {k: x for k, x in rows.items() if not is_zero(x)}
         if not rows or guard is False:
@@ -223,7 +222,7 @@ class Meaning:
         for k, x in rows.items():
             self.rows[k] = self.rows[k] + x if k in self.rows else x
 
-    def where(self, condition: Any, table: Table) -> Any:
+    def where(self, condition: Truth, table: Table) -> Truth:
         """The guard narrowed by a further condition."""
         if condition is True or self.guard is True:
             return condition
@@ -279,10 +278,10 @@ def one_cotangent(
         meaning[place].add(rows, own.guard, table)
 
 
-def behind(rows: Cotangent, guard: Any, table: Table) -> Cotangent:
+def behind(rows: Cotangent, guard: Truth, table: Table) -> Cotangent:
     """A cotangent where its guard holds, else zero."""
     return rows if guard is True else {k: table["select"](guard, x, 0.0) for k, x in rows.items()}
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: Number, b: Number) -> bool:
     return a is b or (isinstance(a, TracedBool) and isinstance(b, TracedBool) and a.number == b.number)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, assert_never
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from linkwise.array_types import Array
 from linkwise.trace.block import Block
 from linkwise.trace.ops import OPS
 from linkwise.trace.program import (
@@ -38,7 +39,7 @@ from linkwise.trace.program import (
     copied,
 )
 
-Numbers = NDArray[Any]
+Numbers = Array
 Rows = Mapping[str, Numbers]
 Evaluate = Callable[[Block | Program, Sequence[Numbers], Sequence[Numbers], int], None]
 """``evaluate(code, inputs, outputs, count)`` fills outputs, both ``(count, size)`` arrays."""
@@ -50,7 +51,7 @@ def interpret(code: Block | Program, inputs: Sequence[Sequence[float]]) -> list[
         outputs = [np.full((1, spec.size), np.nan) for spec in code.outputs]
         evaluate_in_python(code, [np.array([values], float) for values in inputs], outputs, 1)
         return [array[0].tolist() for array in outputs]
-    values: list[Any] = []
+    values: list[float] = []
     for op, *arguments in code.nodes:
         if op == "const":
             values.append(arguments[0])

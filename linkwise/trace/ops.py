@@ -94,6 +94,6 @@ OPS: dict[str, Op] = {
 }
 
 
-def is_truth(node: tuple[Any, ...]) -> bool:
+def is_truth(node: tuple[object, ...]) -> bool:
     """Whether a node of a program is a truth value."""
     return node[0] in OPS and OPS[node[0]].result == "B"

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from linkwise.errors import InputError
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.derivatives import RULES, Cotangent, Tangent, cotangents, tangents
 from linkwise.trace.program import (
@@ -36,7 +36,7 @@ from linkwise.trace.program import (
     buffer_of,
 )
 from linkwise.trace.replay import Table, values
-from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop, ItemLoop, Spread, as_it_is, laid_out
+from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop, ItemLoop, Spread, as_it_is, laid_out, zeros
 from linkwise.trace.tracer import Number, Traced, Tracer
 
 Code = Block | Program
@@ -222,7 +222,7 @@ class _Forward:
                 return _d(place)
 
     def _nothing(self, place: Place, size: int) -> Call:
-        return Call(_zeros(size * self.count), (), (place,))
+        return Call(zeros(size * self.count), (), (place,))
 
 
 def _d(buffer: str) -> str:
@@ -283,11 +283,6 @@ def _block_along(block: Block, count: int, moving: Sequence[int], made: Sequence
         rates_of = [x.get(j, 0.0) for x in moved[k] for j in range(count)]
         outputs.append((f"d:{block.outputs[k].name}", (len(rates_of),), rates_of))
     return tracer.finish(f"{block.name}_along", outputs)
-
-
-@cache
-def _zeros(size: int) -> Block:
-    return Block("zeros", (("const", 0.0),), (), (ArraySpec("zeros", (size,)),), ((0,) * size,))
 
 
 # Reverse.
@@ -371,7 +366,7 @@ class _Backward:
 
     def clear(self, name: str, size: int) -> None:
         """Set a buffer to zero."""
-        self.statements += [Call(_zeros(size), (), (name,))] if size else []
+        self.statements += [Call(zeros(size), (), (name,))] if size else []
 
     def added(self, total: str, part: str, size: int) -> tuple[Statement, ...]:
         """A part more."""

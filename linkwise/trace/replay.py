@@ -11,7 +11,7 @@ from typing import Any
 
 from linkwise.trace.block import Block
 from linkwise.trace.ops import OPS
-from linkwise.trace.tracer import Number, Traced, TracedBool, maximum, minimum
+from linkwise.trace.tracer import Number, Traced, TracedBool, Truth, maximum, minimum
 
 Table = Mapping[str, Callable[..., Any]]
 
@@ -33,7 +33,7 @@ def _atan2(y: Number, x: Number) -> Number:
     return OPS["atan2"].define(y, x)
 
 
-def select(condition: Any, a: Number, b: Number) -> Number:
+def select(condition: Truth, a: Number, b: Number) -> Number:
     """``a`` where the condition holds, else ``b``."""
     if isinstance(condition, TracedBool):
         return condition.where(a, b)
@@ -70,9 +70,9 @@ NUMBERS: Table = {
 }
 
 
-def values(program: Block, inputs: Sequence[Sequence[Number]], table: Table = NUMBERS) -> list[Any]:
+def values(program: Block, inputs: Sequence[Sequence[Number]], table: Table = NUMBERS) -> list[Number]:
     """The value of every node, for flat input arrays of any scalars."""
-    found: list[Any] = []
+    found: list[Number] = []
     for node in program.nodes:
         op = node[0]
         if op == "const":

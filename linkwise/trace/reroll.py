@@ -8,7 +8,7 @@ data. So a program for many joints compiles as fast as one for a few. Arithmetic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,12 +106,12 @@ class _TakenApart:
 
     def _arguments(self) -> list[tuple[int, ...]]:
         """Arguments of each node inside, of sums and products in an order that all pieces share: by their form."""
-        known: dict[Any, int] = {}
+        known: dict[Hashable, int] = {}
         classes: list[int] = []
         found: list[tuple[int, ...]] = []
         for number, node in enumerate(self.nodes):
             arguments: tuple[int, ...] = ()
-            key: Any = node[:2] if node[0] == "input" else node[0] if node[0] == "const" else _SHARED
+            key: Hashable = node[:2] if node[0] == "input" else node[0] if node[0] == "const" else _SHARED
             if self.inside[number]:
                 arguments = node[1:]
                 if len(arguments) == 2 and OPS[node[0]].commutes and classes[arguments[1]] < classes[arguments[0]]:
@@ -123,7 +123,7 @@ class _TakenApart:
 
     def kinds(self) -> list[_Form]:
         """The pieces, sorted by their form."""
-        found: dict[Any, _Form] = {}
+        found: dict[Hashable, _Form] = {}
         for roots in self._components():
             form, results, member = self._form(roots)
             spaces = tuple(space for space, _ in (*member.leaves, *member.outputs))
@@ -145,7 +145,7 @@ class _TakenApart:
                 for a in node[1:]:
                     if self.inside[a]:
                         leader[find(a)] = find(number)
-        pieces: dict[Any, list[tuple[Leaf, int]]] = {}
+        pieces: dict[Hashable, list[tuple[Leaf, int]]] = {}
         for spec, numbers in zip(self.program.outputs, self.program.results, strict=True):
             for element, number in enumerate(numbers):
                 place = (f"out:{spec.name}", element)  # what is only handed on is a piece by itself

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def while_loop(name: str, begin: Block | Program, code: Block | Program) -> Prog
     statements: tuple[Statement, ...] = (
         Copy(STATE, RESULT),
         Call(begin, given, ("flag",)),
-        WhileAny("flag", (Call(code, given, ("next", "flag_next")), *_moved("next", "flag_next"))),
+        WhileAny("flag", (Call(code, given, ("next", "flag_next")), Copy("next", RESULT), Copy("flag_next", "flag"))),
     )
     own = (Buffer("next", code.inputs[0].size), Buffer("flag", 1), Buffer("flag_next", 1))
     return Program(name, (*buffers, *own), statements)
@@ -108,7 +109,7 @@ def loop_over_items(
         buffers.append(Buffer("flag", 1))
         for ask in reversed(asks):
             body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
-        body = (*((Call(_zeros(made), (), results),) if made else ()), *body)
+        body = (*((Call(zeros(made), (), results),) if made else ()), *body)
     return ItemLoop(
         name,
         (*own, *buffers),
@@ -183,12 +184,10 @@ def as_it_is(width: int) -> Block:
     return Block("item", nodes, (spec,), (spec,), (tuple(range(width)),))
 
 
-def _zeros(width: int) -> Block:
+@cache
+def zeros(width: int) -> Block:
+    """A block that makes so many zeros."""
     return Block("zeros", (("const", 0.0),), (), (ArraySpec("zeros", (width,)),), ((0,) * width,))
-
-
-def _moved(state: str, flag: str) -> tuple[Copy, Copy]:
-    return Copy(state, RESULT), Copy(flag, "flag")
 
 
 def _arrays(code: Block | Program, items: int = 0) -> tuple[tuple[Buffer, ...], tuple[str, ...]]:

@@ -7,7 +7,7 @@ Which tiles a task works on is data. Tiles that stay zero are left out of memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -152,14 +152,14 @@ class _Tasks:
     """A list of tasks while it is written."""
 
     def __init__(self) -> None:
-        self.bodies: dict[Any, tuple[int, Call]] = {}
+        self.bodies: dict[Hashable, tuple[int, Call]] = {}
         self.kinds: list[int] = []
         self.rows: list[list[int]] = []
 
     def add(
         self,
         task: Callable[..., Tile],
-        options: tuple[Any, ...],
+        options: tuple[Hashable, ...],
         read: Sequence[Place],
         sizes: Sequence[int],
         write: Place,
@@ -171,7 +171,7 @@ class _Tasks:
         if key not in self.bodies:
             inputs = [(f"x{k}", (n,)) for k, (n, _) in enumerate(zip(sizes, read, strict=False))]
 
-            def text(*arrays: Any) -> list[tuple[str, tuple[int, ...], list[Number]]]:
+            def text(*arrays: Sequence[Number]) -> list[tuple[str, tuple[int, ...], list[Number]]]:
                 return [("y", (size,), [x for row in task(*options, *arrays) for x in row])]
 
             # What a task changes it reads from where it writes.

@@ -19,6 +19,7 @@ from linkwise.trace.ops import OPS
 from linkwise.trace.passes import remove_dead
 
 Number = Any  # float or Traced
+Truth = Any  # bool or Traced: what a comparison says
 
 
 class Tracer:
@@ -70,14 +71,23 @@ class Tracer:
         return remove_dead(Block(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results)))
 
 
-class Traced(NumPyScalar):
-    """A real number that a program will compute. Behaves like a float, except that it has no value yet."""
+class _OfTrace(NumPyScalar):
+    """A node of a trace, which has no value yet."""
 
     __slots__ = ("number", "tracer")
 
     def __init__(self, tracer: Tracer, number: int) -> None:
         self.tracer = tracer
         self.number = number
+
+    def __bool__(self) -> bool:
+        raise TypeError(_NO_VALUE)
+
+
+class Traced(_OfTrace):
+    """A real number that a program will compute. Behaves like a float, except that it has no value yet."""
+
+    __slots__ = ()
 
     @staticmethod
     def lift(x: Number, like: Traced) -> Traced:
@@ -283,30 +293,27 @@ class Traced(NumPyScalar):
         return self
 
     # Comparisons give a truth value that only ``where`` can use.
-    def __lt__(self, other: Number) -> Any:
+    def __lt__(self, other: Number) -> Truth:
         return _compare(self.tracer, "lt", self, other)
 
-    def __le__(self, other: Number) -> Any:
+    def __le__(self, other: Number) -> Truth:
         return _compare(self.tracer, "le", self, other)
 
-    def __gt__(self, other: Number) -> Any:
+    def __gt__(self, other: Number) -> Truth:
         return _compare(self.tracer, "lt", other, self)
 
-    def __ge__(self, other: Number) -> Any:
+    def __ge__(self, other: Number) -> Truth:
         return _compare(self.tracer, "le", other, self)
 
-    def __eq__(self, other: object) -> Any:  # a truth value of the program, as in NumPy
+    def __eq__(self, other: object) -> Truth:  # a truth value of the program, as in NumPy
         return _compare(self.tracer, "eq", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Truth:
         equal = _compare(self.tracer, "eq", self, other)
         return equal if equal is NotImplemented else ~equal
 
     def __hash__(self) -> int:
         return hash((id(self.tracer), self.number))
-
-    def __bool__(self) -> bool:
-        raise TypeError(_NO_VALUE)
 
     def __float__(self) -> float:
         raise TypeError(_NO_VALUE)
@@ -315,14 +322,10 @@ class Traced(NumPyScalar):
         return f"<traced %{self.number} = {self.tracer.nodes[self.number]}>"
 
 
-class TracedBool(NumPyScalar):
+class TracedBool(_OfTrace):
     """A truth value that a program will compute; combine with ``& | ~`` and use in ``where``."""
 
-    __slots__ = ("number", "tracer")
-
-    def __init__(self, tracer: Tracer, number: int) -> None:
-        self.tracer = tracer
-        self.number = number
+    __slots__ = ()
 
     def __and__(self, other: TracedBool | bool) -> TracedBool | bool:
         if isinstance(other, TracedBool):
@@ -339,9 +342,6 @@ class TracedBool(NumPyScalar):
 
     def __invert__(self) -> TracedBool:
         return TracedBool(self.tracer, self.tracer.node(("not", self.number)))
-
-    def __bool__(self) -> bool:
-        raise TypeError(_NO_VALUE)
 
     def where(self, a: Number, b: Number) -> Number:
         """``a`` where true, ``b`` where false."""
@@ -381,14 +381,14 @@ def _emit(tracer: Tracer, op: str, *arguments: int) -> Traced:
     return Traced(tracer, tracer.node((op, *arguments)))
 
 
-def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Any:
+def _compare(tracer: Tracer, op: str, a: Number, b: Number) -> Truth:
     for x, compare in ((a, lambda x: _compare(tracer, op, x, b)), (b, lambda x: _compare(tracer, op, a, x))):
         if not isinstance(x, Traced) and _is_foreign(x):
             return of_each(compare, x)
     return TracedBool(tracer, tracer.node((op, tracer.number(a), tracer.number(b))))
 
 
-def _is_foreign(value: Any) -> bool:
+def _is_foreign(value: object) -> bool:
     """Whether a value is no number to us: an array, a dual of traced scalars. Its own operators must lead."""
     if value.__class__ is float:
         return False

@@ -217,19 +217,9 @@ class Ghosts:
         model: of the states.
         looks: of the model.
         count: how many.
-        root: the name above all nodes.
-        opacity: of each.
     """
 
-    def __init__(
-        self,
-        scene: viser.SceneApi,
-        model: Model,
-        looks: Looks,
-        count: int,
-        root: str = f"{WORLD}/ghosts",
-        opacity: float = 0.35,
-    ) -> None:
+    def __init__(self, scene: viser.SceneApi, model: Model, looks: Looks, count: int) -> None:
         self.model, self.count = model, count
         solids = {k: merged(looks.surfaces(k)) for k in range(len(model.bodies)) if looks.surfaces(k)}
         each = max(_FEWEST, MOST_FACES // max(count * len(solids), 1))
@@ -238,13 +228,13 @@ class Ghosts:
         for k, solid in solids.items():
             small = simplified(solid, each)
             self.handles[k] = scene.add_batched_meshes_simple(
-                f"{root}/{k}",
+                f"{WORLD}/ghosts/{k}",
                 small.vertices.astype(np.float32),
                 small.faces.astype(np.uint32),
                 batched_wxyzs=one,
                 batched_positions=np.zeros((count, 3)),
                 batched_colors=PALE,
-                opacity=opacity,
+                opacity=0.35,
                 flat_shading=not small.smooth,
                 side="front",  # both sides of what is seen through would be two draw calls,
                 lod="off",  # and each level of detail another

@@ -20,7 +20,19 @@ from linkwise.mechanism.description import Geometry
 from linkwise.model.model import Model
 from linkwise.viz.bending import Bending, bending
 from linkwise.viz.meshes import placeholder, read_mesh
-from linkwise.viz.solids import Solid, bounds_of, box, capsule, cylinder, ellipsoid, joined, merged, sphere, stick
+from linkwise.viz.solids import (
+    Solid,
+    bounds_of,
+    box,
+    capsule,
+    cylinder,
+    ellipsoid,
+    joined,
+    merged,
+    simplified,
+    sphere,
+    stick,
+)
 from linkwise.viz.textures import papered, read_picture, tinted
 
 if TYPE_CHECKING:
@@ -112,6 +124,19 @@ def looks_of(model: Model) -> Looks:
         bodies.append(tuple(joined(solids)))
     base = tuple(joined(_solids(model.base_visuals, meshes, images)))
     return Looks(base, tuple(bodies), bent, ellipsoids, size, tuple(str(error) for error in troubles.values()))
+
+
+def fewer(looks: Looks, most: int) -> Looks:
+    """Looks with so many triangles at most, shared out by what each surface has now."""
+    total = sum(len(solid.faces) for solids in (looks.base, *looks.bodies) for solid in solids)
+    if total <= most:
+        return looks
+    share = most / total
+
+    def small(solids: Sequence[Solid]) -> tuple[Solid, ...]:
+        return tuple(simplified(solid, max(40, int(share * len(solid.faces)))) for solid in joined(solids))
+
+    return replace(looks, base=small(looks.base), bodies=tuple(map(small, looks.bodies)))
 
 
 def outlines_of(model: Model, size: float) -> tuple[tuple[Solid, ...], ...]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
+from linkwise.errors import InputError
 from linkwise.joints import Handle
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
@@ -168,9 +170,7 @@ def is_closed(model: Model, q: Array) -> bool:
     return not model.closures or bool(np.abs(model.closure_error(q)).max(initial=0.0) < CLOSED)
 
 
-def settled(
-    model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = (), weight: float = 1.0
-) -> Array:
+def settled(model: Model, q: Array, goals: Sequence[PointGoal] = (), held: Sequence[int] = ()) -> Array:
     """Configuration as near to the goals as closures and joint limits allow; freedoms in `held` (places in v) stay."""
     free = np.ones(model.nv, bool)
     free[list(held)] = False
@@ -187,8 +187,8 @@ def settled(
         e, J = [np.zeros(0)], [np.zeros((0, model.nv))]
         for goal in goals:
             error, rows = _error(model, at, goal)
-            e.append(weight * error)
-            J.append(weight * rows)
+            e.append(error)
+            J.append(rows)
         if model.closures:
             e.append(10.0 * model.closure_error(at))
             J.append(10.0 * model.constraints.jacobian(at)[places])
@@ -267,3 +267,27 @@ def _stuck(model: Model, q: Array, candidate: Array) -> Array:
                 (now <= model.limits.lower[part] + _AT) & (then < now)
             )
     return found
+
+
+def resting(model: Model, q: ArrayLike | None = None) -> Array:
+    """A configuration to begin with: the given one, or the model's own; closed."""
+    if q is None:
+        return model.start.copy()
+    array = numbers("q", q, model.nq)
+    return model.assemble(array) if model.closures and not is_closed(model, array) else array
+
+
+def numbers(name: str, values: ArrayLike, count: int) -> Array:
+    """Finite numbers, as many as there must be, or an ``InputError`` that says which are not."""
+    try:
+        array = np.array(values, float)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numbers", got=repr(values)[:80], allowed=f"{count} finite numbers") from error
+    if array.shape != (count,):
+        raise InputError(f"{name} has another shape", got=str(array.shape), allowed=f"({count},)")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise InputError(
+            f"{name} is not finite", got=f"{name}[{bad[0]}] = {array[bad[0]]}", allowed=f"{count} finite numbers"
+        )
+    return array

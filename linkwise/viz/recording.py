@@ -16,20 +16,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.dataclass import dataclass, replace
+from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
-from linkwise.viz.looks import Looks, looks_of
+from linkwise.viz.looks import fewer, looks_of
 from linkwise.viz.markers import MarkerNodes, Markers
 from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.player import checked, sampled
+from linkwise.viz.posing import resting
 from linkwise.viz.server import start_server, stop_server
-from linkwise.viz.solids import Solid, joined, simplified
 from linkwise.viz.stage import Stage, followed
 from linkwise.viz.touches import EVERY_OVERLAY, ContactForces, ContactPoints, Touches, contacts_of
+from linkwise.viz.video import thumbnail
 
 LARGEST = 40_000_000
 """Bytes of ghosts in a file, before compression; there are fewer of them where it would be more."""
@@ -137,8 +138,6 @@ def overlays_named(show: Sequence[str] | None, *, touched: bool) -> list[type[Ov
 
 def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:
     """A whole HTML document that shows a model, standing still; the choices are those of :func:`motion_html`."""
-    from linkwise.viz.viewer import resting
-
     state = resting(model, q)
     at_rest = Trajectory([0.0], state[None], np.zeros((1, model.nv)), model=model)
     return motion_html(at_rest, fps=1.0, **choices)
@@ -160,19 +159,6 @@ def embedded(document: str, height: int = 420, title: str = "motion") -> str:
         f'<iframe title="{html.escape(title, quote=True)}" srcdoc="{inside}" loading="lazy" '
         f'style="width:100%;height:{int(height)}px;border:1px solid #ccc"></iframe>'
     )
-
-
-def fewer(looks: Looks, most: int) -> Looks:
-    """Looks with so many triangles at most, shared out by what each surface has now."""
-    total = sum(len(solid.faces) for solids in (looks.base, *looks.bodies) for solid in solids)
-    if total <= most:
-        return looks
-    share = most / total
-
-    def small(solids: Sequence[Solid]) -> tuple[Solid, ...]:
-        return tuple(simplified(solid, max(40, int(share * len(solid.faces)))) for solid in joined(solids))
-
-    return replace(looks, base=small(looks.base), bodies=tuple(map(small, looks.bodies)))
 
 
 def _say_fewer(count: int, most: int) -> None:
@@ -212,8 +198,6 @@ def embedded_motion(trajectory: Trajectory, height: int, **choices: Any) -> Inli
 
 def model_picture(model: Model) -> str | None:
     """A picture of a model (some ten kB) and its facts; None where the extra ``viz`` is missing."""
-    from linkwise.viz.viewer import resting
-
     return _picture(model, lambda: resting(model), repr(model))
 
 
@@ -228,8 +212,6 @@ def motion_picture(trajectory: Trajectory) -> str | None:
 
 
 def _picture(model: Model, state: Callable[[], Array], text: str) -> str | None:
-    from linkwise.viz.video import thumbnail
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

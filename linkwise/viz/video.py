@@ -16,11 +16,10 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.looks import Looks, looks_of
+from linkwise.viz.looks import Looks, fewer, looks_of
 from linkwise.viz.markers import Markers
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
-from linkwise.viz.recording import fewer
 from linkwise.viz.solids import Colour, Solid, bounds_of, merged
 from linkwise.viz.stage import FLOOR, SKY, floor_height, followed, seen_around, sky
 

@@ -20,7 +20,8 @@ from linkwise.viz.live_panel import LivePanel
 from linkwise.viz.looks import looks_of
 from linkwise.viz.page import Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
-from linkwise.viz.posing import Freedom, PointGoal, freedoms_of, is_closed, moved, settled
+from linkwise.viz.posing import Freedom, PointGoal, freedoms_of, is_closed, moved, numbers, resting, settled
+from linkwise.viz.recording import model_html, motion_html
 from linkwise.viz.stage import NOTHING, followed
 from linkwise.viz.textures import Happened
 
@@ -71,30 +72,6 @@ def view(
     viewer = Viewer(model, q, v, control, follow, port, open)
     viewer.announce()
     return viewer
-
-
-def resting(model: Model, q: ArrayLike | None = None) -> Array:
-    """A configuration to begin with: the given one, or the model's own; closed."""
-    if q is None:
-        return model.start.copy()
-    array = numbers("q", q, model.nq)
-    return model.assemble(array) if model.closures and not is_closed(model, array) else array
-
-
-def numbers(name: str, values: ArrayLike, count: int) -> Array:
-    """Finite numbers, as many as there must be, or an ``InputError`` that says which are not."""
-    try:
-        array = np.array(values, float)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} is not numbers", got=repr(values)[:80], allowed=f"{count} finite numbers") from error
-    if array.shape != (count,):
-        raise InputError(f"{name} has another shape", got=str(array.shape), allowed=f"({count},)")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if len(bad):
-        raise InputError(
-            f"{name} is not finite", got=f"{name}[{bad[0]}] = {array[bad[0]]}", allowed=f"{count} finite numbers"
-        )
-    return array
 
 
 class Viewer(Page):
@@ -168,8 +145,6 @@ class Viewer(Page):
     # Everything below runs in the worker.
     def _document(self) -> str:
         """A page of the recording, or of the model as it is shown."""
-        from linkwise.viz.recording import model_html, motion_html
-
         follow = NOTHING if self.target is None else self.target.name
         motion = self.run.recorded_motion
         return (

@@ -7,8 +7,11 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from linkwise.cli.motion_files import MotionTable, trajectory_of
+from linkwise.samples import planar_arm
 from tests.machine import PATIENCE
 
 pytest.importorskip("viser")
@@ -20,6 +23,18 @@ def test_html_of_a_model_and_of_a_motion(ok):
     assert ok("view robot.urdf motion.npz --html again.html").strip() == "again.html"
     for name in ("model.html", "fall.html", "again.html"):
         assert "__VISER_EMBED_DATA__" in Path(name).read_text(encoding="utf-8")
+
+
+def test_columns_in_another_order_are_those_of_their_joints():
+    """By their names, whatever the order of a file: accelerations and forces too."""
+    model = planar_arm(3)
+    names, numbers = [joint.name for joint in model.joints], np.arange(6.0).reshape(2, 3)
+    table = MotionTable(np.array([0.0, 1.0]))
+    for k, quantity in enumerate(("q", "v", "vdot", "tau")):
+        table.add(quantity, names[::-1], numbers[:, ::-1] + k)
+    motion = trajectory_of(table, "motion.csv", model)
+    for k, values in enumerate((motion.q, motion.v, motion.vdot, motion.tau)):
+        assert np.array_equal(values, numbers + k)
 
 
 def test_a_video(ok):

@@ -57,8 +57,11 @@ def test_account_of_an_arm_closes_with_the_step(runs: list[lw.Trajectory]) -> No
     work = runs[0].energy_account().work
     for cause in ("control", "damping", "friction", "contact"):
         assert abs(work[cause][-1]) > 1e-3, cause
+    # Both act against the velocity at a step's end; where a blow turns it round, not against the mean.
+    turned = (runs[0].v[1:] * runs[0].v[:-1] < -1e-12).any(axis=1)
+    assert turned.sum() < 20
     for cause in ("damping", "friction"):
-        assert np.diff(work[cause]).max() < 1e-9, cause
+        assert np.diff(work[cause])[~turned].max() < 1e-9, cause
     assert np.abs(runs[0].v[-1]).max() < 1e-3
 
 

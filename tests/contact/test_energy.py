@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.contact.scenes import block, one_body, placed
+from linkwise.samples import four_bar
+from tests.contact.scenes import ball, block, one_body, placed
+from tests.contact.test_beside_contacts import ball_on
 
 SHAPES: dict[str, tuple[float, ...]] = {
     "box": (0.2, 0.15, 0.1),
@@ -43,7 +45,7 @@ def largest_rise(kind: Any, passive: bool, count: int, steps: int) -> float:
 def test_passive_steps_create_no_energy(kind: str) -> None:
     """Through flight, impacts, tumbling, sliding and rest; steps as they are do, a little."""
     assert largest_rise(kind, True, 40, 250) < 1e-9
-    assert 1e-9 < largest_rise(kind, False, 40, 250) < 1e-3
+    assert 1e-9 < largest_rise(kind, False, 40, 250) < 1e-4
 
 
 @pytest.mark.slow
@@ -65,9 +67,39 @@ def test_passive_steps_leave_work_alone() -> None:
     assert np.isclose(run.v[-1, 3], 1.0, atol=1e-9)
 
 
-def test_passive_steps_are_for_rigid_surfaces() -> None:
-    """Springs at points store energy that the rule does not see."""
-    soft = lw.Material(stiffness=1e4, damping=0.01)
-    model = block().with_contacts(lw.Ground(), material=soft, rules=lw.ContactRules(passive=True))
-    with pytest.raises(lw.InputError, match="rigid surfaces"):
-        model.contact_step(placed(0.05), np.zeros(6), np.zeros(6))
+def rises(run: lw.Trajectory) -> float:
+    """The largest rise of energy in a step, relative to the largest energy."""
+    return float(np.diff(run.energy).max() / np.abs(run.energy).max())
+
+
+def test_passive_steps_of_a_closed_mechanism() -> None:
+    """Three rods fall on a corner, which is put back on its closures after each step."""
+    ground = lw.Ground(lw.transform(xyz=(0, 0, 0.4)))
+    material = lw.Material(friction=0.0)
+    found = []
+    for rules in (lw.ContactRules(), lw.ContactRules(passive=True)):
+        model = ball_on(four_bar(1), "rod1", (0.0, 0.0, 1.0))
+        model = model.with_contacts(ground, only=["rod1"], material=material, rules=rules)
+        q0 = model.assemble([0.1, -0.1, 0.1])
+        found.append(lw.simulate(model, q0, duration=2.0, dt=0.001, method="moreau", account=False))
+    assert rises(found[1]) < 1e-9 < rises(found[0])
+    assert np.abs(found[1].q[-1] - found[0].q[-1]).max() < 1e-7
+
+
+def test_passive_steps_leave_springs_alone() -> None:
+    """What surfaces that give way, or a body that deforms, have stored they give back: steps are nearly the same."""
+    soft = lw.Material(stiffness=1e4, friction=0.0)
+    heights = []
+    for passive in (False, True):
+        model = ball().with_contacts(lw.Ground(), material=soft, rules=lw.ContactRules(passive=passive))
+        run = lw.simulate(model, placed(0.2), duration=0.4, dt=0.0005, method="moreau", account=False)
+        heights.append(run.q[:, 6])
+    assert heights[0][200:].max() > 0.15
+    assert np.abs(heights[1] - heights[0]).max() < 1e-4
+
+
+def test_surfaces_that_overlap_deeply_part_also_where_steps_are_passive() -> None:
+    model = block().with_contacts(lw.Ground(), rules=lw.ContactRules(passive=True))
+    run = lw.simulate(model, placed(0.045), duration=0.5, dt=0.002, method="moreau")
+    assert 0.0499 < run.q[-1, 6] < 0.0501
+    assert run.q[:, 6].max() < 0.0506  # with ContactRules.recovery, 0.1 m/s, things fly 0.5 mm high

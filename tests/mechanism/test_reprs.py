@@ -25,9 +25,9 @@ def target(t, p):
         (ARM.frame("tool"), "<Frame 'tool': on body 6, at (0, 0, 0.12)>"),
         (
             lw.PD(ARM, ARM.start, kp=50.0),
-            "<PD for 'seven_joint_arm': gravity = False, q = (0, 0.35, 0, 1.65, 0, 1.142, 0), v = 0, kp = 50, kd = 10>",
+            "<PD for 'seven_joint_arm': q = (0, 0.35, 0, 1.65, 0, 1.142, 0), v = 0, kp = 50, kd = 10, gravity = False>",
         ),
-        (lw.PD(ARM, target), "<PD for 'seven_joint_arm': gravity = False, q = target, v = 0, kp = 100, kd = 10>"),
+        (lw.PD(ARM, target), "<PD for 'seven_joint_arm': q = target, v = 0, kp = 100, kd = 10, gravity = False>"),
         (lw.Torque([0.0, 1.0], np.zeros((2, 7))), "<Torque: tau = <linear table of 2 times, 7 numbers each>>"),
         (lw.shapes.box((1, 2, 3), mass=2.0), "<BodyShape: box; 2 kg>"),
     ],

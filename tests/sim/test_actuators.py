@@ -42,6 +42,20 @@ def test_targets_from_parameters():
     np.testing.assert_allclose(motion.q[:, -1], goals, atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", [lw.PD, lw.ComputedTorque])
+def test_gains_from_parameters_and_from_tables(kind):
+    model, stiff, firm = double_pendulum(), [30.0, 20.0], [4.0, 3.0]
+    start = {"q0": [0.4, -0.3], "duration": 0.5, "method": "rk4", "dt": 1e-3}
+    expected = lw.simulate(model, control=kind(model, [0.1, 0.2], kp=stiff, kd=firm), **start)
+    read = kind(model, [0.1, 0.2], kp=lambda t, p: p[:2], kd=lambda t, p: p[2:])
+    batch = np.array([[*stiff, *firm], [60.0, 40.0, 8.0, 6.0]])
+    found = lw.simulate(model, control=read, p=batch, **start)
+    np.testing.assert_allclose(found.q[0], expected.q, rtol=0, atol=1e-12)
+    assert abs(found.q[1] - expected.q).max() > 1e-3
+    held = kind(model, [0.1, 0.2], kp=lw.Table([0.0], [stiff], "held"), kd=firm)
+    np.testing.assert_allclose(lw.simulate(model, control=held, **start).q, expected.q, rtol=0, atol=1e-12)
+
+
 def test_computed_torque_follows_exactly():
     model = double_pendulum()
     control = lw.ComputedTorque(

@@ -369,3 +369,21 @@ def test_a_run_that_ends_says_which_element_has_no_value(steps):
 
         motion = lw.simulate(model, duration=1.0, control=[fine, rooted], **steps)
     assert motion.status == "failed" and motion.t[np.isfinite(motion.q).all(axis=-1)][-1] < 0.51
+
+
+def test_choices_that_are_kept_tell_calls_apart():
+    b = lw.ModelBuilder("swing")
+    rod = {"mass": 1.0, "com": (0, 0, -0.5), "inertia": np.eye(3) * 0.1, "damping": 0.3}
+    b.add_body("rod", joint=lw.Revolute(axis=(0, 1, 0)), limits=lw.JointLimits(-0.5, 0.5), **rod)
+    model = b.build()
+    start = {"q0": [0.4], "v0": [3.0], "duration": 1.0}
+    choices = [{}, {"limits": "ignore"}, {"rules": lw.JointRules(damping=False)}, {"limits": "stop"}, {"released": []}]
+    first, again = ([lw.simulate(model, **start, **chosen) for chosen in choices] for _ in range(2))
+    for a, b in zip(first, again, strict=True):
+        assert np.array_equal(a.q, b.q)
+    ends = [motion.q[-1, 0] for motion in first[:4]]
+    assert len(set(ends)) == 4
+    assert first[3].status == "event"
+    assert np.array_equal(first[4].q, first[0].q)
+    fresh = lw.simulate(dataclasses.replace(model, name="another"), **start, limits="ignore")
+    assert np.array_equal(fresh.q, first[1].q)

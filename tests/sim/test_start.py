@@ -73,7 +73,7 @@ def test_batches_of_velocities_share_it():
 
 
 def test_a_view_begins_there():
-    from linkwise.viz.viewer import resting
+    from linkwise.viz.posing import resting
 
     assert np.array_equal(resting(quadruped()), quadruped().start)
 

@@ -13,10 +13,10 @@ import linkwise as lw
 from linkwise import samples
 from linkwise.errors import InputError, LinkwiseError, ModelWarning
 from linkwise.viz.figure import Ghosts
-from linkwise.viz.looks import looks_of
+from linkwise.viz.looks import fewer, looks_of
 from linkwise.viz.player import sampled
 from linkwise.viz.raster import Camera, picture
-from linkwise.viz.recording import embedded, fewer, motion_html
+from linkwise.viz.recording import embedded, motion_html
 from linkwise.viz.solids import box, sphere
 from linkwise.viz.video import thumbnail
 

@@ -6,6 +6,7 @@ import math
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from linkwise.cli.arguments import load_model
 from linkwise.cli.printing import number, one_line, print_json, table
@@ -215,15 +216,8 @@ def _facts(model: Model, notes: list[str]) -> dict[str, object]:
                 "q": [joint.q_slice.start, joint.q_slice.stop],
                 "v": [joint.v_slice.start, joint.v_slice.stop],
                 "mimic": None if joint.mimic is None else joint.mimic.joint,
-                "limits": [
-                    {"lower": a.lower, "upper": a.upper, "velocity": a.velocity, "effort": a.effort}
-                    for a in joint.limits
-                ],
-                "armature": joint.armature,
-                "damping": joint.damping,
-                "friction": joint.friction,
-                "stiffness": joint.stiffness,
-                "rest": joint.rest,
+                "limits": [asdict(limit) for limit in joint.limits],
+                **{each: getattr(joint, each) for each in ("armature", "damping", "friction", "stiffness", "rest")},
             }
             for joint in model.joints
         ],
@@ -293,10 +287,7 @@ def _equipment_facts(model: Model) -> dict[str, object]:
             {
                 "name": each.name,
                 "on": _along(each.transmission),
-                "gain": each.gain,
-                "bias": each.bias,
-                "control_range": each.control_range,
-                "force_range": each.force_range,
+                **{part: getattr(each, part) for part in ("gain", "bias", "control_range", "force_range")},
                 "activation": None if each.activation is None else each.activation.kind,
                 "muscle": None if each.muscle is None else type(each.muscle).__name__,
             }

@@ -12,7 +12,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.cli.arguments import configuration, load_model, numbers, per_freedom
 from linkwise.cli.delivery import PICTURES, check_targets, deliver, draw
-from linkwise.cli.motion_files import FILES, QUANTITIES, MotionTable, check_suffix, in_order, read
+from linkwise.cli.motion_files import FILES, QUANTITIES, check_suffix, in_order, read, trajectory_of
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import cycloidal
@@ -208,7 +208,7 @@ def run_plot(options: Namespace) -> None:
         if quantity not in present:
             raise UnknownNameError(f"quantity in {options.file}", quantity, present)
     joints = None if options.joints is None else options.joints.split(",")
-    motion = _table_trajectory(table)
+    motion = trajectory_of(table, options.file)
     if options.output is not None:
         draw(motion, options.output, tuple(what), options.file, joints)
         print(options.output)
@@ -222,13 +222,3 @@ def run_plot(options: Namespace) -> None:
         )
     motion.plot(what=what, joints=joints).suptitle(options.file)
     pyplot.show()
-
-
-def _table_trajectory(table: MotionTable) -> Trajectory:
-    empty = np.empty((len(table.t), 0))
-    values = {quantity: array for quantity, (_, array) in table.columns.items()}
-    if "energy" in values:
-        values["energy"] = values["energy"][:, 0]
-    q, v = values.pop("q", empty), values.pop("v", empty)
-    columns = {quantity: names for quantity, (names, _) in table.columns.items()}
-    return Trajectory(table.t, q, v, derived=values, columns=columns)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-import numpy as np
-
-from linkwise.array_types import FloatArray
 from linkwise.cli.arguments import configuration, load_model
 from linkwise.cli.delivery import PAGES
-from linkwise.cli.motion_files import FILES, check_suffix, in_order, read
+from linkwise.cli.motion_files import FILES, check_suffix, read, trajectory_of
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import force_table
@@ -72,14 +69,7 @@ def _motion(model: Model, path: str) -> Trajectory:
     """A motion from a file: as a trajectory wrote it, or a table with the model's columns."""
     if Path(path).suffix not in FILES:
         raise InputError("this is not a motion", got=path, allowed=", ".join(FILES))
-    table = read(path)
-    q, v = in_order(model, table, "q", path), in_order(model, table, "v", path)
-    if q is None:
-        raise InputError(f"{path} has no configurations", allowed="columns q:joint")
-    derived: dict[str, FloatArray] = {name: table.columns[name][1] for name in ("vdot", "tau") if name in table.columns}
-    if "energy" in table.columns:
-        derived["energy"] = table.columns["energy"][1][:, 0]
-    return Trajectory(table.t, q, np.zeros((len(q), model.nv)) if v is None else v, model=model, derived=derived)
+    return trajectory_of(read(path), path, model)
 
 
 def run_demo(options: Namespace) -> None:

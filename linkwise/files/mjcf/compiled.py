@@ -7,11 +7,14 @@ import warnings
 from typing import Any, SupportsInt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, require_extra
 from linkwise.files.mjcf.document import PICTURE, Document, Spot
 from linkwise.mechanism.description import FIRST_PAIR_BIT
+from linkwise.spatial import quaternions
 
 WITHIN = {"equality": "constraint", "frictionloss": "constraint", "limit": "constraint", "contact": "constraint"}
 """Switches that are off where another one is."""
@@ -211,3 +214,13 @@ def _check_finite(document: Document, model: Any) -> None:
 def _line(info: str) -> int | None:
     found = _LINE.search(info or "")
     return int(found[1]) if found else None
+
+
+def turn(quat_wxyz: ArrayLike, snap: float) -> FloatArray:
+    """The rotation of a unit quaternion; exact zeros and ones where it is within `snap` of them."""
+    R: FloatArray = np.array(quaternions.rotation_matrix(np.asarray(quat_wxyz, float).tolist()).m)
+    snap = max(snap, 1e-15)
+    R[np.abs(R) <= snap] = 0.0
+    near = np.abs(np.abs(R) - 1.0) <= snap
+    R[near] = np.sign(R[near])
+    return R

@@ -159,33 +159,28 @@ class _Reader:
         Nobody needs it for the mechanics, so one that is missing is no error here; whoever draws says it.
         """
         name = _joined(folder, _named(element, strip))
-        for places in (self.places, self.places.within(home)):
-            try:
-                return str(places.find(name))
-            except ModelFileError:
-                continue
-        return name
+        try:
+            return str(self.search(name, home))
+        except ModelFileError:
+            return name
 
     def found(self, name: str, element: Element, file: str, home: Path | None) -> Path:
         """The path of a file beside the main one, or beside `home`, or in the other folders."""
         name = name.replace("\\", "/")
         try:
-            path = self.places.find(name)
+            path = self.search(name, home)
         except ModelFileError as error:
-            if home is not None:
-                return self.found_beside(name, element, file, home)
             self.fail(f"<{element.tag}>: {error.what}", element, file, **error.parts)
         if not path.is_file():
             self.fail(f"<{element.tag}> names what is not a file", element, file, got=shown(name))
         return path
 
-    def found_beside(self, name: str, element: Element, file: str, home: Path) -> Path:
-        """A file beside the one that includes it: the format looks beside the main file only, authors forget."""
-        outer, self.places = self.places, self.places.within(home)
+    def search(self, name: str, home: Path | None) -> Path:
+        """A file beside the main one or the one that includes it: the format knows the first only, authors forget."""
         try:
-            return self.found(name, element, file, None)
-        finally:
-            self.places = outer
+            return self.places.find(name)
+        except ModelFileError:
+            return self.places.within(home).find(name)
 
     def read(self, path: Path, element: Element, file: str, largest: int) -> bytes:
         """Its content, at most so many bytes."""

@@ -10,9 +10,9 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.files.description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten
-from linkwise.files.mjcf.compiled import Compiled
+from linkwise.files.mjcf.compiled import Compiled, turn
 from linkwise.files.mjcf.tendons import tendon_terms
-from linkwise.files.mjcf.tree import Names, turn
+from linkwise.files.mjcf.tree import Names
 from linkwise.mechanism.placement import pose
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.files.mjcf.compiled import Compiled
+from linkwise.files.mjcf.compiled import Compiled, turn
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, Kind, NamedPair, Picture
 from linkwise.mechanism.materials import Material
@@ -128,8 +128,6 @@ def _texture(source: Compiled, geom: int) -> Picture | None:
 
 
 def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | None:
-    from linkwise.files.mjcf.tree import turn
-
     m = source.model
     kind = source.word("mjtGeom", m.geom_type[geom])
     X = pose(m.geom_pos[geom], turn(m.geom_quat[geom], snap))

@@ -8,17 +8,15 @@ another one here: :func:`to_mujoco` of velocities is linear, and its transpose t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError
+from linkwise.model.model import Model
 from linkwise.spatial.quaternions import rotation_matrix
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
 
 
 class State(NamedTuple):

@@ -18,13 +18,12 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.files.bodies import unused
 from linkwise.files.description import FrameWritten, JointWritten, LinkWritten, Vector
-from linkwise.files.mjcf.compiled import Compiled
+from linkwise.files.mjcf.compiled import Compiled, turn
 from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.tree import WORLD
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import axis_rotation, pose
-from linkwise.spatial import quaternions
 
 
 @dataclass(eq=False)
@@ -198,16 +197,6 @@ def _parts(source: Compiled, joint: int) -> dict[str, Any]:
             parts["stiffness"] = float(m.jnt_stiffness[joint])
             parts["rest"] = float(m.qpos_spring[m.jnt_qposadr[joint]])
     return parts
-
-
-def turn(quat_wxyz: ArrayLike, snap: float) -> FloatArray:
-    """The rotation of a unit quaternion; exact zeros and ones where it is within `snap` of them."""
-    R: FloatArray = np.array(quaternions.rotation_matrix(np.asarray(quat_wxyz, float).tolist()).m)
-    snap = max(snap, 1e-15)
-    R[np.abs(R) <= snap] = 0.0
-    near = np.abs(np.abs(R) - 1.0) <= snap
-    R[near] = np.sign(R[near])
-    return R
 
 
 def _axis(axis: ArrayLike, snap: float) -> Vector:

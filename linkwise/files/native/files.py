@@ -12,7 +12,7 @@ from linkwise.errors import InputError, ModelError, ModelFileError
 from linkwise.files.native.arrays import LARGEST_ARCHIVE, ArrayStore
 from linkwise.files.native.kinds import At, Document
 from linkwise.files.native.model import fields_of, record_of
-from linkwise.files.native.schema import FORMAT, MODEL, VERSION
+from linkwise.files.native.schema import ARCHIVE, FORMAT, MODEL, VERSION
 from linkwise.files.native.text import decoded, parse_json, written
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
@@ -72,8 +72,6 @@ def read_native(content: bytes, file: str, source: Source | None) -> dict[str, A
 
 
 def _archive(at: At, file: str | None) -> ArrayStore:
-    from linkwise.files.native.schema import ARCHIVE
-
     named = ARCHIVE.read(at)
     if file is None:
         at.fail("this text has its arrays in another file", do="use linkwise.load(path)")

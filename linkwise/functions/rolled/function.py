@@ -13,11 +13,10 @@ from linkwise.array_types import Precision
 from linkwise.errors import InputError
 from linkwise.functions.call_arrays import SymbolBatch, results_like
 from linkwise.functions.function import CompiledFunction
-from linkwise.memoized import cached_property, once
+from linkwise.memoized import cached_property
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar, is_zero
 from linkwise.targets.device import Device
-from linkwise.targets.llvm.device import FEW, PROCESSOR
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.program import Program
@@ -126,18 +125,10 @@ class RolledFunction(ManyLinksFunction):
         """The kind of named tuple that is returned; None for a single array."""
         return self._result
 
-    def kernel(self, dtype: Precision, device: Device = PROCESSOR, few_states: bool = False) -> Any:
-        """The loops over the links, compiled; apart for few states."""
-        key = (device.name, dtype, few_states and device is PROCESSOR)
-        return self._kernels.get(key) or once(self._kernels, key, lambda: self._built(device, dtype, few_states))
-
     def _built(self, device: Device, dtype: Precision, few_states: bool = False) -> Any:
         if not device.target.loops:
             return super()._built(device, dtype)
-        kernel = device.kernel(self.rolled_for(device.target), dtype, few_states)
-        if device is PROCESSOR and few_states:
-            kernel.offer(self._slot, FEW - 1)
-        return kernel
+        return CompiledFunction._built(self, device, dtype, few_states)
 
     def program_for(self, target: targets.Target) -> Block | Program:
         """The program with loops where the target has them, else the unrolled one."""

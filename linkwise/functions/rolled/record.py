@@ -38,7 +38,7 @@ class RolledField(Field[Any]):
         self.loop = loop
         self.kept = kept
         self.per_kind = [flatten(value) for value in kept]
-        self._brought: tuple[list[int | float], Rebuild] | None = None
+        self._brought: tuple[list[int | float], Rebuild[Any]] | None = None
 
     def __getitem__(self, link: SymbolicLink | Link) -> Any:
         """Within a sweep, what a link kept; between sweeps, what one link of the tree kept."""
@@ -54,7 +54,7 @@ class RolledField(Field[Any]):
             values[i] = array[place]
         return rebuild(values)
 
-    def brings(self, handed: list[int | float], rebuild: Rebuild) -> RolledField:
+    def brings(self, handed: list[int | float], rebuild: Rebuild[Any]) -> RolledField:
         """Of an inward sweep: for each number handed on, its place in memory (int) or its constant value (float)."""
         self._brought = handed, rebuild
         return self
@@ -87,7 +87,7 @@ class RolledField(Field[Any]):
 class SharedField(Field[Any]):
     """A value written between sweeps, for all links to look at."""
 
-    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild) -> None:
+    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild[Any]) -> None:
         self.ground, self.space, self.size, self.rebuild = ground, space, size, rebuild
 
     def __getitem__(self, link: SymbolicLink | Link) -> Any:
@@ -99,7 +99,7 @@ class SharedField(Field[Any]):
 class OnlyAtField(Field[Any]):
     """Values written between sweeps, one for each of some links, and one for all others."""
 
-    def __init__(self, tree: RolledTree, space: str, size: int, rebuild: Rebuild, links: list[int]) -> None:
+    def __init__(self, tree: RolledTree, space: str, size: int, rebuild: Rebuild[Any], links: list[int]) -> None:
         self.tree, self.space, self.size, self.rebuild, self.links = tree, space, size, rebuild, links
 
     def __getitem__(self, link: Any) -> Any:

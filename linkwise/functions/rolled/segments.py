@@ -18,22 +18,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.catalogue import Trees
-from linkwise.algorithms.freedoms import transposed
 from linkwise.algorithms.segments import (
     ANSWER,
     MOVED,
     TURNED,
+    Cut,
+    Segment,
     accelerated,
     answered,
-    compliance,
-    product,
+    ends_of_both,
+    joined,
     symmetric,
-    times,
     turned,
     upper,
 )
 from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.array_types import Array, Precision
+from linkwise.dataclass import replace
 from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.functions.rolled.tree import RolledTree
@@ -41,10 +42,11 @@ from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
+from linkwise.spatial.dense import transposed, zeros
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.moving import RigidMotion
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force, Vec
 from linkwise.targets.batch import HostBatch
 from linkwise.targets.device import Device
@@ -274,33 +276,23 @@ def join_program(tree: Tree, cuts: int) -> Program:
     last = GlobalInput("last", ArraySpec("last", (27,)), "none")
     base = GlobalInput("base", ArraySpec("base", (6,)), "none")
 
-    def parts(link: Any) -> tuple[Matrix, list[Scalar], Matrix, Matrix, list[Scalar]]:
+    def segment(link: Any) -> Segment:
         numbers = part(answer, link, ANSWER)
-        P, z, columns = inertia_rows(numbers[:21]), numbers[21:27], numbers[27:63]
-        Psi = transposed([columns[6 * j : 6 * j + 6] for j in range(6)])
         c = plus(numbers[84:90], part(moved, link, MOVED)[3:])
-        return P, z, Psi, symmetric(numbers[63:84]), c
+        Psi = transposed([numbers[k : k + 6] for k in range(27, 63, 6)])
+        return Segment(inertia_rows(numbers[:21]), numbers[21:27], Psi, symmetric(numbers[63:84]), c)
 
-    def join(link: Any, beyond: tuple[Flat, Flat]) -> tuple[tuple[Flat, Flat], tuple[Matrix, list[Scalar]]]:
-        P, z, Psi, Lambda, c = parts(link)
-        Q = compliance(symmetric(beyond[0]), Lambda)
-        z_beyond = list(beyond[1])
-        gain = product(Q, transposed(Psi))
-        free = plus(times(Q, minus(c, times(Lambda, z_beyond))), z_beyond)
-        through = product(Psi, gain)
-        P_hat = [[P[i][j] + through[i][j] for j in range(6)] for i in range(6)]
-        z_hat = plus(z, times(Psi, free))
-        return (tuple(upper(P_hat)), tuple(z_hat)), (gain, free)
+    def join(link: Any, beyond: tuple[Flat, Flat]) -> tuple[tuple[Flat, Flat], tuple[Matrix, Flat]]:
+        outer = replace(Segment.of_no_links(), P=symmetric(beyond[0]), z=list(beyond[1]))
+        both, cut = joined(segment(link), outer)
+        return (tuple(upper(both.P)), tuple(both.z)), (cut.G, cut.f)
 
     at_last = rolled.whole(rolled.ground, last)
     kept = inward(rolled, join, (tuple(at_last[:21]), tuple(at_last[21:])))
 
     def pass_on(link: Any, alpha: Flat) -> tuple[Flat, list[Scalar]]:
         gain, free = kept[link]
-        _, _, Psi, Lambda, c = parts(link)
-        F = plus(times(gain, list(alpha)), free)
-        beyond = plus(c, times(transposed(Psi), list(alpha)))
-        beyond = minus(beyond, times(Lambda, F))
+        (_, F), (beyond, _) = ends_of_both(segment(link), Cut(gain, zeros(6, 6), free), list(alpha), [0.0] * 6)
         return tuple(beyond), [*F, *beyond]
 
     passed = outward(rolled, pass_on, tuple(rolled.whole(rolled.ground, base)), keeps=True)

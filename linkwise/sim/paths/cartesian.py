@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation, RotationSpline, Slerp
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.model.model import Model
-from linkwise.sim.paths.path import LAWS, Path, at_pace, knots_of, spline_of
+from linkwise.sim.paths.path import LAWS, Path, Timing, spline_of
 
 _FEW, _MANY = 8, 512
 """Samples of a stretch to begin with, and when to give up."""
@@ -41,10 +41,7 @@ def path_of_body(
     tolerance: float,
     kind: str,
     limits: Limits,
-    fastest: Array,
-    strongest: Array,
-    duration: float | None,
-    times: ArrayLike | None,
+    timing: Timing,
 ) -> Path:
     """The path; arguments as those of :func:`linkwise.path`, which has checked what concerns configurations too."""
     places, turns = _poses(points)
@@ -52,16 +49,10 @@ def path_of_body(
         raise InputError("a path of a body is of another kind", got=repr(kind), allowed='"quintic" or "spline"')
     if not 0.0 < tolerance < np.inf:
         raise InputError("the tolerance is not a positive number", got=repr(tolerance), allowed="m, e.g. 1e-4")
-    knots = knots_of(duration, times, _lengths(places, turns))
+    knots = timing.knots(_lengths(places, turns))
     way = _smooth(knots, places, turns) if kind == "spline" else _straight(knots, places, turns)
-    goal = way(knots[:1])
-    first = model.inverse_kinematics(
-        body,
-        goal[0],
-        q0=model.start if q0 is None else q0,
-        limits=limits,
-        tol=_NEAR,
-    )
+    near = model.start if q0 is None else q0
+    first = model.inverse_kinematics(body, way(knots[:1])[0], q0=near, limits=limits, tol=_NEAR)
     if not first.converged:
         raise _lost(body, 0, 0.0, "the first point cannot be reached", first.position_error)
     samples = _FEW
@@ -72,7 +63,7 @@ def path_of_body(
         between = (t[1:] + t[:-1]) / 2.0
         off = _apart(model.pose(made(between).q, body), way(between))
         if off.max() <= tolerance:
-            return at_pace(made, fastest, strongest, free=duration is None and times is None)
+            return timing.kept_by(made)
         samples *= 2
         if samples > _MANY:
             worst = between[int(off.argmax())]

@@ -296,12 +296,13 @@ def path(
         raise InputError("no such kind of path", got=repr(kind), allowed=", ".join(f'"{name}"' for name in LAWS))
     fastest = _limit("velocity", model.limits.velocity if velocity is None else velocity, model.nv)
     strongest = _limit("acceleration", np.inf if acceleration is None else acceleration, model.nv)
+    timing = Timing(fastest, strongest, duration, times)
     if limits not in ("respect", "ignore"):
         raise InputError("limits cannot be treated so", got=repr(limits), allowed='"respect" or "ignore"')
     if body is not None:
         from linkwise.sim.paths.cartesian import path_of_body
 
-        made = path_of_body(model, body, points, q0, tolerance, kind, limits, fastest, strongest, duration, times)
+        made = path_of_body(model, body, points, q0, tolerance, kind, limits, timing)
         if limits == "respect":
             _check_inside(model, made(_dense(made.times)).q, "the path between its points")
         return made
@@ -312,35 +313,84 @@ def path(
         _check_inside(model, q, "a point of the path")
     deltas = model.difference(q[:-1], q[1:])
     build = _through if kind == "spline" else _stretches
-    made = build(model, LAWS[kind], q, deltas, fastest, strongest, duration, times)
+    made = build(model, LAWS[kind], q, deltas, timing)
     if limits == "respect" and kind == "spline":
         _check_inside(model, made(_dense(made.times)).q, "the spline between its points")
     return made
 
 
-def _stretches(
-    model: Model,
-    law: Law,
-    q: Array,
-    deltas: Array,
-    fastest: Array,
-    strongest: Array,
-    duration: float | None,
-    times: ArrayLike | None,
-) -> Path:
+@dataclass(frozen=True, eq=False)
+class Timing:
+    """How fast a path may go, and how long it is to take.
+
+    Args:
+        fastest: limits of velocities (nv).
+        strongest: limits of accelerations (nv).
+        duration: of the whole, s; None: as short as the limits allow.
+        times: when to be at each point, s; None: as the duration, or the limits, let it.
+    """
+
+    fastest: Array
+    strongest: Array
+    duration: float | None
+    times: ArrayLike | None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the limits alone say how long it takes."""
+        return self.duration is None and self.times is None
+
+    def knots(self, shares: Array) -> Array:
+        """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
+        if self.times is not None:
+            if self.duration is not None:
+                raise InputError("a path takes duration or times, not both")
+            knots = np.array(self.times, float)
+            if knots.shape != (len(shares) + 1,) or not (np.diff(knots) > 0.0).all() or not np.isfinite(knots).all():
+                allowed = f"{len(shares) + 1} rising numbers"
+                raise InputError("times do not fit the points", got=str(knots), allowed=allowed)
+            return knots
+        knots = np.concatenate([[0.0], np.cumsum(shares)])
+        if self.duration is None:
+            return knots
+        if not 0.0 < float(self.duration) < np.inf:
+            raise InputError("duration is not a positive number", got=repr(self.duration), allowed="seconds")
+        return knots * (float(self.duration) / float(knots[-1]))
+
+    def kept_by(self, made: Path) -> Path:
+        """A path that keeps the limits: as fast as they allow where its time is free, else as it is, or refused."""
+        knots = made.times
+        _, v, vdot = made(_dense(knots))
+        too_fast, too_strong = np.abs(v) / self.fastest, np.abs(vdot) / self.strongest
+        slower = max(float(too_fast.max(initial=0.0)), float(np.sqrt(too_strong.max(initial=0.0))))
+        if self.is_free:
+            if not slower > 0.0:
+                raise _no_time()
+            return Path(made.model, made.law, knots * slower, made.points, made._w, made._ramps)
+        if slower > 1.0 + 1e-6:
+            raise InputError(
+                "the path is too fast for its limits",
+                got=f"{knots[-1] - knots[0]:.4g} s",
+                allowed=f"{slower * (knots[-1] - knots[0]):.4g} s or more",
+                do="leave out duration and times for the shortest",
+            )
+        return made
+
+
+def _stretches(model: Model, law: Law, q: Array, deltas: Array, timing: Timing) -> Path:
     """From rest to rest, point by point."""
     ramps = np.zeros(len(deltas))
     least = np.zeros(len(deltas))
     for k, delta in enumerate(deltas):
         if law is TRAPEZOIDAL:
-            least[k], ramps[k] = trapezoidal_time(delta, fastest, strongest)
+            least[k], ramps[k] = trapezoidal_time(delta, timing.fastest, timing.strongest)
         else:
-            least[k] = quintic_time(delta, fastest, strongest)
+            least[k] = quintic_time(delta, timing.fastest, timing.strongest)
     lengths = np.abs(deltas).max(axis=1, initial=0.0)
     unlimited = (lengths > 0.0) & (least <= 0.0)
-    if duration is None and times is None and (unlimited.any() or not lengths.any()):
+    if timing.is_free and (unlimited.any() or not lengths.any()):
         raise _no_time()
-    knots = knots_of(duration, times, _positive(lengths if unlimited.any() else least))
+    knots = timing.knots(_positive(lengths if unlimited.any() else least))
     short = np.diff(knots) < least * (1.0 - _SLACK)
     if short.any():
         k = int(np.flatnonzero(short)[0])
@@ -353,43 +403,12 @@ def _stretches(
     return Path(model, law, knots, q, deltas, ramps)
 
 
-def _through(
-    model: Model,
-    law: Law,
-    q: Array,
-    deltas: Array,
-    fastest: Array,
-    strongest: Array,
-    duration: float | None,
-    times: ArrayLike | None,
-) -> Path:
+def _through(model: Model, law: Law, q: Array, deltas: Array, timing: Timing) -> Path:
     """Without a stop: a spline of some timing, then slowed down until it keeps the limits."""
     lengths = np.abs(deltas).max(axis=1, initial=0.0)
-    guess = np.array([1.0 / rates(delta, fastest, strongest)[0] for delta in deltas])
-    knots = knots_of(duration, times, _positive(guess if ((guess > 0.0) | (lengths == 0.0)).all() else lengths))
-    made = spline_of(model, law, q, deltas, knots)
-    return at_pace(made, fastest, strongest, free=duration is None and times is None)
-
-
-def at_pace(made: Path, fastest: Array, strongest: Array, free: bool) -> Path:
-    """A path that keeps limits: as fast as they allow where its time is free, else as it is, or refused."""
-    knots = made.times
-    _, v, vdot = made(_dense(knots))
-    slower = max(
-        float((np.abs(v) / fastest).max(initial=0.0)), float(np.sqrt((np.abs(vdot) / strongest).max(initial=0.0)))
-    )
-    if free:
-        if not slower > 0.0:
-            raise _no_time()
-        return Path(made.model, made.law, knots * slower, made.points, made._w, made._ramps)
-    if slower > 1.0 + 1e-6:
-        raise InputError(
-            "the path is too fast for its limits",
-            got=f"{knots[-1] - knots[0]:.4g} s",
-            allowed=f"{slower * (knots[-1] - knots[0]):.4g} s or more",
-            do="leave out duration and times for the shortest",
-        )
-    return made
+    guess = np.array([1.0 / rates(delta, timing.fastest, timing.strongest)[0] for delta in deltas])
+    knots = timing.knots(_positive(guess if ((guess > 0.0) | (lengths == 0.0)).all() else lengths))
+    return timing.kept_by(spline_of(model, law, q, deltas, knots))
 
 
 def spline_of(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> Path:
@@ -404,27 +423,6 @@ def spline_of(model: Model, law: Law, q: Array, deltas: Array, knots: Array) -> 
     middle = model.difference(model.integrate(q[:-1], first), model.integrate(q[1:], -last))
     w = np.concatenate([first, middle, last], axis=1)
     return Path(model, law, knots, q, w, np.zeros(len(deltas)))
-
-
-def knots_of(duration: float | None, times: ArrayLike | None, shares: Array) -> Array:
-    """When each point is reached: at the times given, or such that stretches take these shares of the duration."""
-    if times is not None:
-        if duration is not None:
-            raise InputError("a path takes duration or times, not both")
-        knots = np.array(times, float)
-        if knots.shape != (len(shares) + 1,) or not (np.diff(knots) > 0.0).all() or not np.isfinite(knots).all():
-            raise InputError("times do not fit the points", got=str(knots), allowed=f"{len(shares) + 1} rising numbers")
-        return knots
-    if duration is None:
-        return _cumulated(shares)
-    if not 0.0 < float(duration) < np.inf:
-        raise InputError("duration is not a positive number", got=repr(duration), allowed="seconds")
-    knots = _cumulated(shares)
-    return knots * (float(duration) / float(knots[-1]))
-
-
-def _cumulated(spans: Array) -> Array:
-    return np.concatenate([[0.0], np.cumsum(spans)])
 
 
 def _positive(spans: Array) -> Array:

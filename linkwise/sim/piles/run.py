@@ -191,7 +191,7 @@ class Pile:
 
     def _part(self, found: PileContacts, gap: Array, before: Array, after: Array, h: float) -> Array:
         """That part of the step (n) which bodies may go with the mean velocity, as in steps of mechanisms."""
-        part = np.asarray(part_of_mean(gap, h, before, after, closed=False))
+        part = np.asarray(part_of_mean(gap, h, before, after))
         count = len(self.bodies.names)
         islands = islands_of(found.body, count)
         least = np.ones(int(islands.max()) + 1)

@@ -12,6 +12,7 @@ from linkwise.targets.llvm import layouts, transcendental
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.crew import MEMBERS, Job
+from linkwise.targets.llvm.device import FEW
 from linkwise.targets.llvm.function_plan import make_plan
 from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
@@ -41,7 +42,7 @@ WORDS = {
     "run": "ptr",  # the crew's function
     "beside": "ptr",  # the crew's board; of a program with loops its table
 }
-"""Words of a slot, read by the emitted code: these for float64, and then the same for float32."""
+"""Words of a slot, read by the emitted code: these for float64, then the same for float32, then both for few states."""
 
 
 def entry_module(program: Block | Program, machine: Machine, result: Result, *, one_state: bool) -> str:
@@ -293,6 +294,9 @@ class _BuiltinWriter(_Caller):
         count = "1" if one else f.load("i64", self._field(arguments[0], "ptr", layouts.DIMS, 8), 8)
         slot = f.call("ptr", "PyLong_AsVoidPtr", [("ptr", _bound(f, SLOT))])
         slot = f.address("i64", slot, f.emit(f"select i1 %double, i64 0, i64 {len(WORDS)}"))
+        if self.loops:
+            few = f.emit(f"icmp slt i64 {count}, {FEW}")
+            slot = f.address("i64", slot, f.emit(f"select i1 {few}, i64 {2 * len(WORDS)}, i64 0"))
         word = {name: f.load(kind, f.address("i64", slot, k), 8) for k, (name, kind) in enumerate(WORDS.items())}
         self._require(f.emit(f"icmp ne ptr {word['kernel']}, null"))
         self._require(f.emit(f"icmp sgt i64 {count}, 0"))

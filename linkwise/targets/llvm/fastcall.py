@@ -52,7 +52,7 @@ class BatchSlot:
     """Slot where a function finds the kernels for batches and the crew that shares them; empty until there are any."""
 
     def __init__(self) -> None:
-        self._words = (ctypes.c_int64 * (2 * len(WORDS)))()
+        self._words = (ctypes.c_int64 * (4 * len(WORDS)))()
         self._kernels: dict[int, object] = {}
 
     @property
@@ -60,13 +60,13 @@ class BatchSlot:
         """Address of the words."""
         return ctypes.addressof(self._words)
 
-    def fill(self, held: object, item: int, kernel: int, **others: int) -> None:
+    def fill(self, held: object, item: int, kernel: int, few: bool = False, **others: int) -> None:
         """Set the words for numbers of ``item`` bytes, the kernel's address last: whoever finds it may use the rest.
 
-        ``held``: its code.
+        ``held``: its code; ``few``: whether it is a program's kernel for few states.
         """
-        self._kernels[item] = held
-        first = self._first(item)
+        first = self._first(item) + 2 * few * len(WORDS)
+        self._kernels[first] = held
         for name, value in others.items():
             self._words[first + list(WORDS).index(name)] = value
         self._words[first] = kernel

@@ -24,7 +24,7 @@ from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 17
+CODEGEN_VERSION = 21
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -256,7 +256,8 @@ def builtin_function(
         return tiers.Module(builtin.entry_module(program, machine, result, one_state=one_state))
 
     what = program.fingerprint if one_state else builtin.signature_of(program)
-    kind = f"{'single' if one_state else 'plain batches'} {result}, {fastcall.identity()}"
+    served = "single" if one_state else "loops" if isinstance(program, Program) else "plain batches"
+    kind = f"{served} {result}, {fastcall.identity()}"
     key = cache_key(what, kind, "float64", machine)
     code = fastcall.library(key, write, machine, imports(), quickly)
     shown = signature or f"({', '.join(array.name for array in program.inputs)})"

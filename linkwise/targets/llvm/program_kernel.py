@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise.targets import recycled
 from linkwise.targets import threads as split
-from linkwise.targets.llvm import binding, fastcall, kernel, moves, tiers, transcendental, transpose
+from linkwise.targets.llvm import binding, fastcall, kernel, moves, pool, tiers, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
@@ -26,6 +26,7 @@ from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_p
 from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter
 from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Unit, WhileAny, steps_between
+from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
 ENTRY = "linkwise_program"
 FRAME_ENTRY = "linkwise_frame_bytes"
@@ -57,12 +58,17 @@ def quick_program_module(program: Program, machine: Machine, bits: int, lanes: i
 
 def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
     machine, bits, lanes = writer.machine, shape.bits, shape.lanes
-    made = writer.write()
+    loop = WaitingLoop.of(program) if lanes > 1 else None
+    if loop is None:
+        made, entry = writer.write(), [_entry(program, shape)]
+    else:
+        made = writer.write_parts({pool.BEFORE: loop.before, pool.PASS: loop.body, pool.AFTER: loop.after})
+        entry = pool.PoolWriter(program, loop, shape, ENTRY).functions()
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
     transposes = [] if lanes == 1 else transpose.functions(machine, shape)
-    functions = [*transposes, *grouped, *_moves(program, shape), *made, _entry(program, shape), size]
+    functions = [*transposes, *grouped, *_moves(program, shape), *made, *entry, size]
     return f"; {program.name}, {lanes} states at a time\n" + module_text(functions, [attributes(machine)])
 
 
@@ -70,7 +76,7 @@ def _moves(program: Program, shape: LaneShape) -> Iterator[FunctionText]:
     """The functions that move numbers, as far as they are called."""
     used = _kinds(program)
     moved = [b for b in program.kept if not used_in_place(program, b, shape.lanes)]
-    if Copy in used or (moved and shape.lanes == 1):
+    if Copy in used or WhileAny in used or (moved and shape.lanes == 1):
         yield moves.copy(shape)
     if any(buffer.load for buffer in moved):
         yield moves.rows(shape, inward=True)
@@ -165,6 +171,7 @@ class ProgramKernel:
             return bounds.checked_program(program, dtype, single=single)
         machine, bits = binding.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if single else machine.lanes(dtype)
+        program = program if single else with_loops_inlined(program)
 
         def write() -> tiers.Module:
             return tiers.Module(program_module(program, machine, bits, lanes))
@@ -194,8 +201,8 @@ class ProgramKernel:
         """
         self.bound(rows, tables, records, count, threads)()
 
-    def offer(self, slot: fastcall.BatchSlot, most: int | None = None) -> None:
-        """Let a builtin function call this kernel by itself, for so many states at most."""
+    def offer(self, slot: fastcall.BatchSlot) -> None:
+        """Let a builtin function call this kernel by itself."""
         if self._scratch_bytes > _OFFERED_BYTES or not self.program.is_function:
             return
         fresh = (recycled.SMALLEST - 1) // max(1, self.dtype.itemsize * sum(spec.size for spec in self.program.outputs))
@@ -205,7 +212,8 @@ class ProgramKernel:
             self.dtype.itemsize,
             kernel=self._library[ENTRY],
             scratch_bytes=self._scratch_bytes,
-            fresh=fresh if most is None else min(most, fresh),
+            few=self.lanes == 1,
+            fresh=fresh,
             brief=0 if endless else kernel.BRIEF_NODES // (self.program.length + 1),
             beside=self.memory.address,
         )

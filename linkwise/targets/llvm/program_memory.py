@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.trace.program import Angles, Buffer, Program
+from linkwise.trace.waiting import WaitingLoop
 
 
 class Words:
@@ -33,7 +34,9 @@ class Words:
             if isinstance(code, Program):
                 self._tables[id(code)] = position
                 position += 1
-        self.count = position
+        self.own_bytes, self.slots = position, position + 1
+        """Bytes of a block's own memory, and number of blocks that wait together."""
+        self.count = position + 2
 
     def start(self, buffer: str) -> int:
         """Beginning of the buffer, in values."""
@@ -63,10 +66,20 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
     return lanes == 1 and buffer.load != buffer.store and not (buffer.load and buffer.name in program.written)
 
 
+SLOTS = 16
+"""The most blocks of states that wait together."""
+
+CONTROL = 512
+"""Bytes that say who waits where."""
+
+_WAITING = 3 << 18  # bytes of all blocks that wait: they should stay in the second cache
+
+
 class ProgramMemory:
     """The table of one program in one precision, and the memory that it works in.
 
-    Everything is counted in values from the beginning of the program's own memory.
+    Everything is counted in values from the beginning of the program's own memory. Where states wait in a loop for
+    each other, there is such memory for several blocks of them, and for those that go through it together.
 
     Args:
         program: the program.
@@ -110,7 +123,14 @@ class ProgramMemory:
         table[Words.INITIAL] = len(self._places)
         table[Words.INITIAL_PLACES] = self._places.ctypes.data
         table[Words.INITIAL_VALUES] = self._values.ctypes.data
-        table[Words.FRAME] = table[Words.INNER] = self.own_bytes
+        self.slots = 1
+        if not called and lanes > 1 and WaitingLoop.of(program) is not None:
+            self.slots = max(1, min(SLOTS, _WAITING // max(64, self.own_bytes)))
+            table[Words.FRAME] = (self.slots + 1) * self.own_bytes + CONTROL
+        else:
+            table[Words.FRAME] = self.own_bytes
+        table[Words.INNER] = table[Words.FRAME]
+        table[words.own_bytes], table[words.slots] = self.own_bytes, self.slots
         for buffer in program.buffers:
             table[words.start(buffer.name)], table[words.size(buffer.name)] = starts[buffer.name], buffer.size
         for name, first, count in program.ranges:
@@ -121,12 +141,13 @@ class ProgramMemory:
 
     def reserve_frame(self, frame_bytes: int) -> None:
         """Room for the values that the blocks of all programs put aside, behind the buffers."""
-        self.table[Words.INNER] = self.own_bytes + -(-frame_bytes // 64) * 64
+        self.table[Words.INNER] = self.table[Words.FRAME] + -(-frame_bytes // 64) * 64
 
     @property
     def bytes(self) -> int:
         """Scratch memory of a call."""
-        return int(self.table[Words.INNER]) + max((memory.bytes for memory in self.inner), default=0)
+        inner = max((memory.bytes for memory in self.inner), default=0)
+        return int(self.table[Words.INNER]) + inner + (self.slots * self.own_bytes if inner else 0)
 
     @property
     def address(self) -> int:

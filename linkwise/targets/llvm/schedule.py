@@ -7,7 +7,9 @@ other. But what is computed long before it is used takes up a register, or a sto
 So there are first some plain orders, in which few values wait: that of the text, and every result by demand, deepest
 argument first (Sethi and Ullman), beginning with the first result or with the last. From each a list is made: of the
 operations that could start now, within a window, the one with the most work behind it is next; where many values wait
-already, one that ends as many as it makes. That list is taken which needs the fewest cycles and moves.
+already, one that ends as many as it makes. That list is taken which needs the fewest cycles and moves. Where that
+moves values, and an order by demand none and no chain is long (many short branches), the latter is: what is woven in
+fills its waits.
 
 Where LLVM's scheduler comes after this one, the order is by demand, and an operation that would have to wait lets some
 later ones pass: more than that it takes apart again.
@@ -44,10 +46,11 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     if not chosen:
         return []
     found = _Operations(nodes, chosen, results)
+    order = _List(found, found.by_demand(found.results), final=False).order
     if final:
-        order = min(map(found.listed, found.plain_orders()), key=lambda listed: listed[1])[0]
-    else:
-        order = _List(found, found.by_demand(found.results), final).order
+        listed = min(map(found.listed, found.plain_orders()), key=lambda each: each[1])[0]
+        stays = found.is_broad and not found.moves(order) and found.moves(listed)
+        order = order if stays else listed
     return [node for number in order for node in found.members[number]]
 
 
@@ -140,10 +143,17 @@ class _Operations:
     def listed(self, order: Sequence[int]) -> tuple[list[int], float]:
         """A list made from an order, and the cycles that it takes with its stores and loads."""
         made = _List(self, order, final=True)
-        steps = [(self.reads[number] + self.loads[number], number, REGISTERS) for number in made.order]
-        found = residence(steps)
-        moves = len(found.stored) + sum(map(len, found.leaving.values()))
-        return made.order, made.now + _MOVE * moves
+        return made.order, made.now + _MOVE * self.moves(made.order)
+
+    @property
+    def is_broad(self) -> bool:
+        """Whether there is more to do than to wait for in the longest chain of operations."""
+        return max(self.heights) <= sum(self.cost)
+
+    def moves(self, order: Sequence[int]) -> int:
+        """Stores and loads of values that have to wait in memory."""
+        found = residence((self.reads[number] + self.loads[number], number, REGISTERS) for number in order)
+        return len(found.stored) + sum(map(len, found.leaving.values()))
 
 
 class _List:

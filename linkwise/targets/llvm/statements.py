@@ -8,7 +8,7 @@ there are. Blocks are functions of pointers, called programs are functions of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from linkwise.targets.llvm import transcendental
@@ -83,8 +83,12 @@ class StatementWriter:
 
     def write(self) -> list[FunctionText]:
         """All functions; the last one is the program."""
-        run = _RunWriter(self)
-        self.functions.append(run.f)
+        return self.write_parts({"run": self.program.statements})
+
+    def write_parts(self, parts: Mapping[str, Sequence[Statement]]) -> list[FunctionText]:
+        """All functions; the last ones are parts of the program, by name, of which the first fills its buffers."""
+        made = [_RunWriter(self, name, own, begins=k == 0).f for k, (name, own) in enumerate(parts.items())]
+        self.functions += made
         return self.functions
 
     def _write_called(self, program: Program) -> StatementWriter:
@@ -131,15 +135,17 @@ class StatementWriter:
 
 
 class _RunWriter:
-    """Writes the function of all statements."""
+    """Writes a function of some statements."""
 
-    def __init__(self, writer: StatementWriter) -> None:
+    def __init__(
+        self, writer: StatementWriter, name: str, statements: Sequence[Statement], *, begins: bool = True
+    ) -> None:
         self.writer, self.program, self.shape, self.words = writer, writer.program, writer.shape, writer.words
         program = self.program
         kept = [buffer.name for buffer in program.kept]
         pointers = ", ".join([*(f"ptr %kept{k}" for k in range(len(kept))), "ptr %own, ptr %frame, ptr %table"])
         self.f = f = FunctionText(
-            f"define internal void @{writer.name}run({pointers}, ptr %arrays, i64 %state, i64 %here) noinline #0"
+            f"define internal void @{writer.name}{name}({pointers}, ptr %arrays, i64 %state, i64 %here) noinline #0"
         )
         f.label("entry")
         self.base = {name: f"%kept{k}" for k, name in enumerate(kept)}
@@ -152,8 +158,9 @@ class _RunWriter:
             self.base[PARAMETERS] = self._pointer(Words.PARAMETERS)
         self.row, self.pass_number = "", ""
         self._outside()
-        self._initial()
-        self._all(program.statements)
+        if begins:
+            self._initial()
+        self._all(statements)
         f.do("ret void")
 
     # Words of the table.

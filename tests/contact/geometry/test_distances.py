@@ -69,6 +69,6 @@ def test_derivatives_of_distances(scene):
 
 def test_every_pair_has_its_points(scene):
     model, _, _ = scene
-    points = model.with_contacts().contacts.points(np.array([0.3, 0.9, -0.4, 0.5]))
+    points = model.with_contacts(rules=lw.ContactRules(solver="dual")).contacts.points(np.array([0.3, 0.9, -0.4, 0.5]))
     assert len(points.gap) == sum(pair.slots for pair in meetings(model))
     np.testing.assert_allclose(np.linalg.norm(points.normal, axis=-1), 1.0, atol=1e-12)

@@ -1,9 +1,13 @@
 """The order of emission: nothing lost, nothing before its arguments, what belongs together in one call."""
 
+from itertools import pairwise
+
 import pytest
 
 from bench import synthetic_programs
 from linkwise.targets.llvm.function_plan import GroupedCall, make_plan
+from linkwise.targets.llvm.residence import residence
+from linkwise.targets.llvm.schedule import REGISTERS, schedule
 from linkwise.trace.block import ArraySpec, Block, arguments
 from tests.targets.programs import mixture
 
@@ -59,3 +63,33 @@ def test_long_programs_are_cut():
     assert len(plan.pieces) > 1
     assert plan.crossing
     walk(program, plan)
+
+
+def _branches(count, length):
+    """Chains of products that know nothing of each other, each from two inputs to one result."""
+    nodes = [("input", 0, k) for k in range(2 * count)]
+    results = []
+    for k in range(count):
+        last, factor = 2 * k, 2 * k + 1
+        for _ in range(length):
+            nodes.append(("mul", last, factor))
+            last = len(nodes) - 1
+        results.append(last)
+    return nodes, results
+
+
+def _moves(nodes, order):
+    """Values that have to wait in memory."""
+    steps = [(nodes[number][1:], number, REGISTERS) for number in order]
+    found = residence(steps)
+    return len(found.stored) + sum(map(len, found.leaving.values()))
+
+
+def test_many_short_branches_stay_in_registers():
+    nodes, results = _branches(40, 6)
+    chosen = [number for number, node in enumerate(nodes) if node[0] != "input"]
+    order = schedule(nodes, chosen, results, final=True)
+    assert sorted(order) == chosen
+    assert _moves(nodes, order) == 0
+    ahead = sum(b - a == 1 for a, b in pairwise(order))  # that wait for the one before
+    assert ahead < len(order) / 2

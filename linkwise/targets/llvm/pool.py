@@ -1,0 +1,241 @@
+"""Entry of programs in which states wait for each other: lanes that are done make room for others.
+
+States side by side in lanes go through a loop together, until the last of them is done; half of the lanes then compute
+nothing for most of the time. Here a block of states goes through the loop by itself only while most of its lanes have
+work. Those that are left join a *pool*, a block of lanes from several blocks; whenever a lane of it is done, its
+numbers go back where they came from, and another state takes the lane. Blocks wait in *slots*, a ring of them, until
+all of their states are back, and are finished in their order. Every state is computed as it would be by itself.
+"""
+
+from __future__ import annotations
+
+from linkwise.targets.llvm.ir import FunctionText, LaneShape
+from linkwise.targets.llvm.program_memory import SLOTS, Words
+from linkwise.trace.program import Program
+from linkwise.trace.waiting import WaitingLoop
+
+STAY = 5 / 8
+"""Part of a block's lanes that must have work for it to stay out of the pool."""
+
+BEFORE, PASS, AFTER = "before", "pass", "after"
+"""The functions of the program's parts."""
+
+_TOGETHER = 8  # numbers of a lane that are moved in a row
+_BUSY, _OWNERS = 0, 1  # words of the control: how many lanes are taken; whose they are, in which slot; who waits there
+
+
+class PoolWriter:
+    """Writes the functions around the parts of a program.
+
+    Args:
+        program: the program.
+        loop: its loop.
+        shape: of values, in several lanes.
+        entry: the name of the way in.
+    """
+
+    def __init__(self, program: Program, loop: WaitingLoop, shape: LaneShape, entry: str) -> None:
+        self.program, self.loop, self.shape, self.entry = program, loop, shape, entry
+        self.words = Words(program)
+        self.open = {buffer.name: buffer.open for buffer in program.buffers}
+        self._slots, self._waiting = _OWNERS + shape.lanes, _OWNERS + 2 * shape.lanes
+
+    def functions(self) -> list[FunctionText]:
+        """All functions; the last one is the way in."""
+        return [self._moved(), self._round(), self._leave(), self._entry()]
+
+    # Places.
+    def _word(self, f: FunctionText, index: int) -> str:
+        return f.load("i64", f.address("i64", "%table", index), 8)
+
+    def _buffer(self, f: FunctionText, name: str, own: str) -> str:
+        return f.address(self.shape.real, own, self._word(f, self.words.start(name)))
+
+    def _size(self, f: FunctionText, name: str) -> str:
+        return self._word(f, self.words.size(name)) if self.open[name] else str(self.program.sizes[name])
+
+    def _part(self, f: FunctionText, name: str, own: str, state: str = "0", here: str = "") -> None:
+        """Run a part of the program on one block."""
+        kept = [self._buffer(f, buffer.name, own) for buffer in self.program.kept]
+        pointers = ", ".join(f"ptr {p}" for p in [*kept, own, "%frame", "%table", "%arrays"])
+        f.do(f"call void @{name}({pointers}, i64 {state}, i64 {here or self.shape.lanes})")
+
+    def _raised(self, f: FunctionText, own: str, lane: str) -> str:
+        """Whether the flag of one lane is up."""
+        element = self.shape.element
+        flag = f.load(element, f.address(element, self._buffer(f, self.loop.flag, own), lane), self.shape.bits // 8)
+        return f.emit(f"fcmp une {element} {flag}, {LaneShape(self.shape.bits, 1).constant(0.0)}")
+
+    def _changed(self, f: FunctionText, index: str | int, by: int) -> None:
+        """Count a word of the control up or down."""
+        place = f.address("i64", "%control", index)
+        f.store("i64", f.emit(f"add i64 {f.load('i64', place, 8)}, {by}"), place, 8)
+
+    # Functions.
+    def _moved(self) -> FunctionText:
+        """One lane of a buffer to a lane of another."""
+        f = FunctionText("define internal void @move_lane(ptr noalias %source, ptr noalias %target, i64 %n) #0")
+        element, align, lanes = self.shape.element, self.shape.bits // 8, self.shape.lanes
+        f.label("entry")
+        f.do(f"%eights = and i64 %n, -{_TOGETHER}")
+        f.do(f"%rest = and i64 %n, {_TOGETHER - 1}")
+
+        def one(index: str) -> None:
+            at = f.emit(f"mul i64 {index}, {lanes}")
+            value = f.load(element, f.address(element, "%source", at), align)
+            f.store(element, value, f.address(element, "%target", at), align)
+
+        with f.counted("%eights", "%i", step=_TOGETHER, block="together", after="few"):
+            for k in range(_TOGETHER):
+                one(f.emit(f"add i64 %i, {k}"))
+        with f.counted("%rest", "%j", block="last", after="done"):
+            one(f.emit("add i64 %eights, %j"))
+        f.do("ret void")
+        return f
+
+    def _round(self) -> FunctionText:
+        """One pass for the pool; lanes that are done give their numbers back."""
+        f = FunctionText(
+            "define internal void @pool_round(ptr %pool, ptr %control, ptr %frame, ptr %table, ptr %arrays) noinline #0"
+        )
+        f.label("entry")
+        self._part(f, PASS, "%pool")
+        with f.counted(self.shape.lanes, "%l", some=True, block="lane", again="next", after="done"):
+            place = f.address("ptr", "%control", f.emit(f"add i64 %l, {_OWNERS}"))
+            owner = f.load("ptr", place, 8)
+            f.do(f"br i1 {f.emit(f'icmp eq ptr {owner}, null')}, label %next, label %taken")
+            f.label("taken")
+            f.do(f"br i1 {self._raised(f, '%pool', '%l')}, label %next, label %finished")
+            f.label("finished")
+            self._move(f, self.loop.brought, f.address(self.shape.element, "%pool", "%l"), owner)
+            slot = f.load("i64", f.address("i64", "%control", f.emit(f"add i64 %l, {self._slots}")), 8)
+            f.store("ptr", "null", place, 8)
+            self._changed(f, _BUSY, -1)
+            self._changed(f, f.emit(f"add i64 {slot}, {self._waiting}"), -1)
+            f.do("br label %next")
+        f.do("ret void")
+        return f
+
+    def _move(self, f: FunctionText, names: tuple[str, ...], source: str, target: str) -> None:
+        """Numbers of some buffers from one lane to another; both are known by where they are in the first value."""
+        for name in names:
+            places = f"ptr {self._buffer(f, name, source)}, ptr {self._buffer(f, name, target)}"
+            f.do(f"call void @move_lane({places}, i64 {self._size(f, name)})")
+
+    def _leave(self) -> FunctionText:
+        """States of a block that are not done join the pool."""
+        f = FunctionText(
+            "define internal void @join_pool(ptr %own, i64 %slot, i64 %here, ptr %pool, ptr %control, ptr %frame, "
+            "ptr %table, ptr %arrays) noinline #0"
+        )
+        f.label("entry")
+        with f.counted("%here", "%l", block="lane", again="next", after="done"):
+            f.do(f"br i1 {self._raised(f, '%own', '%l')}, label %wait, label %next")
+            f.label("wait")
+            busy = f.load("i64", f.address("i64", "%control", _BUSY), 8)
+            f.do(f"br i1 {f.emit(f'icmp eq i64 {busy}, {self.shape.lanes}')}, label %full, label %search")
+            f.label("full")
+            f.do("call void @pool_round(ptr %pool, ptr %control, ptr %frame, ptr %table, ptr %arrays)")
+            f.do("br label %wait")
+            f.label("search")
+            f.do("br label %look")
+            f.label("look")
+            f.do("%k = phi i64 [ 0, %search ], [ %k.next, %look ]")
+            f.do("%k.next = add i64 %k, 1")
+            place = f.address("ptr", "%control", f.emit(f"add i64 %k, {_OWNERS}"))
+            free = f.emit(f"icmp eq ptr {f.load('ptr', place, 8)}, null")
+            f.do(f"br i1 {free}, label %take, label %look")
+            f.label("take")
+            owner = f.address(self.shape.element, "%own", "%l")
+            self._move(f, self.loop.taken, owner, f.address(self.shape.element, "%pool", "%k"))
+            f.store("ptr", owner, place, 8)
+            f.store("i64", "%slot", f.address("i64", "%control", f.emit(f"add i64 %k, {self._slots}")), 8)
+            self._changed(f, _BUSY, 1)
+            self._changed(f, f.emit(f"add i64 %slot, {self._waiting}"), 1)
+            f.do("br label %next")
+        f.do("ret void")
+        return f
+
+    def _entry(self) -> FunctionText:
+        """The way in: block after block of states."""
+        shape, lanes = self.shape, self.shape.lanes
+        f = FunctionText(
+            f"define void @{self.entry}(ptr %arrays, i64 %first, i64 %count, ptr noalias %scratch, ptr noalias %table)"
+            " #0"
+        )
+        f.label("entry")
+        own_bytes, slots = self._word(f, self.words.own_bytes), self._word(f, self.words.slots)
+        f.do(f"%frame = getelementptr i8, ptr %scratch, i64 {self._word(f, Words.FRAME)}")
+        f.do(f"%pool = getelementptr i8, ptr %scratch, i64 {f.emit(f'mul i64 {own_bytes}, {slots}')}")
+        f.do(f"%control = getelementptr i8, ptr %pool, i64 {own_bytes}")
+        with f.counted(self._waiting + SLOTS, "%w", some=True, block="clear", after="cleared"):
+            f.store("i64", "0", f.address("i64", "%control", "%w"), 8)
+        rounded = f.emit(f"add i64 %count, {lanes - 1}")
+        f.do(f"%blocks = sdiv i64 {rounded}, {lanes}")
+        several = f.emit(f"and i1 {f.emit('icmp sgt i64 %blocks, 1')}, {f.emit(f'icmp sgt i64 {slots}, 1')}")
+        stay = f.emit(f"select i1 {several}, i32 {int(STAY * lanes)}, i32 0")
+        turns = f.emit(f"add i64 %blocks, {slots}")
+        with f.counted(turns, "%b", block="turn", again="turned", after="done"):
+            f.do(f"%slot = urem i64 %b, {slots}")
+            f.do(f"%own = getelementptr i8, ptr %scratch, i64 {f.emit(f'mul i64 %slot, {own_bytes}')}")
+            f.do(f"%old = sub i64 %b, {slots}")
+            f.do(f"br i1 {f.emit('icmp sge i64 %old, 0')}, label %waits, label %begins")
+            f.label("waits")
+            waiting = f.load("i64", f.address("i64", "%control", f.emit(f"add i64 %slot, {self._waiting}")), 8)
+            f.do(f"br i1 {f.emit(f'icmp sgt i64 {waiting}, 0')}, label %goes_on, label %ends")
+            f.label("goes_on")
+            f.do("call void @pool_round(ptr %pool, ptr %control, ptr %frame, ptr %table, ptr %arrays)")
+            f.do("br label %waits")
+            f.label("ends")
+            state, here = self._states(f, "%old")
+            self._part(f, AFTER, "%own", state, here)
+            self._rows(f, "store", state, here)
+            f.do("br label %begins")
+            f.label("begins")
+            f.do(f"br i1 {f.emit('icmp slt i64 %b, %blocks')}, label %new, label %turned")
+            f.label("new")
+            state, here = self._states(f, "%b")
+            self._rows(f, "load", state, here)
+            self._part(f, BEFORE, "%own", state, here)
+            f.do(f"br i1 {f.emit('icmp eq i64 %b, 0')}, label %fill, label %together")
+            f.label("fill")  # lanes of the pool that nobody has taken compute something ordinary
+            for name in self.loop.taken:
+                places = f"ptr {self._buffer(f, name, '%own')}, ptr {self._buffer(f, name, '%pool')}"
+                f.do(f"call void @copy({places}, i64 {self._size(f, name)})")
+            f.do("br label %together")
+            f.label("together")
+            flags = f.load(shape.real, self._buffer(f, self.loop.flag, "%own"), shape.size)
+            raised = f.emit(f"fcmp une {shape.real} {flags}, {shape.constant(0.0)}")
+            mask = f.emit(f"zext i{lanes} {f.emit(f'bitcast {shape.truth} {raised} to i{lanes}')} to i32")
+            working = f.call("i32", "llvm.ctpop.i32", [("i32", mask)])
+            f.do(f"br i1 {f.emit(f'icmp sgt i32 {working}, {stay}')}, label %one_pass, label %leave")
+            f.label("one_pass")
+            self._part(f, PASS, "%own", state, here)
+            f.do("br label %together")
+            f.label("leave")
+            f.do(
+                f"call void @join_pool(ptr %own, i64 %slot, i64 {here}, ptr %pool, ptr %control, ptr %frame, "
+                "ptr %table, ptr %arrays)"
+            )
+            f.do("br label %turned")
+        f.do("ret void")
+        return f
+
+    def _states(self, f: FunctionText, block: str) -> tuple[str, str]:
+        """Number of the first state of a block, and how many there are."""
+        lanes = self.shape.lanes
+        passed = f.emit(f"mul i64 {block}, {lanes}")
+        left = f.emit(f"sub i64 %count, {passed}")
+        full = f.emit(f"icmp sge i64 {left}, {lanes}")
+        return f.emit(f"add i64 %first, {passed}"), f.emit(f"select i1 {full}, i64 {lanes}, i64 {left}")
+
+    def _rows(self, f: FunctionText, way: str, state: str, here: str) -> None:
+        """Bring rows of the caller to the own memory, or take them back."""
+        for k, buffer in enumerate(self.program.kept):
+            if not getattr(buffer, way) or not (buffer.open or buffer.size):
+                continue
+            size = self._size(f, buffer.name)
+            rows = f.load("ptr", f.address("ptr", "%arrays", k), 8)
+            there = f.address(self.shape.element, rows, f.emit(f"mul i64 {state}, {size}"))
+            own = self._buffer(f, buffer.name, "%own")
+            f.do(f"call void @{way}_rows(ptr {there}, ptr {own}, i64 {size}, i64 {here})")
