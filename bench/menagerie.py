@@ -135,7 +135,8 @@ def _beside(scene: Path, model: lw.Model, motion: Any) -> list[float] | None:
     m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
     d = mujoco.MjData(m)
     if m.nkey:
-        mujoco.mj_resetDataKeyframe(m, d, 0)
+        named = mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_KEY, "start")
+        mujoco.mj_resetDataKeyframe(m, d, max(named, 0))
     d.qvel[:] = 0.0
     m.opt.timestep = 0.1 * min(STEP, m.opt.timestep)
     for _ in range(10 * COMPARED):
