@@ -5,6 +5,7 @@ import numpy as np
 import linkwise as lw
 
 AXES, TURNED = (0.1, 0.02, 0.015), 0.1  # half axes, m; rad from the shape to the principal axes of inertia
+RULES = lw.ContactRules(passive=True)  # steps that create no energy: nothing else may drive it back
 
 
 def make() -> lw.Model:
@@ -14,7 +15,7 @@ def make() -> lw.Model:
     inertia = R @ np.diag([2e-5, 5e-4, 5.1e-4]) @ R.T
     shape = lw.Geometry("ellipsoid", AXES, None, (1, 1, 1), lw.transform(), "")
     b.add_body("rattleback", joint=lw.Free(), mass=0.2, inertia=inertia, collisions=[shape])
-    return b.build().with_contacts(lw.Ground(), material=lw.Material(friction=2.0))
+    return b.build().with_contacts(lw.Ground(), material=lw.Material(friction=2.0), rules=RULES)
 
 
 def spin(rate: float, duration: float) -> tuple[lw.Trajectory, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import sys
@@ -178,6 +179,8 @@ class _Watch:
             inside = isinstance(path, str) and Path(path).resolve().is_relative_to(self.folder)
             if not inside or (mode is not None and mode not in ("r", "rb")):
                 self.seen.append(f"open {path} {mode}")
+        elif event == "exec" and sys._getframe(1).f_code.co_filename == dataclasses.__file__:
+            return  # methods of our own dataclasses, which are written at their first use
         elif event in ("exec", "import", "code.__new__") or event.startswith(
             (
                 "os.system",

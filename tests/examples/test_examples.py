@@ -42,7 +42,7 @@ HOLDS = {
     "dominoes": lambda r: r["fallen"] > 0.5 and r["order"] > 0.0 and 0.1 < r["speed"] < 2.0,
     "gripper": lambda r: r["slip"] < 1e-9 and r["fallen"] > 0.1,
     "rattleback": lambda r: r["one way"] > 1.0 and r["other way"] < -2.0 and r["other way, energy gained"] < 1e-9,
-    "eulers_disk": lambda r: 0.5 < r["rest"] < 3.0 and r["gained"] < 1e-9 and r["speed"] < 1e-9,
+    "eulers_disk": lambda r: abs(r["rest"] / r["expected"] - 1) < 0.01 and r["gained"] < 1e-9 and r["speed"] < 1e-9,
     "standing_quadruped": lambda r: r["creep"] < 1e-6 and r["missing"] < 1e-6 and r["deep"] < 1e-7,
     "servicer": lambda r: (
         r["name"] == "dock captured" and r["jump"] < 1e-13 and r["open"] < 1e-6 and r["last"] < 0.3 * r["first"]
