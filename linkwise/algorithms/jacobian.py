@@ -19,7 +19,7 @@ def jacobian(tree: Tree, q: Flat, place: Place, point: Vec | None = None, refere
     J = zeros(6, tree.nv)
     if place.link is None:
         return J
-    frames = placed(tree, q)
+    frames = placed(tree, q, place.link)
     at = place.within(frames, q)
     at = at if point is None else at.shifted(point)
     beyond: Place | Link = place
@@ -96,7 +96,7 @@ def force_on_link(
     tree: Tree, q: Flat, place: Place, point: Vec | None, f: Force, reference: Reference = "mixed"
 ) -> Force:
     """A force at a place, or at a point in its frame, in the frame of its link."""
-    at = place.within(placed(tree, q), q)
+    at = place.within(placed(tree, q, place.link), q)
     R = at.R
     f = force_seen(reference, at if point is None else at.shifted(point), f)
     local = Force(R.transpose_times(f.ang), R.transpose_times(f.lin))

@@ -77,9 +77,10 @@ class Place:
         return place
 
 
-def placed(tree: Tree, q: Flat) -> Field[Placed]:
-    """Every link's frame in the world."""
-    return outward(tree, lambda link, parent: link.phi(q).carry(parent), _root(tree))
+def placed(tree: Tree, q: Flat, tip: Link | None = None) -> Field[Placed]:
+    """Every link's frame in the world; where a tip is named, of those that it hangs on alone."""
+    part = tree if tip is None else tree.way_to(tip)
+    return outward(part, lambda link, parent: link.phi(q).carry(parent), _root(tree))
 
 
 def _root(tree: Tree) -> Placed:
@@ -89,7 +90,7 @@ def _root(tree: Tree) -> Placed:
 
 def pose(tree: Tree, q: Flat, place: Place) -> Matrix:
     """4×4 of one place."""
-    return place.within(placed(tree, q), q).matrix()
+    return place.within(placed(tree, q, place.link), q).matrix()
 
 
 def poses(tree: Tree, q: Flat) -> list[Matrix]:
@@ -102,10 +103,11 @@ def poses(tree: Tree, q: Flat) -> list[Matrix]:
     return per_body(tree, outward(tree, move, _root(tree), keeps=True), (4, 4))
 
 
-def velocities(tree: Tree, q: Flat, v: Flat) -> Field[Motion]:
-    """V = φ*H*v: every link's velocity, at its origin and in its axes."""
+def velocities(tree: Tree, q: Flat, v: Flat, tip: Link | None = None) -> Field[Motion]:
+    """V = φ*H*v: every link's velocity, at its origin and in its axes; with a tip, of those that it hangs on alone."""
+    part = tree if tip is None else tree.way_to(tip)
     return outward(
-        tree, lambda link, parent: link.phi(q).T @ parent + combination(link.S(q), link.rates(v)), Motion.zero()
+        part, lambda link, parent: link.phi(q).T @ parent + combination(link.S(q), link.rates(v)), Motion.zero()
     )
 
 
@@ -113,10 +115,10 @@ def velocity(tree: Tree, q: Flat, v: Flat, place: Place, reference: Reference = 
     """[ω; v] of a place, written in one of the ways of :mod:`linkwise.algorithms.kinematics`."""
     if place.link is None:
         return [0.0] * 6
-    V = place.phi(q).T @ velocities(tree, q, v)[place.link]
+    V = place.phi(q).T @ velocities(tree, q, v, place.link)[place.link]
     if reference == "local":
         return [*V.ang, *V.lin]
-    frame = place.within(placed(tree, q), q)
+    frame = place.within(placed(tree, q, place.link), q)
     ang, lin = seen(reference, frame, frame.R @ V.ang, frame.R @ V.lin)
     return [*ang, *lin]
 
@@ -132,13 +134,14 @@ def acceleration(
     """The rates of the six numbers of :func:`velocity`: J v̇ + J̇ v in the same way. Without gravity."""
     if place.link is None:
         return [0.0] * 6
-    motions = outward(tree, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(Vec.zero()))
+    way = tree.way_to(place.link)
+    motions = outward(way, lambda link, parent: next_motion(link, parent, q, v, vdot), at_rest(Vec.zero()))
     motion = place.phi(q).carry(motions[place.link])
-    frame = place.within(placed(tree, q), q)
+    frame = place.within(placed(tree, q, place.link), q)
     A = frame.R @ motion.omega_dot, frame.R @ motion.a
     V = (Vec.zero(), Vec.zero())
     if reference != "mixed":
-        local = place.phi(q).T @ velocities(tree, q, v)[place.link]
+        local = place.phi(q).T @ velocities(tree, q, v, place.link)[place.link]
         V = frame.R @ local.ang, frame.R @ local.lin
     ang, lin = acceleration_seen(reference, frame, V, A)
     return [*ang, *lin]

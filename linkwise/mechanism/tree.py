@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import ModelError
 from linkwise.joints import Joint
-from linkwise.mechanism.sweeper import Field, LinkByLink
+from linkwise.mechanism.sweeper import Field, LinkByLink, SomeLinks, Sweeps
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.moving import AccelerationField, RigidMotion
@@ -186,6 +186,10 @@ class Tree(LinkByLink):
         while index >= 0:
             yield self.links[index]
             index = self.links[index].parent
+
+    def way_to(self, link: Link) -> Sweeps:
+        """The links from the base to one, for sweeps that are about it alone."""
+        return SomeLinks([*self.ancestors(link)][::-1], self.places)
 
     def inboard(self, link: Link) -> list[Link]:
         """Its ancestors without the link itself, the parent first."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
+from linkwise.functions.function import CompiledFunction
 from linkwise.joints import Joint
 from linkwise.mechanism.actuation import JointTransmission, Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
@@ -154,11 +155,19 @@ def limits_along(model: Model, limit_time: float) -> list[TransmissionLimit]:
     for spring in model.springs:
         sides = zip(spring.limits, (-1.0, 1.0), strict=True)
         ends += [(spring.transmission, bound, side) for bound, side in sides if np.isfinite(bound)]
+    if not ends:
+        return []
+    q = np.asarray(model.neutral(), float)
+
+    def speeds(v: Flat) -> list[Scalar]:
+        places = MovingFrames(model, q, v)
+        return [speed(places, way) for way, _, _ in ends]
+
+    arms = CompiledFunction("speeds_along_limits", speeds, [("v", (model.nv,))])(np.eye(model.nv)).T
+    inertia = model.mass_matrix(q)
     found = []
-    for way, bound, side in ends:
-        q = np.asarray(model.neutral(), float)
-        arms = np.array([speed(MovingFrames(model, q, unit), way) for unit in np.eye(model.nv)], float)
-        yielding = float(arms @ np.linalg.lstsq(model.mass_matrix(q), arms, rcond=None)[0])
+    for own, (way, bound, side) in zip(arms, ends, strict=True):
+        yielding = float(own @ np.linalg.lstsq(inertia, own, rcond=None)[0])
         stiffness = (1.0 / yielding if yielding > 0.0 else 1.0) / limit_time**2
         found.append(TransmissionLimit(way, bound, side, stiffness))
     return found
