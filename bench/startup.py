@@ -225,7 +225,7 @@ def _most_megabytes() -> float:
 
 
 def _megabytes_held() -> float:
-    """What this process holds now."""
+    """Memory that this process holds now, MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1024**2
 

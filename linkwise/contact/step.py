@@ -267,7 +267,7 @@ class MiddleOfStep:
         found: list[Cone] = []
         rows = iter(self.pulled.rows)
         self.start_gaps: list[Scalar] = []
-        """What gaps at the end are counted from, along rows of the middle."""
+        """Offsets from which gaps at the end are counted, along rows of the middle."""
         self.normals: list[int] = []
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""

@@ -190,7 +190,7 @@ def _describe(
 
 @dataclass(frozen=True)
 class _Reading:
-    """What was asked of `load`; its arguments are told there."""
+    """Arguments of `load`, which explains them."""
 
     floating: bool
     locked: Iterable[str] | Mapping[str, float | None]
