@@ -87,7 +87,7 @@ def test_passive_steps_of_a_closed_mechanism() -> None:
 
 
 def test_passive_steps_leave_springs_alone() -> None:
-    """What surfaces that give way, or a body that deforms, have stored they give back: steps are nearly the same."""
+    """Energy that soft surfaces or a body that deforms have stored comes back: steps are nearly the same."""
     soft = lw.Material(stiffness=1e4, friction=0.0)
     heights = []
     for passive in (False, True):

@@ -21,7 +21,7 @@ from tests.machine import EMULATED
 from tests.targets.c.test_emit import built, compilers, needs_compiler
 
 WATCHED = ("-fsanitize=undefined", "-static-libubsan") if EMULATED else ("-fsanitize=address,undefined",)
-"""What goes wrong at run time and is found; QEMU has no room for the shadow that watches over addresses."""
+"""Faults that are found at run time; QEMU has no room for the shadow that watches over addresses."""
 
 SANITIZERS = (*WATCHED, "-fno-sanitize-recover=all")
 
