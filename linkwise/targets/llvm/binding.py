@@ -2,8 +2,8 @@
 
 Everything that is asked of LLVM is asked under one lock, but for one thing: threads that optimise, which takes long and
 touches nothing of anybody else's, go on beside all others. They take turns where they want unlike switches of LLVM's,
-which hold for the whole process. A process forks only while nobody optimises or holds the lock: the child would find LLVM
-as it was in the middle of a thread that the child does not have.
+which hold for the whole process. A process forks only while nobody optimises or holds the lock: the child would find
+LLVM as it was in the middle of a thread that the child does not have.
 """
 
 from __future__ import annotations
