@@ -17,7 +17,7 @@ from linkwise.mechanism.description import Geometry
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
-    from linkwise.contact.catalogue import ContactPoints
+    from linkwise.contact.results import ContactPoints
     from linkwise.model.model import Model
     from linkwise.sim.motion import Motion
     from linkwise.sim.trajectory import Trajectory
