@@ -20,6 +20,7 @@ from linkwise.memoized import cached_property
 if TYPE_CHECKING:
     from linkwise.contact.catalogue import ContactPoints
     from linkwise.model.model import Model
+    from linkwise.sim.contact_switches import ContactSwitch
     from linkwise.sim.motion import Motion
     from linkwise.sim.trajectory import Trajectory
 
@@ -312,6 +313,27 @@ class MotionContacts:
             inside = [within(self.points[..., k, :]) for k in range(counts.shape[-1])]
             counts = counts & np.stack([np.asarray(each, bool) for each in inside], axis=-1)
         return np.asarray(np.where(counts, self.impulse[..., 0] / self.step, 0.0).sum(axis=-1))
+
+    @cached_property
+    def slip(self) -> Array:
+        """Velocities of first surfaces past second ones at the points (..., T, n, 3), m/s, in the world's axes."""
+        from linkwise.sim.contact_switches import slip_velocities
+
+        return slip_velocities(self)
+
+    def switches(self) -> list[ContactSwitch]:
+        """Instants at which points touch, slip, stick or part, of a motion of one state, in their order.
+
+        They lie between steps, and are exact where forces and speeds change evenly, else to the second order of the
+        step; a motion of which only some steps are kept tells them to within its samples.
+        """
+        from linkwise.sim.contact_switches import switches
+
+        return switches(self)
+
+    def name_of(self, sample: int, point: int) -> str:
+        """What touches what at a point of a motion of one state."""
+        return self._pairs[int(self.pair[sample, point])].name
 
     @cached_property
     def friction(self) -> Array:
