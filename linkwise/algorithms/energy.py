@@ -10,9 +10,8 @@ from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.mass_matrix import composites
 from linkwise.algorithms.sweeps import inward, total
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -8,7 +8,7 @@ freedom that it follows, scaled by its multiplier. With F the matrix of these mu
 from __future__ import annotations
 
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Matrix, Scalar
 
 Place = tuple[int, float]

@@ -42,8 +42,8 @@ from linkwise.algorithms.sweeps import Field, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import ArticulatedInertia
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, dot
 from linkwise.spatial.vectors import Force, Motion, Vec
 

@@ -29,9 +29,8 @@ from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.matrices import Mat3, Sym3, zeros
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, is_one, is_zero
 from linkwise.spatial.transforms import Factor, Shift

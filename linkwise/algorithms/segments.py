@@ -40,9 +40,8 @@ from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import matrix_plus, product, times, transposed
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, matrix_plus, product, times, transposed
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus, sqrt, where
 from linkwise.spatial.vectors import Force, Vec

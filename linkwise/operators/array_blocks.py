@@ -23,9 +23,8 @@ from linkwise.errors import InputError
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.operators.blocks import Block, Blocks, Space
-from linkwise.operators.lanes import Lanes, numbers
 from linkwise.operators.levels import Level, Plan
-from linkwise.operators.links import AlikeLinks, RigidLinks, alike_links, blocks_of, width
+from linkwise.operators.links import AlikeLinks, Lanes, RigidLinks, alike_links, blocks_of, numbers, width
 from linkwise.spatial.flexible import FlexibleForce, NodeFactor, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
