@@ -149,7 +149,8 @@ class Branches(ClosureSolver):
     def _solved(self, gamma: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> list[Scalar]:
         free = [branch.pulled.innovations(efforts, b) for branch in self.branches]
         missing = [
-            minus(own, branch.pulled.felt(nu)) for own, branch, nu in zip(gamma, self.branches, free, strict=True)
+            minus(own, branch.pulled.accelerations_along(nu))
+            for own, branch, nu in zip(gamma, self.branches, free, strict=True)
         ]
         answer = self._answer(missing, efforts, b)
         for _ in range(ANSWERS - 1):

@@ -46,7 +46,7 @@ def mass_factor(tree: Tree, q: Flat) -> Factor:
     for link in tree:
         if not link.is_mimic:
             for i in range(link.v_start, link.v_start + link.joint.nv):
-                link.felt(M[i][i])
+                link.checked_inertia(M[i][i])
     return factorize(M)
 
 

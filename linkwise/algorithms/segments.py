@@ -98,7 +98,7 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Answe
         Lambda, beta = outboard.Lambda, outboard.beta
         for s, force, armature in zip(link.S(q), link.rates(tau), link.armature, strict=True):
             u = P @ s
-            d_inverse = 1.0 / link.felt(s.dot(u) + armature)
+            d_inverse = 1.0 / link.checked_inertia(s.dot(u) + armature)
             g = u * d_inverse
             eps = force - s.dot(z)
             r = [s.dot(column) for column in Psi]
