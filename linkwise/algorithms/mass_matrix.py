@@ -11,8 +11,17 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise.algorithms.factors import Factor, factorize
-from linkwise.algorithms.freedoms import add, add_symmetric, freedom, over_freedoms
-from linkwise.algorithms.sweeps import Field, generalized, inward, outward, per_body
+from linkwise.algorithms.sweeps import (
+    Field,
+    add,
+    add_symmetric,
+    freedom,
+    generalized,
+    inward,
+    outward,
+    over_freedoms,
+    per_body,
+)
 from linkwise.mechanism.sweeper import Sweeper
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia

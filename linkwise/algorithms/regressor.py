@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.algorithms.freedoms import add, freedom, own
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import at_rest, next_motion
-from linkwise.algorithms.sweeps import outward
+from linkwise.algorithms.sweeps import add, freedom, outward, own
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.inertia import RigidInertia

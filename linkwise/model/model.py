@@ -239,7 +239,7 @@ class Model(
                 freedoms, and the equations that count, are chosen. Near the neutral one if left out.
             t: time at that configuration, for closures that depend on it.
         """
-        from linkwise.model.solver_choice import with_solver
+        from linkwise.model.null_space import with_solver
 
         return with_solver(self, solver, independent, at, t)
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.functions.rolled.ground import BASE, START, Spot, Written
 from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
 from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind
 from linkwise.functions.rolled.systems import Solved, needed
-from linkwise.functions.rolled.vectors import FieldVector, GlobalInput
+from linkwise.functions.rolled.vectors import BASE, START, FieldVector, GlobalInput, Spot, Written
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec

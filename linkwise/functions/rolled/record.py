@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from linkwise.dataclass import dataclass
-from linkwise.functions.rolled.ground import BASE, Ground, Spot
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
+from linkwise.functions.rolled.vectors import BASE, Ground, Spot
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.flattening import Rebuild, flatten

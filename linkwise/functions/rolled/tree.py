@@ -22,11 +22,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwise.functions.rolled.finish import Finisher
-from linkwise.functions.rolled.ground import Ground, Spot, Written
 from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
 from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind, SymbolicLink, sorted_into_kinds
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
-from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, Vector, part
+from linkwise.functions.rolled.vectors import (
+    DualVector,
+    FieldVector,
+    GlobalInput,
+    Ground,
+    Spot,
+    StoredVector,
+    Vector,
+    Written,
+    part,
+)
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
