@@ -215,6 +215,16 @@ def checked_scene(
             raise InputError("this is not a ground", got=repr(ground), allowed="lw.Ground(...)")
     if softness not in ("rigid", "file"):
         raise InputError("no such softness", got=repr(softness), allowed='"rigid", or "file": as the file says')
+    if isinstance(only, str):
+        raise InputError("bodies are given as a list of names", got=repr(only), allowed=f"only=[{only!r}]")
+    for argument, pairs in (("between", between or ()), ("exclude", exclude)):
+        for pair in pairs:
+            if isinstance(pair, str) or len(set(pair)) != 2:
+                raise InputError(
+                    f"{argument} is a list of pairs of bodies",
+                    got=repr(pair),
+                    allowed=f'names of two different bodies: {argument}=[("hand", "cup")]',
+                )
     given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
     own = dict(material) if isinstance(material, Mapping) else {}
     for name in (*given, *own):
