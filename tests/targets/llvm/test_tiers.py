@@ -137,6 +137,21 @@ def test_products_are_fused_as_llvm_fuses_them(empty, monkeypatch):
     np.testing.assert_array_equal(*found)
 
 
+def test_products_are_fused_wherever_values_wait(empty, monkeypatch):
+    """Negated products of a long body: they would be rounded, were they put aside on their way to the sum."""
+    monkeypatch.setenv("LINKWISE_CACHE", "0")
+    monkeypatch.setattr(kernel, "_LONG_NODES", 0)
+    found = []
+    for tier in ("quick", "optimised"):
+        monkeypatch.setenv("LINKWISE_TIER", tier)
+        monkeypatch.setattr(tiers, "_libraries", type(tiers._libraries)())
+        robot = samples.quadruped()
+        v = np.random.default_rng(0).normal(size=(16, robot.nv))
+        found.append(robot.linearize_inverse(np.tile(robot.neutral(), (16, 1)), v, v))
+    for quick, optimised in zip(*found, strict=True):
+        np.testing.assert_array_equal(quick, optimised)
+
+
 def test_nobody_waits_for_what_another_thread_optimises(empty, monkeypatch):
     monkeypatch.setenv("LINKWISE_TIER", "both")
     held, enough = threading.Event(), threading.Event()
