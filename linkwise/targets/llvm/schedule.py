@@ -46,7 +46,7 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     """
     if not chosen:
         return []
-    found = _Operations(nodes, chosen, results)
+    found = _Operations(nodes, chosen, results, final)
     order = _List(found, found.by_demand(found.results), final=False).order
     if final:
         listed = min(map(found.listed, found.plain_orders()), key=lambda each: each[1])[0]
@@ -55,10 +55,12 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     return [node for number in order for node in found.members[number]]
 
 
-def absorbed(nodes: Sequence[Node], order: Sequence[int], results: Iterable[int]) -> dict[int, tuple[int, ...]]:
-    """Product that becomes one fused operation with each sum, if any: one that nothing else reads, perhaps negated.
+def absorbed(
+    nodes: Sequence[Node], order: Sequence[int], results: Iterable[int], final: bool = True
+) -> dict[int, tuple[int, ...]]:
+    """Product that becomes one fused operation with each sum, if any: one that nothing else reads.
 
-    LLVM fuses only what it sees together: a product that waited in memory would be rounded.
+    Where the order is final a negated product counts too: had it waited in memory, LLVM could not fuse it any more.
     """
     uses: dict[int, int] = dict.fromkeys(results, 2)
     for number in order:
@@ -74,17 +76,17 @@ def absorbed(nodes: Sequence[Node], order: Sequence[int], results: Iterable[int]
         if nodes[number][0] in ("add", "sub"):
             left, right = nodes[number][1:]
             plain = [(a,) for a in (left, right) if is_own(a, "mul")]
-            negated = [(nodes[a][1], a) for a in (right, left) if is_own(a, "neg") and is_own(nodes[a][1], "mul")]
-            if plain or negated:
-                found[number] = (plain + negated)[0]
+            minus = [a for a in (right, left) if is_own(a, "neg") and is_own(nodes[a][1], "mul")] if final else []
+            if plain or minus:
+                found[number] = plain[0] if plain else (nodes[minus[0]][1], minus[0])
     return found
 
 
 class _Operations:
     """Operations as the machine does them, numbered in the order of the text."""
 
-    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> None:
-        product_of = absorbed(nodes, chosen, results)
+    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int], final: bool) -> None:
+        product_of = absorbed(nodes, chosen, results, final)
         products = set(chain.from_iterable(product_of.values()))
         ends = [node for node in chosen if node not in products]
         number_of = {node: number for number, node in enumerate(ends)}
