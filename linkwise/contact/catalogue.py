@@ -29,6 +29,7 @@ def _impulses(mechanism: Mechanism) -> tuple[int, ...]:
 
 CONTACT: dict[str, Text] = {
     "distances": Text(("q",), _late("distances")),
+    "surface_speed": Text(("q", "v"), _late("surface_speed"), method="contacts.surface_speed"),
     "contact_points": Text(("q",), _late("points"), result=ContactPoints, method="contacts.points"),
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _late("step"), ("f_ext", "implicit", "t", "active"), result=ContactStep

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise.algorithms.catalogue import Trees, instant
-from linkwise.algorithms.kinematics import placed
+from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
-from linkwise.contact.crowd import Crowd, KeptPoint
+from linkwise.contact.crowd import Crowd, KeptPoint, long
 from linkwise.contact.crowd_step import crowd_push, crowd_step
 from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.geometry.points import tangents
@@ -17,7 +17,7 @@ from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Im
 from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, touches_of
 from linkwise.contact.step import AccountedStep, accounted_step
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, maximum
 
 
 def _accounted(
@@ -146,3 +146,14 @@ def distances_text(t: Trees, q: Flat) -> list[Scalar]:
         distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
         for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)
     ]
+
+
+def surface_speed_text(t: Trees, q: Flat, v: Flat) -> Scalar:
+    """A bound on the speeds of all points of shapes for contact, m/s."""
+    reaches, twists = Crowd(t.mechanism, t.fast, kept=1).reaches, velocities(t.fast, q, v)
+    found: Scalar = 0.0
+    for link in t.fast.links:
+        if link.index in reaches:
+            twist = twists[link]
+            found = maximum(found, long(twist.lin) + reaches[link.index] * long(twist.ang))
+    return found
