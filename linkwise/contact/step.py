@@ -31,6 +31,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.contact.alone import Acting, are_alone, part_that_is_paid, settled
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -44,7 +45,7 @@ from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
-CLOSE = 1e-9
+CLOSE = 1e-12
 """m, by which surfaces may overlap where they meet."""
 
 
@@ -128,10 +129,14 @@ def accounted_step(
     push = response.pushed([0.0] * len(middle.before), impulses)
     V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
+    acting = Acting(tau, f_ext)
+    if are_alone(middle):
+        response, end, mean = settled(middle, response, end, mean, acting, rules)
+        nu = middle.free_velocities(mean, tau, f_ext)[1]
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
-    q_new, v_new, gaps = middle.end(end)
+    q_new, v_new, gaps = middle.end(response, end, acting)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
     if rules.passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
@@ -202,16 +207,25 @@ class MiddleOfStep:
         """
         mean = self.v
         for left in reversed(range(passes)):
-            b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
-            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
-            gained, held = self._gained(nu)
-            felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
-            V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
+            V0, nu = self.free_velocities(mean, tau, f_ext)
             if left:
                 pushed = self.pushed(nu, going_on(response, V0, impulses))
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         return V0, nu, mean
+
+    def free_velocities(self, mean: Flat, tau: Flat, f_ext: Forces) -> tuple[list[Scalar], Field[Any]]:
+        """Velocities along the pulls without impulses, where bias forces are those of a mean velocity, and ν."""
+        b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
+        nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+        gained, held = self._gained(nu)
+        felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
+        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
+
+    @property
+    def no_innovations(self) -> Field[Any]:
+        """The ν of a mechanism that no force moves."""
+        return each(self.tree, lambda link: [0.0] * link.joint.nv)
 
     def solved(
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
@@ -224,7 +238,7 @@ class MiddleOfStep:
         if self.solution is None:
             return Velocities(v, V, found)
         kept = self.pushed(nu, [hold(x) for x in found])
-        width = rules.smoothing if rules.backward == "smooth" else 0.0
+        width = rules.width_of_derivatives
         return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
@@ -269,6 +283,10 @@ class MiddleOfStep:
         self.start_gaps: list[Scalar] = []
         """Offsets from which gaps at the end are counted, along rows of the middle."""
         self.normals: list[int] = []
+        self.approaches: list[Scalar] = []
+        """Of normals, how fast surfaces part before the step, along pulls."""
+        self.slips: dict[int, list[Scalar]] = {}
+        """Of tangents, by the place of their cone: the slip before the step, with a belt's velocity."""
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
         sliding: dict[Any, list[_Sliding]] = {}
@@ -279,6 +297,7 @@ class MiddleOfStep:
             approach = normal.of(self.before) - drift
             gap = point.gap - 0.5 * self.h * approach
             pivots = within(turn.along_normal, approach)
+            self.approaches.append(approach - drift)
             self.start_gaps.append(gap + 0.25 * self.h * pivots)
             bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
             if m.restitution > 0.0:
@@ -301,6 +320,7 @@ class MiddleOfStep:
                 sliding.setdefault(links, []).append(
                     _Sliding(len(found), slip, forces, turn.slip, gap + self.h * approach)
                 )
+                self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
                 found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
@@ -369,7 +389,9 @@ class MiddleOfStep:
         ]
         return self.all_cones
 
-    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    def end(
+        self, response: Response, end: Velocities, acting: Acting
+    ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that velocities lead to."""
         h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
@@ -384,6 +406,8 @@ class MiddleOfStep:
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
             s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after))
+        if are_alone(self):
+            s = part_that_is_paid(self, s, response, end, acting)
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)

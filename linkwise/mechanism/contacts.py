@@ -99,6 +99,11 @@ class ContactRules:
     passive: bool = False
     points: int = 16
 
+    @property
+    def width_of_derivatives(self) -> float:
+        """N s, over which derivatives blend the slopes on both sides of a kink; zero where they are exact."""
+        return self.smoothing if self.backward == "smooth" else 0.0
+
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):
             raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
