@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from linkwise.algorithms.energy import momentum
+from linkwise.algorithms.energy import kinetic_energy, mass, momentum
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.passivity import DEEP, work_in_step
@@ -38,6 +38,12 @@ FAINT = 5e-11
 
 ROUNDS = 8
 """The most solutions after the first."""
+
+SLOW = 1.5e-7
+"""m/s, below which bodies stand: their overlaps recover as if they cost nothing, with one slope on both sides."""
+
+CLOSE_ALONE = 1e-12
+"""m, by which surfaces of such bodies may overlap where they meet."""
 
 SAME = 1e-18
 """Of the square of a mean velocity, how well it is to be known."""
@@ -91,11 +97,12 @@ def settled(
         own = _means(middle.v, v)
         work, nothing = work_of_contacts(middle, response, V, impulses)
         unpaid = work > nothing + maximum(-lifted(middle, v, acting), 0.0)
-        more = where(unpaid & (strict < 1.5), 1.0, 0.0)
+        more = where(unpaid & moves & (strict < 1.5), 1.0, 0.0)
         square = sum((x * x for x in own), 0.0)
         off = sum(((a - b) * (a - b) for a, b in zip(mean, own, strict=True)), 0.0) / maximum(square, _TINY)
         return [*own, *v, *V, *impulses, strict + more, count, more, off]
 
+    moves = kinetic_energy(middle.tree, middle.q, middle.v) > (0.5 * SLOW * SLOW) * mass(middle.tree, middle.q)
     state = repeated_while(goes_on, again, judged(mean, first.v, first.V, first.impulses, 0.0, 0.0))
     strict = state[-4] - state[-2]  # those that it was solved with
     end = first._replace(v=state[nv : 2 * nv], V=state[2 * nv : 2 * nv + n], impulses=state[2 * nv + n : -4])

@@ -31,7 +31,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.contact.alone import Acting, are_alone, part_that_is_paid, settled
+from linkwise.contact.alone import CLOSE_ALONE, Acting, are_alone, part_that_is_paid, settled
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -45,7 +45,7 @@ from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
-CLOSE = 1e-12
+CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
 
 
@@ -395,18 +395,20 @@ class MiddleOfStep:
         """The q⁺, v⁺ and gaps that velocities lead to."""
         h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
+        alone = are_alone(self)
+        close = CLOSE_ALONE if alone else CLOSE
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after))
+                s = minimum(s, part_of_mean(gap, h, before, after, close))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
-            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after))
-        if are_alone(self):
+            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
+        if alone:
             s = part_that_is_paid(self, s, response, end, acting)
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
@@ -570,10 +572,10 @@ def within(x: Scalar, most: Scalar) -> Scalar:
     return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
 
 
-def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: float = CLOSE) -> Scalar:
     """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
-    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + CLOSE, 0.0)
-    return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
+    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
+    return where(overshoot > room, room / maximum(overshoot, close * close), 1.0)
 
 
 def stiffened(tree: Tree, implicit: Flat) -> Tree:
