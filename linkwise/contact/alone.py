@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from linkwise.algorithms.energy import kinetic_energy, mass, momentum
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.contact.cones import Cone, Response
-from linkwise.contact.passivity import DEEP, work_in_step
+from linkwise.contact.passivity import work_in_step
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Scalar, hold, maximum, minimum, repeated_while, where
 from linkwise.spatial.vectors import Vec
@@ -36,10 +36,13 @@ Flat = Sequence[Scalar]
 FAINT = 5e-11
 """m/s, at which normal impulses may do work: what stands recovers so fast, and has the derivatives of all overlaps."""
 
+DEEP = 1e-3
+"""m, from which on surfaces part whether or not it is paid for."""
+
 ROUNDS = 8
 """The most solutions after the first."""
 
-SLOW = 1.5e-7
+SLOW = 1.2e-7
 """m/s, below which bodies stand: their overlaps recover as if they cost nothing, with one slope on both sides."""
 
 CLOSE_ALONE = 1e-12
