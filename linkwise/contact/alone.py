@@ -39,6 +39,9 @@ FAINT = 5e-11
 DEEP = 1e-3
 """m, from which on surfaces part whether or not it is paid for."""
 
+PASSES = 4
+"""The least number of evaluations of bias forces before the first solution: what flies then needs no other."""
+
 ROUNDS = 8
 """The most solutions after the first."""
 
@@ -48,7 +51,7 @@ SLOW = 1.2e-7
 CLOSE_ALONE = 1e-12
 """m, by which surfaces of such bodies may overlap where they meet."""
 
-SAME = 1e-18
+SAME = 1e-17
 """Of the square of a mean velocity, how well it is to be known."""
 
 _DERIVED = 4  # times that derivatives of the mean follow those of its solution: each is a hundred times smaller
@@ -102,7 +105,7 @@ def settled(
         unpaid = work > nothing + maximum(-lifted(middle, v, acting), 0.0)
         more = where(unpaid & moves & (strict < 1.5), 1.0, 0.0)
         square = sum((x * x for x in own), 0.0)
-        off = sum(((a - b) * (a - b) for a, b in zip(mean, own, strict=True)), 0.0) / maximum(square, _TINY)
+        off = sum(((a - b) * (a - b) for a, b in zip(mean, own, strict=True)), 0.0) / maximum(square, SLOW * SLOW)
         return [*own, *v, *V, *impulses, strict + more, count, more, off]
 
     moves = kinetic_energy(middle.tree, middle.q, middle.v) > (0.5 * SLOW * SLOW) * mass(middle.tree, middle.q)

@@ -31,7 +31,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.contact.alone import CLOSE_ALONE, Acting, are_alone, part_that_is_paid, settled
+from linkwise.contact.alone import CLOSE_ALONE, PASSES, Acting, are_alone, part_that_is_paid, settled
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -127,10 +127,12 @@ def accounted_step(
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
+    alone = are_alone(middle)
+    passes = max(PASSES, rules.passes) if alone else rules.passes
+    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     acting = Acting(tau, f_ext)
-    if are_alone(middle):
+    if alone:
         response, end, mean = settled(middle, response, end, mean, acting, rules)
         nu = middle.free_velocities(mean, tau, f_ext)[1]
     if middle.expanding:
