@@ -36,7 +36,7 @@ Flat = Sequence[Scalar]
 FAINT = 5e-11
 """m/s, at which normal impulses may do work: what stands recovers so fast, and has the derivatives of all overlaps."""
 
-DEEP = 1e-3
+DEEP = 4e-4
 """m, from which on surfaces part whether or not it is paid for."""
 
 PASSES = 4
@@ -47,6 +47,9 @@ ROUNDS = 8
 
 SLOW = 1.2e-7
 """m/s, below which bodies stand: their overlaps recover as if they cost nothing, with one slope on both sides."""
+
+LEAVING = 4.0
+"""Of the speed with which an overlap would be left in a step, where bodies count as standing."""
 
 CLOSE_ALONE = 1e-12
 """m, by which surfaces of such bodies may overlap where they meet."""
@@ -108,7 +111,7 @@ def settled(
         off = sum(((a - b) * (a - b) for a, b in zip(mean, own, strict=True)), 0.0) / maximum(square, SLOW * SLOW)
         return [*own, *v, *V, *impulses, strict + more, count, more, off]
 
-    moves = kinetic_energy(middle.tree, middle.q, middle.v) > (0.5 * SLOW * SLOW) * mass(middle.tree, middle.q)
+    moves = are_moving(middle)
     state = repeated_while(goes_on, again, judged(mean, first.v, first.V, first.impulses, 0.0, 0.0))
     strict = state[-4] - state[-2]  # those that it was solved with
     end = first._replace(v=state[nv : 2 * nv], V=state[2 * nv : 2 * nv + n], impulses=state[2 * nv + n : -4])
@@ -123,6 +126,16 @@ def settled(
         )
         end = type(end)(*found)
     return response, end, _means(middle.v, end.v)
+
+
+def are_moving(middle: MiddleOfStep) -> Scalar:
+    """Whether bodies move, faster than because they leave an overlap: otherwise they stand."""
+    slow: Scalar = SLOW
+    for gap in middle.start_gaps:
+        slow = maximum(slow, -LEAVING * gap / middle.h)
+    tree, q = middle.tree, middle.q
+    moving: Scalar = kinetic_energy(tree, q, middle.v) > 0.5 * slow * slow * mass(tree, q)
+    return moving
 
 
 def strict_cones(middle: MiddleOfStep, strict: Scalar) -> list[Cone]:
@@ -169,7 +182,7 @@ def part_that_is_paid(middle: MiddleOfStep, s: Scalar, response: Response, end: 
     cost = lifted(middle, end.v, acting)
     at_most = 1.0 - minimum(1.0 - s, maximum(nothing - work, 0.0) / maximum(cost, _TINY))
     taken_back = minimum(s, 1.0 - minimum(work / maximum(-cost, _TINY), 1.0))
-    return where(cost > 0.0, at_most, where(work > nothing, taken_back, s))
+    return where(are_moving(middle), where(cost > 0.0, at_most, where(work > nothing, taken_back, s)), s)
 
 
 def _means(a: Flat, b: Flat) -> list[Scalar]:
