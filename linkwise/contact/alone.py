@@ -36,9 +36,6 @@ Flat = Sequence[Scalar]
 FAINT = 5e-11
 """m/s, at which normal impulses may do work: what stands recovers so fast, and has the derivatives of all overlaps."""
 
-DEEP = 4e-4
-"""m, from which on surfaces part whether or not it is paid for."""
-
 PASSES = 4
 """The least number of evaluations of bias forces before the first solution: what flies then needs no other."""
 
@@ -141,16 +138,14 @@ def are_moving(middle: MiddleOfStep) -> Scalar:
 def strict_cones(middle: MiddleOfStep, strict: Scalar) -> list[Cone]:
     """The cones of a step: with 1, surfaces part no faster than they came; with 2, friction opposes the mean slip.
 
-    Not where surfaces bounce, nor where they overlap deeply.
+    Not where surfaces bounce.
     """
     found = list(middle.all_cones)
-    for point, place, approach, gap in zip(
-        middle.points, middle.normals, middle.approaches, middle.start_gaps, strict=True
-    ):
+    for point, place, approach in zip(middle.points, middle.normals, middle.approaches, strict=True):
         m = point.touch.material
         if m.is_rigid and not m.restitution > 0.0:
             (bias,) = found[place].bias
-            limited = where((strict > 0.5) & (gap > -DEEP), maximum(bias, approach - FAINT), bias)
+            limited = where(strict > 0.5, maximum(bias, approach - FAINT), bias)
             found[place] = replace(found[place], bias=(limited,))
     for place, slip in middle.slips.items():
         bias = (where(strict > 1.5, a, b) for a, b in zip(slip, found[place].bias, strict=True))
