@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 Flat = Sequence[Scalar]
 
-FAINT = 5e-11
-"""m/s, at which normal impulses may do work: what stands recovers so fast, and has the derivatives of all overlaps."""
+FAINT, FAINT_SINGLE = 5e-11, 1e-6
+"""m/s, at which normal impulses may do work: with sixteen digits, and with seven."""
 
 PASSES = 4
 """The least number of evaluations of bias forces before the first solution: what flies then needs no other."""
@@ -43,7 +43,8 @@ ROUNDS = 8
 """The most solutions after the first."""
 
 SLOW = 1.2e-7
-"""m/s, below which bodies stand: their overlaps recover as if they cost nothing, with one slope on both sides."""
+"""m/s, below which bodies stand: overlaps part as if it cost nothing, with one slope on both sides, as derivatives say.
+Differences by larger steps than that meet the kink where bodies begin to move."""
 
 LEAVING = 4.0
 """Of the speed with which an overlap would be left in a step, where bodies count as standing."""
@@ -51,11 +52,11 @@ LEAVING = 4.0
 CLOSE_ALONE = 1e-12
 """m, by which surfaces of such bodies may overlap where they meet."""
 
-SAME = 1e-17
-"""Of the square of a mean velocity, how well it is to be known."""
+SAME, SAME_SINGLE = 1e-17, 1e-12
+"""Of the square of a mean velocity, how well it is to be known: with sixteen digits, and with seven."""
 
 _DERIVED = 4  # times that derivatives of the mean follow those of its solution: each is a hundred times smaller
-_TINY = 1e-300
+_TINY = 1e-30
 
 
 class Acting(NamedTuple):
@@ -84,11 +85,11 @@ def settled(
         acting: forces.
         rules: of solving.
     """
-    nv, n = len(middle.v), len(middle.before)
+    nv, n, same = len(middle.v), len(middle.before), by_digits(middle.h, SAME, SAME_SINGLE)
 
     def goes_on(state: Flat) -> Scalar:
         count, more, off = state[-3:]
-        return ((off > SAME) | (more > 0.5)) & (count < float(ROUNDS))
+        return ((off > same) | (more > 0.5)) & (count < float(ROUNDS))
 
     def again(state: Flat) -> list[Scalar]:
         mean, impulses, strict = state[:nv], state[2 * nv + n : -4], state[-4]
@@ -145,7 +146,7 @@ def strict_cones(middle: MiddleOfStep, strict: Scalar) -> list[Cone]:
         m = point.touch.material
         if m.is_rigid and not m.restitution > 0.0:
             (bias,) = found[place].bias
-            limited = where(strict > 0.5, maximum(bias, approach - FAINT), bias)
+            limited = where(strict > 0.5, maximum(bias, approach - by_digits(middle.h, FAINT, FAINT_SINGLE)), bias)
             found[place] = replace(found[place], bias=(limited,))
     for place, slip in middle.slips.items():
         bias = (where(strict > 1.5, a, b) for a, b in zip(slip, found[place].bias, strict=True))
@@ -160,7 +161,9 @@ def work_of_contacts(middle: MiddleOfStep, response: Response, V: Flat, impulses
     for point in middle.points:
         for drift, x in zip(point.drifts(), rows, strict=False):
             total = total - drift * x
-    return total, FAINT * sum((impulses[response.starts[k]] for k in middle.normals), 0.0)
+    return total, by_digits(middle.h, FAINT, FAINT_SINGLE) * sum(
+        (impulses[response.starts[k]] for k in middle.normals), 0.0
+    )
 
 
 def lifted(middle: MiddleOfStep, v: Flat, acting: Acting) -> Scalar:
@@ -178,6 +181,11 @@ def part_that_is_paid(middle: MiddleOfStep, s: Scalar, response: Response, end: 
     at_most = 1.0 - minimum(1.0 - s, maximum(nothing - work, 0.0) / maximum(cost, _TINY))
     taken_back = minimum(s, 1.0 - minimum(work / maximum(-cost, _TINY), 1.0))
     return where(are_moving(middle), where(cost > 0.0, at_most, where(work > nothing, taken_back, s)), s)
+
+
+def by_digits(x: Scalar, double: float, single: float) -> Scalar:
+    """One number where a positive x has sixteen digits, the other where it has seven."""
+    return where(x + 1e-10 * x > x, double, single)
 
 
 def _means(a: Flat, b: Flat) -> list[Scalar]:
