@@ -15,8 +15,8 @@ s)v/2), s = 1 elsewhere, so that gaps stay closed.
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
-c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it. Steps of bodies that nothing but contact
-couples create no energy: :mod:`linkwise.contact.alone`.
+c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it. Steps of bodies that nothing but
+contact couples create no energy: :mod:`linkwise.contact.alone`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Ground:
         material: of its surface; that of the bodies if not given.
         velocity: m/s, of the surface in its own frame, as of a belt (3).
         spin: rad/s, of the surface about its origin (3), as of a turntable.
-        shape: what it is; a plane if not given.
+        shape: what it is: ``lw.shapes.heightfield(…)``, ``lw.shapes.terrain(…)`` or any other; a plane if not given.
         name: to be told apart by.
     """
 
@@ -39,6 +39,13 @@ class Ground:
         from linkwise.mechanism.checks import checked_pose, checked_vector
 
         object.__setattr__(self, "placement", checked_pose(self.placement, f"the placement of {self.name!r}"))
+        if not isinstance(self.shape, Geometry):
+            raise InputError(
+                f"the shape of {self.name!r} is not one",
+                got=repr(self.shape),
+                allowed="lw.shapes.heightfield(…), lw.shapes.terrain(…), lw.Geometry(…)",
+                do="of a body's shape take the outline: lw.shapes.box((1, 1, 1)).collisions[0]",
+            )
         for what in ("velocity", "spin"):
             object.__setattr__(self, what, checked_vector(getattr(self, what), f"the {what} of {self.name!r}"))
         if self.shape.kind == "plane" and (self.velocity[2], *self.spin[:2]) != (0.0, 0.0, 0.0):
@@ -81,6 +88,9 @@ class ContactRules:
             nothing strikes, and both forces and momenta explain the motion to rounding.
         points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
             could come in a step are counted: ``overflow``.
+        substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could
+            pass through each other: in none of them farther than a quarter of what the thinnest pair has in thickness.
+            With 1, steps are as long as ``dt`` says, and a warning tells where that is too long.
     """
 
     solver: Literal["auto", "dual", "primal"] = "auto"
@@ -98,6 +108,7 @@ class ContactRules:
     smoothing: float = 1e-3
     passive: bool = False
     points: int = 16
+    substeps: int = 1
 
     @property
     def width_of_derivatives(self) -> float:
@@ -107,10 +118,11 @@ class ContactRules:
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):
             raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
-        for name, least in (("points", 1), ("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1)):
+        counts = (("points", 1), ("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1), ("substeps", 1))
+        for name, least in counts:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
-                what = "points" if name == "points" else "passes"
+                what = {"points": "points", "substeps": "parts"}.get(name, "passes")
                 raise InputError(f"{name} is not a number of {what}", got=repr(value), allowed=f"{least} or more")
         for name, unit in (("recovery", "m/s"), ("overlap", "m")):
             if not getattr(self, name) >= 0.0:
@@ -220,6 +232,16 @@ def checked_scene(
             raise InputError("this is not a ground", got=repr(ground), allowed="lw.Ground(...)")
     if softness not in ("rigid", "file"):
         raise InputError("no such softness", got=repr(softness), allowed='"rigid", or "file": as the file says')
+    if isinstance(only, str):
+        raise InputError("bodies are given as a list of names", got=repr(only), allowed=f"only=[{only!r}]")
+    for argument, pairs in (("between", between or ()), ("exclude", exclude)):
+        for pair in pairs:
+            if len(set(pair)) != 2:
+                raise InputError(
+                    f"{argument} is a list of pairs of bodies",
+                    got=repr(pair),
+                    allowed=f'names of two different bodies: {argument}=[("hand", "cup")]',
+                )
     given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
     own = dict(material) if isinstance(material, Mapping) else {}
     for name in (*given, *own):
