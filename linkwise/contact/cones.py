@@ -16,18 +16,24 @@ formed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
-from linkwise.contact.smoothed import SmoothedLaws, followed
+from linkwise.contact.smoothed import SmoothedLaws, is_missed, nearest
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.contacts import ContactRules
-from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, sqrt, where
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
+
+Answer = Callable[[int, list[Scalar], list[Scalar]], list[Scalar]]
+"""V after changes of the impulses of one cone, by its place."""
 
 _TINY = 1e-30  # beside squares of velocities and impulses
 
 WRITTEN_OUT = 4000
 """Products up to which sweeps are written out: numbers then stay in registers."""
+
+SWEEPS_AGAIN, FAR = 4000, 1000.0
+"""The most sweeps for states that Newton steps do not solve: those that miss the tolerance by so many times."""
 
 PROXIMAL = 1e-6
 """On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
@@ -156,15 +162,31 @@ class Response:
         normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 0.0
         return cone.nearest([x - y * inverse for x, y in zip(own, w, strict=True)], normal)
 
-    def sweep(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    def sweep(
+        self, V: Sequence[Scalar], impulses: Sequence[Scalar], answer: Answer | None = None
+    ) -> tuple[list[Scalar], list[Scalar]]:
         """One pass over the cones, each with the velocities that the ones before it left."""
-        V, impulses = list(V), list(impulses)
+        V, impulses, answer = list(V), list(impulses), answer or self._answer_of_rows
         for k, start in enumerate(self.starts):
-            for j, x in enumerate(self.wanted(k, V, impulses)):
-                change = x - impulses[start + j]
-                impulses[start + j] = x
-                V = [a + u * change for a, u in zip(V, self.U[start + j], strict=True)]
+            wanted = self.wanted(k, V, impulses)
+            changes = [x - impulses[start + j] for j, x in enumerate(wanted)]
+            impulses[start : start + len(wanted)] = wanted
+            V = answer(k, V, changes)
         return V, impulses
+
+    def _answer_of_rows(self, k: int, V: list[Scalar], changes: list[Scalar]) -> list[Scalar]:
+        """V + Uδ, for changes δ of the impulses of one cone."""
+        for u, change in zip(self.U[self.starts[k] :], changes, strict=False):
+            V = [a + b * change for a, b in zip(V, u, strict=True)]
+        return V
+
+    def _answer_along_pulls(self, k: int, V: list[Scalar], changes: list[Scalar]) -> list[Scalar]:
+        """V + Λ(C*δ): the same without U, which then need not be kept at hand."""
+        along: list[Scalar] = [0.0] * self.size
+        for row, change in zip(self.cones[k].rows, changes, strict=True):
+            for i, c in zip(row.pulls, row.factors, strict=True):
+                along[i] = along[i] + c * change
+        return [a + sparse_product(line, along) for a, line in zip(V, self.Lambda, strict=True)]
 
     def swept(self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int) -> tuple[list[Scalar], list[Scalar]]:
         """Several passes."""
@@ -205,8 +227,27 @@ class Response:
     def solved(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], rules: ContactRules
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """Impulses that obey all laws, and V with them: sweeps, then Newton steps."""
-        return followed(self, *self.swept(V, impulses, rules.sweeps), rules)
+        """Impulses that obey all laws, and V with them: sweeps, then Newton steps, then sweeps again.
+
+        Points that jam (a foot pressed into the ground by its own friction) need impulses far larger than those which
+        Newton's steps begin with, and are not found by them: a few states of a million. Sweeps go there, slowly.
+        """
+        n = len(V)
+        found, missed, nothing = nearest(self, *self.swept(V, impulses, rules.sweeps), rules)
+        if rules.rounds == 1:
+            return found[:n], found[n:]
+
+        def goes_on(state: list[Scalar]) -> Scalar:
+            missing = is_missed(state[-2], state[n:-2], rules.tolerance, nothing)
+            return missing & (state[-1] < float(SWEEPS_AGAIN))
+
+        def again(state: list[Scalar]) -> list[Scalar]:
+            V, impulses = self.sweep(state[:n], state[n:-2], self._answer_along_pulls)
+            return [*V, *impulses, self.missed(V, impulses), state[-1] + 1.0]
+
+        far = is_missed(missed, found[n:], FAR * rules.tolerance, FAR * FAR * nothing)
+        last = repeated_while(goes_on, again, [*found, missed, where(far, 0.0, float(SWEEPS_AGAIN))])
+        return last[:n], last[n:-2]
 
     def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """Newton's step δ for F = λ - proj(λ - w/ℓ) (Alart and Curnier 1991), and y = C*δ, what it is along the pulls.

@@ -52,7 +52,13 @@ class Unsolved(Protocol):
 
 
 def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
-    """V and impulses after Newton steps: of all, those that come nearest to the laws.
+    """V and impulses after Newton steps: of all, those that come nearest to the laws."""
+    found, _, _ = nearest(response, V, impulses, rules)
+    return found[: len(V)], found[len(V) :]
+
+
+def nearest(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], Scalar, Scalar]:
+    """V and impulses after Newton steps, what they miss the laws by, and what counts as nothing, both squared.
 
     The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
     width is that of half of the digits which were missing, and shrinks in every step, quickly; if that leads nowhere,
@@ -65,13 +71,14 @@ def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -
     scale = size / response.points**0.5
     narrow, widths = NARROW * scale, (scale * minimum(1.0, sqrt(sqrt(missed) / size)), scale, 10.0 * scale)
     proximal = where(size + 1e-10 * size > size, PROXIMAL, PROXIMAL_SINGLE)
+    nothing = (rules.tolerance * 1e-3) ** 2 * missed
     begins = [float(rules.polish)]
     for _, steps in RATES[:-1]:
         begins.append(begins[-1] + steps)
 
     def goes_on(state: Flat) -> Scalar:
         least, passed = state[-2], state[-1]
-        missing = is_missed(least, state[count + n : -3], rules.tolerance, (rules.tolerance * 1e-3) ** 2 * missed)
+        missing = is_missed(least, state[count + n : -3], rules.tolerance, nothing)
         return missing & (passed < float(rules.polish + rules.rounds - 1))
 
     def step(state: list[Scalar]) -> list[Scalar]:
@@ -92,7 +99,7 @@ def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -
     else:
         for _ in range(rules.polish):
             state = step(state)
-    return state[count : count + n], state[count + n : -3]
+    return state[count:-3], state[-2], nothing
 
 
 def is_missed(square: Scalar, impulses: Flat, tolerance: float, least: Scalar = 0.0) -> Scalar:

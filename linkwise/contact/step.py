@@ -15,7 +15,8 @@ s)v/2), s = 1 elsewhere, so that gaps stay closed.
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
-c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it.
+c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it. Steps of bodies that nothing but
+contact couples create no energy: :mod:`linkwise.contact.alone`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.contact.alone import CLOSE_ALONE, PASSES, Acting, are_alone, part_that_is_paid, settled
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -107,12 +109,18 @@ def accounted_step(
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
+    alone = are_alone(middle)
+    passes = max(PASSES, rules.passes) if alone else rules.passes
+    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
+    acting = Acting(tau, f_ext)
+    if alone:
+        response, end, mean = settled(middle, response, end, mean, acting, rules)
+        nu = middle.free_velocities(mean, tau, f_ext)[1]
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
-    q_new, v_new, gaps = middle.end(end)
+    q_new, v_new, gaps = middle.end(response, end, acting)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
     if rules.passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
@@ -183,16 +191,25 @@ class MiddleOfStep:
         """
         mean = self.v
         for left in reversed(range(passes)):
-            b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
-            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
-            gained, held = self._gained(nu)
-            felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
-            V0 = [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)]
+            V0, nu = self.free_velocities(mean, tau, f_ext)
             if left:
                 pushed = self.pushed(nu, going_on(response, V0, impulses))
                 found = [a + b for a, b in zip(self.v, self.moved(nu, pushed, 0.5), strict=True)]
                 mean = found if self.solution is None else self.solution.velocity(found, mean, pushed, 0.5)
         return V0, nu, mean
+
+    def free_velocities(self, mean: Flat, tau: Flat, f_ext: Forces) -> tuple[list[Scalar], Field[Any]]:
+        """Velocities along the pulls without impulses, where bias forces are those of a mean velocity, and ν."""
+        b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
+        nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
+        gained, held = self._gained(nu)
+        felt = self.holding.felt(self.holding.impulses(held, [0.0] * len(gained)))
+        return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
+
+    @property
+    def no_innovations(self) -> Field[Any]:
+        """The ν of a mechanism that no force moves."""
+        return each(self.tree, lambda link: [0.0] * link.joint.nv)
 
     def solved(
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
@@ -205,7 +222,7 @@ class MiddleOfStep:
         if self.solution is None:
             return Velocities(v, V, found)
         kept = self.pushed(nu, [hold(x) for x in found])
-        width = rules.smoothing if rules.backward == "smooth" else 0.0
+        width = rules.width_of_derivatives
         return Velocities(*self.solution.of_cones(v, mean, kept, response, V, found, width))
 
     def _gained(self, nu: Field[Any]) -> tuple[list[Scalar], list[Scalar]]:
@@ -250,6 +267,10 @@ class MiddleOfStep:
         self.start_gaps: list[Scalar] = []
         """Offsets from which gaps at the end are counted, along rows of the middle."""
         self.normals: list[int] = []
+        self.approaches: list[Scalar] = []
+        """Of normals, how fast surfaces part before the step, along pulls."""
+        self.slips: dict[int, list[Scalar]] = {}
+        """Of tangents, by the place of their cone: the slip before the step, with a belt's velocity."""
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
         sliding: dict[Any, list[_Sliding]] = {}
@@ -260,6 +281,7 @@ class MiddleOfStep:
             approach = normal.of(self.before) - drift
             gap = point.gap - 0.5 * self.h * approach
             pivots = within(turn.along_normal, approach)
+            self.approaches.append(approach - drift)
             self.start_gaps.append(gap + 0.25 * self.h * pivots)
             bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
             if m.restitution > 0.0:
@@ -282,6 +304,7 @@ class MiddleOfStep:
                 sliding.setdefault(links, []).append(
                     _Sliding(len(found), slip, forces, turn.slip, gap + self.h * approach)
                 )
+                self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
                 found.append(Cone(pair, tuple(bare), "disk", mu, place))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
@@ -350,21 +373,27 @@ class MiddleOfStep:
         ]
         return self.all_cones
 
-    def end(self, end: Velocities) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
+    def end(
+        self, response: Response, end: Velocities, acting: Acting
+    ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that velocities lead to."""
         h, (v_new, V, _) = self.h, end
         s: Scalar = 1.0
+        alone = are_alone(self)
+        close = CLOSE_ALONE if alone else CLOSE
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after))
+                s = minimum(s, part_of_mean(gap, h, before, after, close))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
-            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after))
+            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
+        if alone:
+            s = part_that_is_paid(self, s, response, end, acting)
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
@@ -527,10 +556,10 @@ def within(x: Scalar, most: Scalar) -> Scalar:
     return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
 
 
-def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar) -> Scalar:
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: float = CLOSE) -> Scalar:
     """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
-    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + CLOSE, 0.0)
-    return where(overshoot > room, room / maximum(overshoot, CLOSE * CLOSE), 1.0)
+    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
+    return where(overshoot > room, room / maximum(overshoot, close * close), 1.0)
 
 
 def stiffened(tree: Tree, implicit: Flat) -> Tree:

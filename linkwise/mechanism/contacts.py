@@ -82,10 +82,10 @@ class ContactRules:
             ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
             descent sees a contact before it is made. Steps themselves are the same.
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
-        passive: whether no step creates energy: velocities at the end are scaled, all by one factor, to the energy that
-            works explain, and small overlaps part only as far as what moves can pay for. Otherwise energy errs with the
-            step, as little as the rule's order says where nothing strikes, and both forces and momenta explain the
-            motion to rounding.
+        passive: whether no step of a mechanism creates energy, as none of bodies that move alone does: velocities at
+            the end are scaled, all by one factor, to the energy that works explain, and small overlaps part only as far
+            as what moves can pay for. Otherwise energy errs with the step, as little as the rule's order says where
+            nothing strikes, and both forces and momenta explain the motion to rounding.
         points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
             could come in a step are counted: ``overflow``.
         substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could
@@ -109,6 +109,11 @@ class ContactRules:
     passive: bool = False
     points: int = 16
     substeps: int = 1
+
+    @property
+    def width_of_derivatives(self) -> float:
+        """N s, over which derivatives blend the slopes on both sides of a kink; zero where they are exact."""
+        return self.smoothing if self.backward == "smooth" else 0.0
 
     def __post_init__(self) -> None:
         if self.solver not in ("auto", "dual", "primal"):

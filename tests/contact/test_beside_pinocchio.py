@@ -200,9 +200,10 @@ def test_velocities_on_flat_feet_are_those_of_admm(name: str, solver: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*ONE_EACH, *SHARED])
 def test_thousands_of_blows_are_those_of_admm(name: str) -> None:
-    """The dual solver, at the 99.8 % quantile; impulses at 99.9 %."""
+    """The dual solver, at the 99.8 % quantile; impulses at 99.9 %. One blow of all ten thousand finds no solution."""
     found = Compared(name, 2000, "dual")
     check(found, 0.998)
+    assert (found.missed > 1e-8).sum() <= (name == "hyq")
     if name in ONE_EACH:
         assert found.exact.mean() > 0.6
         assert np.quantile(found.impulses[found.exact], 0.999) < 1e-8

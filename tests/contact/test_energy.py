@@ -1,4 +1,4 @@
-"""Energy of bodies that are thrown and dropped: none is created where steps are passive."""
+"""Energy of bodies that are thrown and dropped: none is created, nor by mechanisms whose steps are passive."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ SHAPES: dict[str, tuple[float, ...]] = {
 }
 
 
-def largest_rise(kind: Any, passive: bool, count: int, steps: int) -> float:
-    """The largest rise of energy in a step, relative, among so many drops with random turns, speeds and inertias."""
+def rises_of_drops(kind: Any, passive: bool, count: int, steps: int) -> np.ndarray:
+    """Rises of energy in steps, relative, of so many drops with random turns and speeds (steps, drops)."""
     rng = np.random.default_rng(7)
     inertia = [0.004, 0.005, 0.0065]
     rules, material = lw.ContactRules(passive=passive), lw.Material(friction=0.5)
@@ -31,28 +31,73 @@ def largest_rise(kind: Any, passive: bool, count: int, steps: int) -> float:
     q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
     v = rng.normal(size=(count, 6)) * [6.0, 6.0, 6.0, 1.0, 1.0, 1.0]
     impulses = np.zeros((count, model.function("contact_step").inputs[3][1][0]))
-    energy, worst = model.kinetic_energy(q, v) + model.potential_energy(q), 0.0
+    energy, found = model.kinetic_energy(q, v) + model.potential_energy(q), []
     for _ in range(steps):
         end = model.contact_step(q, v, np.zeros_like(v), impulses, 0.002)
         q, v, impulses = end.q, end.v, end.impulses
         after = model.kinetic_energy(q, v) + model.potential_energy(q)
-        worst = max(worst, float(((after - energy) / energy).max()))
+        found.append((after - energy) / energy)
         energy = after
-    return worst
+    return np.array(found)
 
 
-@pytest.mark.parametrize("kind", ["box", "cylinder"])
-def test_passive_steps_create_no_energy(kind: str) -> None:
-    """Through flight, impacts, tumbling, sliding and rest; steps as they are do, a little."""
-    assert largest_rise(kind, True, 40, 250) < 1e-9
-    assert 1e-9 < largest_rise(kind, False, 40, 250) < 1e-4
+@pytest.mark.parametrize("passive", [False, True])
+@pytest.mark.parametrize("kind", SHAPES)
+def test_bodies_that_move_alone_create_no_energy(kind: str, passive: bool) -> None:
+    """Through flight, impacts, tumbling, sliding and rest."""
+    assert rises_of_drops(kind, passive, 40, 250).max() < 1e-9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SHAPES)
 def test_ten_thousand_drops_create_no_energy(kind: str) -> None:
-    """Two thousand of each shape."""
-    assert largest_rise(kind, True, 2000, 400) < 1e-9
+    """Two thousand of each shape.
+
+    Some boxes come to rest a little deep in the ground, one cylinder rolls slowly in it, and they leave it unpaid: 33
+    of four million steps.
+    """
+    assert rises_of_drops(kind, True, 2000, 400).max() < 1e-9
+    found = rises_of_drops(kind, False, 2000, 400)
+    assert (found > 1e-9).mean() < 1e-4
+    if kind not in ("box", "cylinder"):
+        assert found.max() < 1e-9
+
+
+def test_impulses_explain_the_motion_of_what_is_dropped() -> None:
+    """Vertical momentum changes by weight and normal impulses to rounding, also where energy decides what happens."""
+    rng = np.random.default_rng(2)
+    model = one_body("box", SHAPES["box"], 1.0, [0.004, 0.005, 0.0065]).with_contacts(lw.Ground())
+    q = np.concatenate([rng.normal(size=(100, 4)), np.zeros((100, 2)), np.full((100, 1), 0.2)], axis=1)
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    v, impulses = rng.normal(size=(100, 6)) * 3.0, np.zeros((100, 12))
+    struck = 0
+    for _ in range(200):
+        end = model.contact_step(q, v, np.zeros_like(v), impulses, 0.002)
+        fall, after = (
+            np.einsum("sij,sj->si", model.pose(x, "thing")[:, :3, :3], y[:, 3:])[:, 2] for x, y in ((q, v), end[:2])
+        )
+        assert np.abs(after - fall + 9.81 * 0.002 - end.impulses[:, ::3].sum(axis=1)).max() < 1e-13
+        struck += int((end.impulses.max(axis=1) > 0.1).sum())
+        q, v, impulses = end.q, end.v, end.impulses
+    assert struck > 100
+
+
+def test_a_slow_ball_that_rises_gains_nothing_by_being_caught() -> None:
+    """It would come back within the step. The ground stops it, and it must not rise on the way: that was m(gh)²/8."""
+    model = ball().with_contacts(lw.Ground())
+    q, v = np.array(placed(0.1)), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.5 * 9.81 * 0.002])
+    end = model.contact_step(q, v, np.zeros(6), np.zeros(3), 0.002)
+    before, after = (model.kinetic_energy(*x) + model.potential_energy(x[0]) for x in ((q, v), end[:2]))
+    assert after - before < 1e-12
+
+
+@pytest.mark.parametrize("overlap", [5e-3, 8e-4, 2e-4, 1e-5, 1e-7])
+def test_a_block_that_overlaps_parts_and_stands_still(overlap: float) -> None:
+    model = block().with_contacts(lw.Ground())
+    run = lw.simulate(model, placed(0.05 - overlap), duration=0.3, dt=0.002, method="moreau", account=False)
+    assert run.q[-1, 6] == pytest.approx(0.05, abs=1e-12)
+    assert np.abs(run.v[-1]).max() < 1e-9
+    assert run.q[:, 6].max() < 0.0506  # with ContactRules.recovery, 0.1 m/s, things fly 0.5 mm high
 
 
 def test_passive_steps_leave_work_alone() -> None:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.contact import cones as contact_cones
+from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.scene import touches_of
 from linkwise.contact.step import MiddleOfStep
 from linkwise.mechanism.layout import lay_out
@@ -118,3 +120,35 @@ def test_points_of_a_foot_are_allowed_the_slip_of_a_rigid_body() -> None:
             assert np.linalg.svd(rows, compute_uv=False)[3] < 1e-14
             largest = max(largest, np.abs(bias).max())
     assert largest > 1e-4
+
+
+def missed_by_jams(count: int) -> np.ndarray:
+    """What the laws of two points are missed by, N s or m/s, where friction presses them into the ground."""
+    rng, friction = np.random.default_rng(1), 0.8
+
+    def solve(_: Any, W: Any, w: Any) -> Any:
+        laws: list[Cone] = []
+        for k in (0, 3):
+            row = [Row((k + i,), (1.0,)) for i in range(3)]
+            laws.append(Cone((row[0],), (0.0,), "half_line"))
+            laws.append(Cone((row[1], row[2]), (0.0, 0.0), "disk", friction, len(laws) - 1))
+        rules = lw.ContactRules(tolerance=1e-12)
+        return np.array(Response(laws, [list(x) for x in W]).solved(list(w), [0.0] * 6, rules)[1], object)
+
+    directions = np.linalg.qr(rng.normal(size=(count, 6, 6)))[0]
+    W = directions @ (np.exp(rng.uniform(-7.0, 0.0, size=(count, 6, 1))) * directions.swapaxes(-1, -2))
+    w = rng.normal(size=(count, 6))
+    impulses: Any = lw.compile(solve, walker(), inputs={"W": (6, 6), "w": (6,)})(W, w)
+    after, found = (np.einsum("sij,sj->si", W, impulses) + w).reshape(-1, 2, 3), impulses.reshape(-1, 2, 3)
+    ahead = found[..., 1:] - after[..., 1:]
+    length = np.maximum(np.linalg.norm(ahead, axis=-1), 1e-30)
+    near = ahead * np.minimum(friction * np.maximum(found[..., 0], 0.0) / length, 1.0)[..., None]
+    slips = np.abs(found[..., 1:] - near).max(axis=(1, 2))
+    return np.maximum(slips, np.abs(np.minimum(found[..., 0], after[..., 0])).max(axis=1))
+
+
+def test_jams_are_solved_by_sweeps_where_newton_steps_miss_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of ten thousand need impulses a thousand times larger than the velocities that they stop."""
+    assert missed_by_jams(30_000).max() < 1e-7
+    monkeypatch.setattr(contact_cones, "SWEEPS_AGAIN", 0)
+    assert missed_by_jams(30_000).max() > 1e-3
