@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.catalogue import INPUTS, Input, Text, Trees, instant
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
+from linkwise.algorithms.configuration import difference
 from linkwise.algorithms.kinematics import placed
 from linkwise.contact import step
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
@@ -17,7 +18,7 @@ from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, hold
 
 
 def _accounted(
@@ -57,6 +58,12 @@ def _accounted(
 
 def _step(t: Trees, *given: Any) -> step.ContactStep:
     return _accounted(t, *given).step
+
+
+def _change(t: Trees, *given: Any) -> list[Scalar]:
+    """Displacement (nv) from the configuration at the end of a step, zero but for its derivative, and the velocity."""
+    end = _accounted(t, *given).step
+    return [*difference(t.fast, [hold(x) for x in end.q], end.q), *end.v]
 
 
 class StepAccount(NamedTuple):
@@ -193,6 +200,11 @@ CONTACT: dict[str, Text] = {
     "contact_points": Text(("q",), _points, result=ContactPoints, method="contacts.points"),
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep
+    ),
+    "contact_change": Text(
+        ("q", "v", "tau", "impulses", "dt"),
+        _change,
+        ("f_ext", "implicit", "t", "active"),
     ),
     "step_account": Text(
         ("q", "v", "tau", "impulses", "dt"), _account, ("f_ext", "implicit", "t", "active"), result=StepAccount
