@@ -215,7 +215,7 @@ def derivatives(path: Path, rounds: int, count: int = 256) -> list[dict[str, Any
     calls: dict[str, tuple[Callable[[], Any], Sequence[Any]]] = {
         "step": (lambda: step, given),
         "reverse": (lambda: step.vjp("q", "v", "tau"), (*given, *weights)),
-        "Jacobians by q, v, tau": (lambda: robot.linearize_contact_step, given),
+        "Jacobians by q, v, tau": (lambda: robot.contacts.linearize_step, given),
     }
     rows = []
     for what, (make, arguments) in calls.items():

@@ -139,7 +139,7 @@ def test_all_jacobians_of_a_step_in_one_call() -> None:
     q[6] += 1e-3  # feet land, away from the kink of what rests
     v, tau = 0.3 * rng.normal(size=n), 3.0 * rng.normal(size=n)
     v[5] = -2.0
-    lin = model.linearize_contact_step(np.stack([q, q]), v, tau)
+    lin = model.contacts.linearize_step(np.stack([q, q]), v, tau)
     assert lin._fields == ("dq", "dv", "dtau")
     assert lin.dq.shape == lin.dv.shape == lin.dtau.shape == (2, 2 * n, n)
     end = model.contact_step(q, v, tau)
