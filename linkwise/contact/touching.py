@@ -3,8 +3,8 @@
 A *touch* is a pair of shapes on two links (or on a link and the world) with a fixed number of points. Each point has a
 row along the normal, two along tangents, and one to three more where the material resists turning. Rows act on links:
 one after the other as pulls of their own, or, where a link has so many rows that this is cheaper, through the six
-components of the link's twist at one of its points, in the world's axes, which its rows then share: on level ground most
-of C is zero or one.
+components of the link's twist at one of its points, in the world's axes, which its rows then share: on level ground
+most of C is zero or one.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
+from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places
 from linkwise.errors import InputError, message
 from linkwise.mechanism.description import Geometry
@@ -159,6 +160,16 @@ class MotionContacts:
         """Points that found no room (..., T)."""
         return np.asarray(self.motion._value("contact_overflow"))[..., 0]
 
+    @property
+    def count(self) -> Array:
+        """Points that press (..., T)."""
+        return np.asarray((self.impulse[..., 0] > 0.0).sum(axis=-1))
+
+    @property
+    def deepest(self) -> Array:
+        """The least gap of all points (..., T), m; where nothing is near, that of points that are not used."""
+        return np.asarray(self.gap.min(axis=-1, initial=UNUSED_GAP))
+
     @cached_property
     def impulse(self) -> Array:
         """Normal and tangential impulses of each point (..., T, n, 3), N s, along its normal and tangents."""
@@ -270,6 +281,24 @@ class MotionContacts:
         """Of each point the numbers of its two bodies (..., T, n, 2)."""
         two = np.array([(m.body.index, -1 if m.other is None else m.other.index) for m in self._pairs])
         return np.asarray(np.where(self.pair[..., None] >= 0, two[self.pair], -1))
+
+    def force_on(self, body: str, by: str | None = None) -> Array:
+        """Forces on a body in the world's axes (..., T, 3), N: of all that it touches, or of one other body.
+
+        Args:
+            body: its name.
+            by: name of the other; ``"ground"`` for all that is fixed to the world.
+        """
+        own = self.model.bodies[body].index
+        other = -1 if by == "ground" else None if by is None else self.model.bodies[by].index
+        counts = np.zeros(self.impulse.shape[:-1])
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            there = self._sides[..., side] == own
+            if other is not None:
+                there &= self._sides[..., 1 - side] == other
+            counts += sign * (there & (self.impulse[..., 0] != 0.0))
+        force = np.where(counts[..., None] != 0.0, self.force, 0.0)
+        return np.asarray((counts[..., None] * force).sum(axis=-2))
 
     def pressing(self, body: str, within: Callable[[Array], Array] | None = None) -> Array:
         """The sum of the normal forces on a body (..., T), N.

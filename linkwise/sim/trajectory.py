@@ -299,10 +299,11 @@ class Trajectory(Outputs):
 
     @cached_property
     def contacts(self) -> MotionContacts:
-        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``.
+        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``."""
+        if "contact_bodies" in self._values:
+            from linkwise.sim.piles.run import PileMotionContacts
 
-        Of a pile they are :class:`~linkwise.sim.piles.run.PileMotionContacts`.
-        """
+            return PileMotionContacts(self)
         from linkwise.sim.touched import MotionContacts
 
         return MotionContacts(self)
