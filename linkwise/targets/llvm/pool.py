@@ -15,7 +15,7 @@ from linkwise.targets.llvm.program_memory import SLOTS, Words
 from linkwise.trace.program import Program
 from linkwise.trace.waiting import WaitingLoop
 
-STAY = 5 / 8
+STAY = 1 / 2
 """Part of a block's lanes that must have work for it to stay out of the pool."""
 
 BEFORE, PASS, AFTER = "before", "pass", "after"
