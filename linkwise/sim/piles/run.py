@@ -94,6 +94,12 @@ class PileMotionContacts(MotionContacts):
         """Coefficients of friction of each point, along its two tangents (T, n, 2)."""
         return np.repeat(self._of("contact_friction", 1), 2, axis=-1)
 
+    def name_of(self, sample: int, point: int) -> str:
+        """What touches what at a point."""
+        first, second = self._sides[sample, point]
+        names = [*(body.name for body in self.model.bodies), "ground"]
+        return f"{names[first]} on {names[second]}"
+
     def _of(self, name: str, size: int) -> Array:
         values = np.asarray(self.motion._value(name))
         return values.reshape(*values.shape[:-1], -1, size)

@@ -13,7 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.contact.geometry.selection import meetings
 from linkwise.errors import ModelError, ModelFileError, UnknownNameError
-from linkwise.files.srdf import read_excludes
+from linkwise.files.urdf import read_excludes
 
 MJCF = """<mujoco><option gravity="0 0 -9.81"/>
 <worldbody>
