@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from linkwise.algorithms.catalogue import INPUTS, Input, Text, Trees
@@ -16,7 +15,9 @@ def _late(name: str) -> Callable[..., Any]:
     """A text of :mod:`linkwise.contact.texts`, imported when it is first run: models without contacts load faster."""
 
     def text(trees: Trees, *given: Any) -> Any:
-        return getattr(import_module("linkwise.contact.texts"), f"{name}_text")(trees, *given)
+        from linkwise.contact import texts
+
+        return getattr(texts, f"{name}_text")(trees, *given)
 
     return text
 
@@ -34,6 +35,7 @@ CONTACT: dict[str, Text] = {
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _late("step"), ("f_ext", "implicit", "t", "active"), result=ContactStep
     ),
+    "contact_change": Text(("q", "v", "tau", "impulses", "dt"), _late("change"), ("f_ext", "implicit", "t", "active")),
     "step_account": Text(
         ("q", "v", "tau", "impulses", "dt"), _late("account"), ("f_ext", "implicit", "t", "active"), result=StepAccount
     ),

@@ -199,7 +199,8 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
         else _on_link(tree, other, meeting.other_shape)
     )
     a = _on_link(tree, meeting.body, meeting.shape)
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name)
+    is_plane = meeting.other_shape.kind == "plane"
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise.algorithms.catalogue import Trees, instant
+from linkwise.algorithms.configuration import difference
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
 from linkwise.contact.crowd import Crowd, KeptPoint, long
@@ -17,7 +18,7 @@ from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Im
 from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, touches_of
 from linkwise.contact.step import AccountedStep, accounted_step
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.spatial.scalar import Flat, Scalar, maximum
+from linkwise.spatial.scalar import Flat, Scalar, hold, maximum
 
 
 def _accounted(
@@ -58,6 +59,12 @@ def _accounted(
 def step_text(t: Trees, *given: Any) -> ContactStep:
     """The end of a step."""
     return _accounted(t, *given).step
+
+
+def change_text(t: Trees, *given: Any) -> list[Scalar]:
+    """Displacement (nv) from the configuration at the end of a step, zero but for its derivative, and the velocity."""
+    end = _accounted(t, *given).step
+    return [*difference(t.fast, [hold(x) for x in end.q], end.q), *end.v]
 
 
 def account_text(t: Trees, *given: Any) -> StepAccount:

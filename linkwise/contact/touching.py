@@ -3,7 +3,8 @@
 A *touch* is a pair of shapes on two links (or on a link and the world) with a fixed number of points. Each point has a
 row along the normal, two along tangents, and one to three more where the material resists turning. Rows act on links:
 one after the other as pulls of their own, or, where a link has so many rows that this is cheaper, through the six
-components of the link's twist in the world's axes, which its rows then share: on level ground most of C is zero or one.
+components of the link's twist at one of its points, in the world's axes, which its rows then share: on level ground
+most of C is zero or one.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at
 from linkwise.contact.cones import Row
-from linkwise.contact.geometry.points import Contacts, on_second_surface, tangents
+from linkwise.contact.geometry.points import Contacts, in_plane, on_second_surface, tangents
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
@@ -35,6 +36,7 @@ class Touch:
         material: of the pair.
         surface: how the second surface moves in its own frame, as on a belt or a turntable: [ω; v] at its origin.
         name: of the pair, for people.
+        is_plane: whether the second shape is a plane, z = 0 in its own frame.
     """
 
     a: Place
@@ -44,6 +46,7 @@ class Touch:
     material: Material
     surface: tuple[float, ...] = (0.0,) * 6
     name: str = ""
+    is_plane: bool = False
 
     @property
     def rows(self) -> int:
@@ -105,7 +108,9 @@ def placed_points(
         contacts = touch.points(a, b)
         overflow = overflow + contacts.overflow
         for gap, normal, point in contacts.points:
-            grip = on_second_surface(point, normal, gap) if touch.material.is_rigid else point
+            grip = point
+            if touch.material.is_rigid:
+                grip = in_plane(point, b) if touch.is_plane else on_second_surface(point, normal, gap)
             drift = Motion(spin, speed + spin.cross(grip - b.p))
             found.append(PlacedPoint(touch, gap, point, grip, normal, tangents(normal, along), drift))
     return found, overflow
@@ -152,14 +157,24 @@ def shared_links(touches: Sequence[Touch]) -> set[int]:
 def pulled(
     tree: Tree, touches: Sequence[Touch], points: Sequence[PlacedPoint], frames: Field[Placed], q: Sequence[Scalar]
 ) -> Pulled:
-    """The pulls of all rows of some points."""
+    """The pulls of all rows of some points.
+
+    Twists of links are those at the first point of each: the arms of all points in one plane are in that plane.
+    """
     shared = shared_links(touches)
     forces: list[list[tuple[Link, Force]]] = []
     first: dict[int, int] = {}
+    origins: dict[int, Vec] = {}
+    for point in points:
+        for link in point.touch.links:
+            origins.setdefault(link.index, point.grip)
     for index in sorted(shared):
         first[index], link, none = len(forces), tree.links[index], Vec.zero()
         axes = [frames[link].R.transpose_times(Vec.unit(k)) for k in range(3)]
-        forces += [[(link, force)] for force in (*(Force(x, none) for x in axes), *(Force(none, x) for x in axes))]
+        arm = frames[link].R.transpose_times(origins[index] - frames[link].p)
+        forces += [
+            [(link, force)] for force in (*(Force(x, none) for x in axes), *(Force(arm.cross(x), x) for x in axes))
+        ]
     rows = []
     for point in points:
         both = ((point.touch.a, 1.0), (point.touch.b, -1.0))
@@ -168,7 +183,7 @@ def pulled(
         for moment, force in point.directions():
             if through_twists:
                 numbers = tuple(first[link.index] + k for _, link, _ in sides for k in range(6))
-                arms = ((point.grip - frames[link].p, s) for _, link, s in sides)
+                arms = ((point.grip - origins[link.index], s) for _, link, s in sides)
                 rows.append(Row(numbers, tuple(x * s for r, s in arms for x in (*(moment + r.cross(force)), *force))))
             else:
                 rows.append(Row((len(forces),), (1.0,)))

@@ -78,6 +78,43 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
     return CompiledFunction(f"{f.name}_jacobian_{name}", shaped, f.inputs, _doc("The Jacobian", f, name), f.charts)
 
 
+def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
+    """∂f/∂(each input), a named tuple ``(dq, dv, …)``, of a function that returns one array.
+
+    All are carried through the function together, by forward mode: what they share is computed once.
+    """
+    _check(f, names)
+    if len(f.program.outputs) != 1 or not names:
+        raise InputError(
+            f"{f.name} has no Jacobians that are one array each",
+            got=f"{len(f.program.outputs)} outputs, {len(names)} inputs",
+            allowed="a function that returns one array, and the names of inputs",
+            do="jacobian(name) takes functions of several outputs",
+        )
+    (output,) = f.program.outputs
+    shapes = [_tangent_shape(f, name) for name in names]
+    kind = namedtuple("Jacobians", [f"d{name}" for name in names])  # type: ignore[misc]
+
+    def text(*flat: Flat) -> object:
+        directions: list[list[Tangent]] = [[{} for _ in values] for values in flat]
+        first = 0
+        for name, shape in zip(names, shapes, strict=True):
+            place = _position(f, name)
+            units = _unit_directions(f, flat, name)[place]
+            directions[place] = [{first + k: x for k, x in unit.items()} for unit in units]
+            first += math.prod(shape)
+        (moved,) = _tangents(f, flat, directions)
+        found, first = [], 0
+        for shape in shapes:
+            own = range(first, first + math.prod(shape))
+            found.append(results_like((*output.shape, *shape), [x.get(k, 0.0) for x in moved for k in own]))
+            first = own.stop
+        return kind(*found)
+
+    doc = _doc("The Jacobians", f, ", ".join(names))
+    return CompiledFunction(f"{f.name}_jacobians_{'_'.join(names)}", text, f.inputs, doc, f.charts)
+
+
 def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
     """∇f: for a scalar output the vector of its derivatives, for any other the transposed Jacobian."""
     whole = jacobian(f, name)

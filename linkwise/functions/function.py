@@ -310,6 +310,13 @@ class CompiledFunction:
         """
         return self._derived("jacobian", name, mode)
 
+    def jacobians(self, *names: str) -> CompiledFunction:
+        """The Jacobians ``(dq, dv, …)`` with respect to several inputs, of a function that returns one array.
+
+        What they share is computed once.
+        """
+        return self._derived("jacobians", names)
+
     def gradient(self, name: str) -> CompiledFunction:
         """∇f with respect to an input: (n,) for a scalar output, else the transposed Jacobian, (n,) + s."""
         return self._derived("gradient", name)

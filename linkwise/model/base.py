@@ -87,9 +87,13 @@ class Methods(Mechanism):
         p: ArrayLike | None = None,
         out: object = None,
         threads: int | None = None,
+        by: tuple[str, ...] = (),
         **more: object,
     ) -> Array:
-        """Evaluate a function of the catalogue; ``others`` are as the caller of a method gave them."""
+        """Evaluate a function of the catalogue, or its Jacobians ``by`` some of its inputs.
+
+        ``others`` are as the caller of a method gave them.
+        """
         if others:
             p, out, threads = by_name(name, others)
         arrays: list[object] = list(required)
@@ -105,8 +109,10 @@ class Methods(Mechanism):
         else:
             self._check_parameters(name, p)
         function = self.function(name, *optional, **static)
+        if by:
+            function = function.jacobians(*by)
         result: Array = function(*arrays, out=out, threads=threads)
-        if not (optional or static or self._parameter_names):
+        if not (by or optional or static or self._parameter_names):
             install(self._whole, name, function, arrays)
         return result
 

@@ -52,6 +52,38 @@ class Contacts(Group):
 
         return tuple(meeting.name for meeting in meetings_of(self.model))
 
+    def linearize_step(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        impulses: ArrayLike | None = None,
+        dt: ArrayLike = 0.002,
+        f_ext: ArrayLike | None = None,
+        *,
+        implicit: ArrayLike | None = None,
+        **others: Unpack[ByName],
+    ) -> Any:
+        """The derivatives of :meth:`Model.contact_step` at its solution: ``dq, dv, dtau``, each (..., 2 nv, nv).
+
+        Of the configuration at the end (nv rows, a displacement in its tangent space), then of the velocity there. With
+        x = (q, v) it is x⁺ = A x + B τ, A = [dq, dv] and B = dtau. Contacts that are about to part, stick or slip have
+        the derivatives of one side; ``ContactRules(backward="smooth")`` blends both.
+
+        Args:
+            tau: as for :meth:`Model.contact_step`, as are all others.
+            impulses: of the step before.
+            dt: the step, s (...).
+            f_ext: external forces (..., n_bodies, 6), fixed in the frames of the bodies.
+            implicit: (..., nv): how forces fall with velocities.
+        """
+        self.model._check_contacts("contact_step")
+        if impulses is None:
+            impulses = np.zeros(self.model.function("contact_step").inputs[3][1])
+        given = (q, v, tau, impulses, dt)
+        by = ("q", "v", "tau")
+        return self.model._run("contact_change", *given, f_ext=f_ext, implicit=implicit, others=others, by=by)
+
     def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
 

@@ -8,18 +8,38 @@ from itertools import compress
 from linkwise.trace.block import ArraySpec, Block, Node
 
 LONG = 8000
-"""Nodes beyond which a program keeps the order in which it was traced."""
+"""Nodes beyond which a program may keep the order in which it was traced."""
+
+_FEWER = 0.75  # of the values that wait in the traced order, from which on another is the better one
 
 
 def remove_dead(program: Block) -> Block:
-    """Keep only what the outputs need, in the order in which they come to need it.
+    """Keep only what the outputs need, in an order in which few values wait.
 
     Walking back from the outputs depth first puts each value next to its first use, which keeps few values alive at a
-    time. Not so for a long program with many outputs (matrices of derivatives): what they share is then
-    computed early and kept long. There the order of the text, which follows the links, is the better one by a tenth.
+    time. Not so for many long programs with many outputs (matrices of derivatives by recursion): what they share is
+    then computed early and kept long. There the order of the text, which follows the links, is the better one by a
+    tenth. It is not where columns of derivatives were carried through a text side by side.
     """
-    if len(program.nodes) > LONG:
-        return _in_traced_order(program)
+    if len(program.nodes) <= LONG:
+        return _by_demand(program)
+    traced = _in_traced_order(program)
+    demanded = _by_demand(traced)
+    return demanded if _waiting(demanded) < _FEWER * _waiting(traced) else traced
+
+
+def _waiting(program: Block) -> int:
+    """Sum over all values of how long each is kept, in operations: their mean number times the program's length."""
+    last = list(range(len(program.nodes)))
+    for number, node in enumerate(program.nodes):
+        if node[0] not in ("const", "input"):
+            for a in node[1:]:
+                last[a] = number
+    return sum(end - begin for begin, end in enumerate(last) if program.nodes[begin][0] not in ("const", "input"))
+
+
+def _by_demand(program: Block) -> Block:
+    """Block of what the outputs need only, in the order in which they come to need it."""
     nodes = program.nodes
     new_number: dict[int, int] = {}
     kept: list[Node] = []

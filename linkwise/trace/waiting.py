@@ -48,6 +48,7 @@ class WaitingLoop:
         after: statements.
         taken: buffers whose numbers a state takes along into the loop.
         brought: those whose numbers it brings back.
+        waits: those that hold numbers of a state while it is in the loop.
     """
 
     before: tuple[Statement, ...]
@@ -56,6 +57,7 @@ class WaitingLoop:
     after: tuple[Statement, ...]
     taken: tuple[str, ...]
     brought: tuple[str, ...]
+    waits: frozenset[str]
 
     @classmethod
     def of(cls, program: Program) -> WaitingLoop | None:
@@ -67,8 +69,8 @@ class WaitingLoop:
         if any(buffer.in_lanes for buffer in program.buffers):
             return None
         before, after = program.statements[: found[0]], program.statements[found[0] + 1 :]
-        later = {buffer_of(place) for one in _all(after) for place in places_of(one)[0]}
-        later |= {buffer.name for buffer in program.kept if buffer.store}
+        read = {buffer_of(place) for one in _all(after) for place in places_of(one)[0]}
+        later = read | {buffer.name for buffer in program.kept if buffer.store}
         written = {buffer_of(place) for one in _all(loop.body) for place in places_of(one)[1]}
         needed = _needed(program, loop.body) | {loop.flag}
         in_order = [buffer.name for buffer in program.buffers]
@@ -76,7 +78,12 @@ class WaitingLoop:
         moved = sum(program.sizes[name] for name in (*taken, *brought))
         if replace_statements(program, loop.body).length < MOVED * moved:
             return None
-        return cls(before, loop.flag, loop.body, after, taken, brought)
+        made = {buffer_of(place) for one in _all(before) for place in places_of(one)[1]} | written
+        passing = {b.name for b in program.kept if not (b.store and (b.load or b.name in made))} - read - needed
+        passing -= {number.buffer for number in program.initial}
+        passing -= {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
+        waits = frozenset(in_order) - passing
+        return cls(before, loop.flag, loop.body, after, taken, brought, waits)
 
 
 def _all(statements: Sequence[Statement]) -> Iterator[Statement]:

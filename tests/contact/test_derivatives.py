@@ -133,6 +133,33 @@ def test_a_quadruped_that_stands_with_feet_that_lift_and_slide() -> None:
     assert (touching & sliding).any() and (touching & ~sliding).any()
 
 
+def test_all_jacobians_of_a_step_in_one_call() -> None:
+    model, rng = quadruped(), np.random.default_rng(3)
+    q, n = standing(model), model.nv
+    q[6] += 1e-3  # feet land, away from the kink of what rests
+    v, tau = 0.3 * rng.normal(size=n), 3.0 * rng.normal(size=n)
+    v[5] = -2.0
+    lin = model.contacts.linearize_step(np.stack([q, q]), v, tau)
+    assert lin._fields == ("dq", "dv", "dtau")
+    assert lin.dq.shape == lin.dv.shape == lin.dtau.shape == (2, 2 * n, n)
+    end = model.contact_step(q, v, tau)
+    assert (end.impulses.reshape(-1, 3)[:, 0] > 0.0).sum() >= 2
+
+    def change(q: Any, v: Any, tau: Any) -> Any:
+        moved = model.contact_step(q, v, tau)
+        return [np.concatenate([model.difference(end.q, moved.q), moved.v])]
+
+    for name, place, size in (("dq", 0, 1e-7), ("dv", 1, 1e-6), ("dtau", 2, 1e-3)):
+        ((columns,),) = (
+            differences(model, lambda *x: [y[None] for y in change(*x)], [q, v, tau], {place: name[1:]}, size),
+        )
+        found = getattr(lin, name)
+        np.testing.assert_allclose(found[0], columns[0].T, rtol=2e-6, atol=2e-6 * np.abs(found[0]).max())
+        np.testing.assert_array_equal(found[0], found[1])
+    with pytest.raises(lw.InputError, match="one array"):
+        model.function("contact_step").jacobians("q")
+
+
 def arm(material: lw.Material, *, joint_rows: bool) -> lw.Model:
     """Two links that hang, with a ball at their end above a floor at -1.9 m."""
     rules = lw.ContactRules(rounds=60, tolerance=1e-14, joint_limits=joint_rows, joint_friction=joint_rows)

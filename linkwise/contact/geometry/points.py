@@ -65,6 +65,14 @@ def on_second_surface(point: Vec, normal: Vec, gap: Scalar) -> Vec:
     return found
 
 
+def in_plane(point: Vec, plane: Placed) -> Vec:
+    """The point of a plane, z = 0 in its frame, next to another point: of level ground exactly at its height."""
+    x, y = plane.R.column(0), plane.R.column(1)
+    away = point - plane.p
+    found: Vec = plane.p + x * x.dot(away) + y * y.dot(away)
+    return found
+
+
 # Vectors.
 def choose(condition: Any, a: Vec, b: Vec) -> Vec:
     """The vector a where the condition holds, else b."""

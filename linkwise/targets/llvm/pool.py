@@ -3,8 +3,9 @@
 States side by side in lanes go through a loop together, until the last of them is done; half of the lanes then compute
 nothing for most of the time. Here a block of states goes through the loop by itself only while most of its lanes have
 work. Those that are left join a *pool*, a block of lanes from several blocks; whenever a lane of it is done, its
-numbers go back where they came from, and another state takes the lane. Blocks wait in *slots*, a ring of them, until
-all of their states are back, and are finished in their order. Every state is computed as it would be by itself.
+numbers go back where they came from, and another state takes the lane. Blocks wait in *slots* until all of their states
+are back; the first slot that is free takes the next block, so that few are in use and stay in near memory. Every state
+is computed as it would be by itself.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from linkwise.targets.llvm.program_memory import SLOTS, Words
 from linkwise.trace.program import Program
 from linkwise.trace.waiting import WaitingLoop
 
-STAY = 5 / 8
+STAY = 1 / 2
 """Part of a block's lanes that must have work for it to stay out of the pool."""
 
 BEFORE, PASS, AFTER = "before", "pass", "after"
 """The functions of the program's parts."""
 
 _TOGETHER = 8  # numbers of a lane that are moved in a row
-_BUSY, _OWNERS = 0, 1  # words of the control: how many lanes are taken; whose they are, in which slot; who waits there
+_AROUND = "ptr %pool, ptr %control, ptr %scratch, ptr %frame, ptr %table, ptr %arrays"
+_BUSY, _OWNERS = 0, 1  # words of the control: how many lanes are taken; whose they are, and in which slot
 
 
 class PoolWriter:
@@ -39,17 +41,20 @@ class PoolWriter:
         self.words = Words(program)
         self.open = {buffer.name: buffer.open for buffer in program.buffers}
         self._slots, self._waiting = _OWNERS + shape.lanes, _OWNERS + 2 * shape.lanes
+        self._blocks = self._waiting + SLOTS  # of each slot how many states it waits for, and the number of its block
 
     def functions(self) -> list[FunctionText]:
         """All functions; the last one is the way in."""
-        return [self._moved(), self._round(), self._leave(), self._entry()]
+        return [self._moved(), self._round(), self._leave(), self._end(), self._entry()]
 
     # Places.
     def _word(self, f: FunctionText, index: int) -> str:
         return f.load("i64", f.address("i64", "%table", index), 8)
 
     def _buffer(self, f: FunctionText, name: str, own: str) -> str:
-        return f.address(self.shape.real, own, self._word(f, self.words.start(name)))
+        """Rows that no block waits with are the same for all: at the beginning of the scratch memory."""
+        home = own if name in self.loop.waits else "%scratch"
+        return f.address(self.shape.real, home, self._word(f, self.words.start(name)))
 
     def _size(self, f: FunctionText, name: str) -> str:
         return self._word(f, self.words.size(name)) if self.open[name] else str(self.program.sizes[name])
@@ -95,9 +100,7 @@ class PoolWriter:
 
     def _round(self) -> FunctionText:
         """One pass for the pool; lanes that are done give their numbers back."""
-        f = FunctionText(
-            "define internal void @pool_round(ptr %pool, ptr %control, ptr %frame, ptr %table, ptr %arrays) noinline #0"
-        )
+        f = FunctionText(f"define internal void @pool_round({_AROUND}) noinline #0")
         f.label("entry")
         self._part(f, PASS, "%pool")
         with f.counted(self.shape.lanes, "%l", some=True, block="lane", again="next", after="done"):
@@ -124,10 +127,7 @@ class PoolWriter:
 
     def _leave(self) -> FunctionText:
         """States of a block that are not done join the pool."""
-        f = FunctionText(
-            "define internal void @join_pool(ptr %own, i64 %slot, i64 %here, ptr %pool, ptr %control, ptr %frame, "
-            "ptr %table, ptr %arrays) noinline #0"
-        )
+        f = FunctionText(f"define internal void @join_pool(ptr %own, i64 %slot, i64 %here, {_AROUND}) noinline #0")
         f.label("entry")
         with f.counted("%here", "%l", block="lane", again="next", after="done"):
             f.do(f"br i1 {self._raised(f, '%own', '%l')}, label %wait, label %next")
@@ -135,7 +135,7 @@ class PoolWriter:
             busy = f.load("i64", f.address("i64", "%control", _BUSY), 8)
             f.do(f"br i1 {f.emit(f'icmp eq i64 {busy}, {self.shape.lanes}')}, label %full, label %search")
             f.label("full")
-            f.do("call void @pool_round(ptr %pool, ptr %control, ptr %frame, ptr %table, ptr %arrays)")
+            f.do(f"call void @pool_round({_AROUND})")
             f.do("br label %wait")
             f.label("search")
             f.do("br label %look")
@@ -156,6 +156,25 @@ class PoolWriter:
         f.do("ret void")
         return f
 
+    def _end(self) -> FunctionText:
+        """Finish the block of a slot, if there is one, all of whose states are back."""
+        f = FunctionText(
+            f"define internal void @end_block(i64 %slot, ptr %own, {_AROUND}, i64 %first, i64 %count) noinline #0"
+        )
+        f.label("entry")
+        place = f.address("i64", "%control", f.emit(f"add i64 %slot, {self._blocks}"))
+        f.do(f"%number = load i64, ptr {place}, align 8")
+        f.do(f"br i1 {f.emit('icmp eq i64 %number, 0')}, label %done, label %ends")
+        f.label("ends")
+        f.store("i64", "0", place, 8)
+        state, here = self._states(f, f.emit("sub i64 %number, 1"))
+        self._part(f, AFTER, "%own", state, here)
+        self._rows(f, "store", state, here)
+        f.do("br label %done")
+        f.label("done")
+        f.do("ret void")
+        return f
+
     def _entry(self) -> FunctionText:
         """The way in: block after block of states."""
         shape, lanes = self.shape, self.shape.lanes
@@ -166,34 +185,35 @@ class PoolWriter:
         f.label("entry")
         own_bytes, slots = self._word(f, self.words.own_bytes), self._word(f, self.words.slots)
         f.do(f"%frame = getelementptr i8, ptr %scratch, i64 {self._word(f, Words.FRAME)}")
-        f.do(f"%pool = getelementptr i8, ptr %scratch, i64 {f.emit(f'mul i64 {own_bytes}, {slots}')}")
+        f.do(f"%first_slot = getelementptr i8, ptr %scratch, i64 {self._word(f, self.words.common_bytes)}")
+        f.do(f"%pool = getelementptr i8, ptr %first_slot, i64 {f.emit(f'mul i64 {own_bytes}, {slots}')}")
         f.do(f"%control = getelementptr i8, ptr %pool, i64 {own_bytes}")
-        with f.counted(self._waiting + SLOTS, "%w", some=True, block="clear", after="cleared"):
+        with f.counted(self._blocks + SLOTS, "%w", some=True, block="clear", after="cleared"):
             f.store("i64", "0", f.address("i64", "%control", "%w"), 8)
         rounded = f.emit(f"add i64 %count, {lanes - 1}")
         f.do(f"%blocks = sdiv i64 {rounded}, {lanes}")
         several = f.emit(f"and i1 {f.emit('icmp sgt i64 %blocks, 1')}, {f.emit(f'icmp sgt i64 {slots}, 1')}")
         stay = f.emit(f"select i1 {several}, i32 {int(STAY * lanes)}, i32 0")
-        turns = f.emit(f"add i64 %blocks, {slots}")
-        with f.counted(turns, "%b", block="turn", again="turned", after="done"):
-            f.do(f"%slot = urem i64 %b, {slots}")
-            f.do(f"%own = getelementptr i8, ptr %scratch, i64 {f.emit(f'mul i64 %slot, {own_bytes}')}")
-            f.do(f"%old = sub i64 %b, {slots}")
-            f.do(f"br i1 {f.emit('icmp sge i64 %old, 0')}, label %waits, label %begins")
-            f.label("waits")
+        end = f"{_AROUND}, i64 %first, i64 %count)"
+        with f.counted("%blocks", "%b", block="turn", again="turned", after="all_begun"):
+            f.do("br label %search")
+            f.label("search")
+            f.do("br label %look")
+            f.label("look")
+            f.do("%slot = phi i64 [ 0, %search ], [ %slot.next, %not_free ]")
             waiting = f.load("i64", f.address("i64", "%control", f.emit(f"add i64 %slot, {self._waiting}")), 8)
-            f.do(f"br i1 {f.emit(f'icmp sgt i64 {waiting}, 0')}, label %goes_on, label %ends")
-            f.label("goes_on")
-            f.do("call void @pool_round(ptr %pool, ptr %control, ptr %frame, ptr %table, ptr %arrays)")
-            f.do("br label %waits")
-            f.label("ends")
-            state, here = self._states(f, "%old")
-            self._part(f, AFTER, "%own", state, here)
-            self._rows(f, "store", state, here)
-            f.do("br label %begins")
-            f.label("begins")
-            f.do(f"br i1 {f.emit('icmp slt i64 %b, %blocks')}, label %new, label %turned")
-            f.label("new")
+            f.do(f"br i1 {f.emit(f'icmp eq i64 {waiting}, 0')}, label %free, label %not_free")
+            f.label("not_free")
+            f.do("%slot.next = add i64 %slot, 1")
+            f.do(f"br i1 {f.emit(f'icmp slt i64 %slot.next, {slots}')}, label %look, label %none_free")
+            f.label("none_free")
+            f.do(f"call void @pool_round({_AROUND})")
+            f.do("br label %search")
+            f.label("free")
+            f.do(f"%own = getelementptr i8, ptr %first_slot, i64 {f.emit(f'mul i64 %slot, {own_bytes}')}")
+            f.do(f"call void @end_block(i64 %slot, ptr %own, {end}")
+            number = f.address("i64", "%control", f.emit(f"add i64 %slot, {self._blocks}"))
+            f.store("i64", f.emit("add i64 %b, 1"), number, 8)
             state, here = self._states(f, "%b")
             self._rows(f, "load", state, here)
             self._part(f, BEFORE, "%own", state, here)
@@ -213,11 +233,25 @@ class PoolWriter:
             self._part(f, PASS, "%own", state, here)
             f.do("br label %together")
             f.label("leave")
-            f.do(
-                f"call void @join_pool(ptr %own, i64 %slot, i64 {here}, ptr %pool, ptr %control, ptr %frame, "
-                "ptr %table, ptr %arrays)"
-            )
+            f.do(f"br i1 {f.emit(f'icmp eq i32 {working}, 0')}, label %ends, label %waits")
+            f.label("waits")
+            f.do(f"call void @join_pool(ptr %own, i64 %slot, i64 {here}, {_AROUND})")
             f.do("br label %turned")
+            f.label("ends")
+            f.do(f"call void @end_block(i64 %slot, ptr %own, {end}")
+            f.do("br label %turned")
+        with f.counted(slots, "%s", some=True, block="last", again="ended", after="done"):
+            f.do(f"%last_own = getelementptr i8, ptr %first_slot, i64 {f.emit(f'mul i64 %s, {own_bytes}')}")
+            f.do("br label %until")
+            f.label("until")
+            waiting = f.load("i64", f.address("i64", "%control", f.emit(f"add i64 %s, {self._waiting}")), 8)
+            f.do(f"br i1 {f.emit(f'icmp sgt i64 {waiting}, 0')}, label %goes_on, label %over")
+            f.label("goes_on")
+            f.do(f"call void @pool_round({_AROUND})")
+            f.do("br label %until")
+            f.label("over")
+            f.do(f"call void @end_block(i64 %s, ptr %last_own, {end}")
+            f.do("br label %ended")
         f.do("ret void")
         return f
 

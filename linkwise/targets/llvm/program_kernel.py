@@ -21,6 +21,7 @@ from linkwise.targets import threads as split
 from linkwise.targets.llvm import binding, fastcall, kernel, moves, pool, tiers, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
+from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
@@ -186,7 +187,9 @@ class ProgramKernel:
         program = program if single else with_loops_inlined(program)
 
         def write() -> tiers.Module:
-            return tiers.Module(program_module(program, machine, bits, lanes))
+            # As with functions of several pieces, LLVM's scheduler moves values away from where they are used.
+            in_order = lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks)
+            return tiers.Module(program_module(program, machine, bits, lanes), in_order)
 
         key = kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine)
         quickly = partial(quick_program_module, program, machine, bits, lanes)

@@ -34,9 +34,9 @@ class Words:
             if isinstance(code, Program):
                 self._tables[id(code)] = position
                 position += 1
-        self.own_bytes, self.slots = position, position + 1
-        """Bytes of a block's own memory, and number of blocks that wait together."""
-        self.count = position + 2
+        self.own_bytes, self.slots, self.common_bytes = range(position, position + 3)
+        """Bytes of a block's own memory, number of blocks that wait together, and bytes before them for all blocks."""
+        self.count = position + 3
 
     def start(self, buffer: str) -> int:
         """Beginning of the buffer, in values."""
@@ -69,7 +69,7 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
 SLOTS = 16
 """The most blocks of states that wait together."""
 
-CONTROL = 512
+CONTROL = 1024
 """Bytes that say who waits where."""
 
 _WAITING = 3 << 18  # bytes of all blocks that wait: they should stay in the second cache
@@ -96,9 +96,10 @@ class ProgramMemory:
             ProgramMemory(c, dtype, lanes, vector, called=True) for c in program.codes if isinstance(c, Program)
         ]
         angles = {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
+        loop = None if called or lanes == 1 else WaitingLoop.of(program)
         starts: dict[str, int] = {}
         spare: list[int] = []  # lanes beyond the last angle take part in the call: let them be ordinary
-        position = 0
+        position = common = 0
         for buffer in program.buffers:
             kept = buffer.load or buffer.store
             if kept and (called or used_in_place(program, buffer, lanes)):
@@ -107,6 +108,10 @@ class ProgramMemory:
             starts[buffer.name] = position
             # Whole vectors where vectors are moved: transposes of rows, and scalars in a row.
             group = vector if lanes == 1 else lanes if kept else 1
+            if loop is not None and buffer.name not in loop.waits:
+                starts[buffer.name] = common
+                common += -(-buffer.size // group) * group
+                continue
             end = position + -(-buffer.size // group) * group
             spare += range(position + buffer.size, end) if buffer.name in angles else ()
             position = end
@@ -124,9 +129,10 @@ class ProgramMemory:
         table[Words.INITIAL_PLACES] = self._places.ctypes.data
         table[Words.INITIAL_VALUES] = self._values.ctypes.data
         self.slots = 1
-        if not called and lanes > 1 and WaitingLoop.of(program) is not None:
+        if loop is not None:
             self.slots = max(1, min(SLOTS, _WAITING // max(64, self.own_bytes)))
-            table[Words.FRAME] = (self.slots + 1) * self.own_bytes + CONTROL
+            table[words.common_bytes] = -(-common * lanes * dtype.itemsize // 64) * 64
+            table[Words.FRAME] = table[words.common_bytes] + (self.slots + 1) * self.own_bytes + CONTROL
         else:
             table[Words.FRAME] = self.own_bytes
         table[Words.INNER] = table[Words.FRAME]
@@ -147,7 +153,8 @@ class ProgramMemory:
     def bytes(self) -> int:
         """Scratch memory of a call."""
         inner = max((memory.bytes for memory in self.inner), default=0)
-        return int(self.table[Words.INNER]) + inner + (self.slots * self.own_bytes if inner else 0)
+        before = self.table[self.words.common_bytes] + self.slots * self.own_bytes  # the block farthest from the start
+        return int(self.table[Words.INNER] + inner + (before if inner else 0))
 
     @property
     def address(self) -> int:
