@@ -28,7 +28,7 @@ from linkwise.control.rates import Outputs, input_names, state_names, state_rate
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.model.state_space import checked_dt
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
@@ -79,8 +79,7 @@ def to_fmu(
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
     if not target.parent.is_dir():
         raise InputError("there is no such folder", got=repr(str(target.parent)), do="make it, or check the path")
-    if not isinstance(model, Model):
-        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+    checked_model(model)
     unit = _Unit(model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step))
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
