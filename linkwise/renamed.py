@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["BUILDER", "MODEL", "MODULE", "SOUGHT_ARGUMENTS", "missing", "table"]
+__all__ = ["BUILDER", "MODEL", "MODULE", "SOUGHT_ARGUMENTS", "SOUGHT_OF_MOTIONS", "missing", "table"]
 
 
 def _in_group(group: str, names: str) -> dict[str, str]:
@@ -95,6 +95,9 @@ SOUGHT = {
     "Contact": "Ground, lw.Material and model.with_contacts(lw.Ground())",
 }
 """Names of ``lw`` that never were, but that people ask for."""
+
+SOUGHT_OF_MOTIONS = {f"to_{kind}": f'save("name.{kind}")' for kind in ("csv", "glb", "mat", "mcap", "npz", "usd")}
+"""Methods of a motion that never were, but that people ask for."""
 
 _CONTACT = 'model.with_contacts(lw.Ground(), material=lw.Material(friction=0.8)), and method="moreau"'
 SOUGHT_ARGUMENTS = dict.fromkeys(("contact", "contacts", "ground", "floor", "friction", "collisions"), _CONTACT)

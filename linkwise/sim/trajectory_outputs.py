@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError, require_extra
+from linkwise.renamed import SOUGHT_OF_MOTIONS, missing
+from linkwise.sim.checks import checked_target
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +31,10 @@ class Outputs:
 
         def on_host(self) -> Trajectory:
             """The same motion with all its arrays in NumPy."""
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing(f"{type(self).__name__!r} object", "motion", name, SOUGHT_OF_MOTIONS)
 
     # Files and tables.
     def save(self, path: str | Path) -> Path:
@@ -44,7 +50,7 @@ class Outputs:
         """
         from linkwise.sim.trajectory_files import save
 
-        return save(self.on_host(), Path(path))
+        return save(self.on_host(), checked_target(path))
 
     def to_pandas(self) -> DataFrame:
         """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.
