@@ -15,11 +15,12 @@ def test_what_lanes_run_is_there():
 
 
 def test_what_emulated_machines_leave_out_is_there():
-    lane = lanes.Lane("3.13", "newest", next(machine for machine in lanes.LEFT_OUT if machine != platform.machine()))
-    assert lane.left_out
-    for name in lane.left_out:
-        file, _, test = name.partition("::")
-        assert f"def {test}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
+    for machine, names in lanes.LEFT_OUT.items():
+        lane = lanes.Lane("3.13", "newest", machine)
+        assert lane.left_out == (names if lane.foreign else {})
+        for name in names:
+            file, _, test = name.partition("::")
+            assert f"def {test}(" in (Path(__file__).parent / file).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", lanes.LANES)
