@@ -98,8 +98,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
         if max_episode_steps is not None:
             check_count(max_episode_steps=max_episode_steps)
         check_positive(dt=dt)
-        for name, given in {"observe": observe, "reward": reward, "done": done, "act": act, "reset": reset}.items():
-            if not callable(given) and (given is not None or name in ("observe", "reward")):
+        needed: dict[str, object] = {"observe": observe, "reward": reward}
+        optional: dict[str, object] = {"done": done, "act": act, "reset": reset}
+        for name, given in (needed | {name: each for name, each in optional.items() if each is not None}).items():
+            if not callable(given):
                 raise InputError(f"{name} is not a function", got=repr(given)[:80], allowed="a function of a Moment")
         self.num_envs, self.dt, self.mode = int(num_envs), float(dt), _mode(autoreset_mode)
         self.metadata = {
@@ -301,9 +303,10 @@ def _randomized(model: Model, randomize: Mapping[str, tuple[ArrayLike, ArrayLike
     for name, bounds in randomize.items():
         if name not in known:
             raise UnknownNameError("parameter", name, list(known))
-        if np.ndim(bounds) == 0 or len(bounds) != 2 or not np.less_equal(*bounds).all():
+        edges = [*bounds] if np.iterable(bounds) else []
+        if len(edges) != 2 or not np.all(np.asarray(edges[0]) <= np.asarray(edges[1])):
             raise InputError(f"{name} has no bounds to be drawn from", got=repr(bounds), allowed="(low, high)")
-        drawn[known[name], 0], drawn[known[name], 1] = bounds
+        drawn[known[name], 0], drawn[known[name], 1] = edges
     return made, drawn
 
 

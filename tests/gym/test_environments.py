@@ -284,6 +284,8 @@ def test_mistakes() -> None:
         lw.gym.task("cart_pole", autoreset_mode="sometimes")
     with pytest.raises(InputError, match="before it was reset"):
         lw.gym.task("cart_pole").step([0])
+    with pytest.raises(InputError, match="not environments of linkwise"):
+        lw.gym.as_sb3(gymnasium.make(registered_name("cart_pole")))
     with pytest.raises(InputError, match="same_step"):
         lw.gym.as_sb3(lw.gym.task("cart_pole"))
     with pytest.raises(InputError, match="method"):
