@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, UnknownNameError, require_extra
-from linkwise.renamed import SOUGHT_OF_MOTIONS, missing
+from linkwise.errors import InputError, UnknownNameError, no_attribute, require_extra
 from linkwise.sim.checks import checked_target
 
 if TYPE_CHECKING:
@@ -34,7 +33,9 @@ class Outputs:
     else:
 
         def __getattr__(self, name: str) -> Any:
-            raise missing(f"{type(self).__name__!r} object", "motion", name, SOUGHT_OF_MOTIONS)
+            written = name.removeprefix("to_") in ("csv", "glb", "mat", "mcap", "npz", "usd")
+            place = f'motion.save("name.{name.removeprefix("to_")}")' if written else None
+            raise no_attribute(f"{type(self).__name__!r} object", name, place)
 
     # Files and tables.
     def save(self, path: str | Path) -> Path:
