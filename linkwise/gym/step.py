@@ -210,7 +210,12 @@ def _one(what: str, value: Scalar) -> Scalar:
 
 
 def _number(truth: Scalar) -> Scalar:
-    return where(truth, 1.0, 0.0) if not isinstance(truth, (bool, np.bool_, float, int)) else float(truth)
+    if isinstance(truth, (bool, np.bool_, float, int)):
+        return float(truth)
+    try:
+        return where(truth, 1.0, 0.0)
+    except TypeError:
+        raise InputError("done does not return a condition", allowed="such as now.q[0] > 1.0") from None
 
 
 def _either(condition: Scalar, yes: State, no: State) -> State:

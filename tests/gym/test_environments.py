@@ -72,6 +72,7 @@ def test_environments_travel() -> None:
         ({"observe": None}, "observe is not a function"),
         ({"reward": lambda now: now.q}, "reward does not return one number"),
         ({"done": lambda now: now.q > 1.0}, "done does not return one number"),
+        ({"done": lambda now: now.q[0]}, "done does not return a condition"),
         ({"act": lambda now: now.action}, "too few or too many joint forces"),
         ({"act": None}, "an action has a number for each joint force"),
         ({"choices": None, "actions": ([1.0], [-1.0])}, "wrong order"),
