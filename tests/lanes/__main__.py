@@ -68,6 +68,7 @@ SUITE = (
     "spatial",
     "studies/test_ensemble.py",
     "studies/test_statistics.py",
+    "studies/test_store.py",
     "targets",
     "test_imports.py",
     "test_installed.py",

@@ -133,7 +133,11 @@ lw.ensemble(**arguments(members=400), store=sys.argv[2] if len(sys.argv) > 2 els
 def interrupted(*words):
     root = str(Path(__file__).parents[2])
     return subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, root, *words], cwd=root, capture_output=True, text=True, check=False
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", INTERRUPTED, root, *words],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
