@@ -107,11 +107,12 @@ def no_search_for_cycles(kept: bool = False) -> Iterator[None]:
     """
     searched = gc.isenabled()
     gc.disable()
+    before = gc.get_count()[0]  # not zero for long where threads run freely: nothing but a search sets it back there
     try:
         yield
     finally:
         if searched:
-            many = kept or gc.get_count()[0] > _MANY_OBJECTS
+            many = kept or gc.get_count()[0] - before > _MANY_OBJECTS
             if many and gc.get_freeze_count() == 0:  # else others rely on what is frozen
                 gc.freeze()
                 gc.unfreeze()

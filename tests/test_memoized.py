@@ -200,3 +200,19 @@ def test_the_collector_is_only_paused() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_objects_that_others_made_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where threads run freely the count goes on growing; to walk through all objects at every value took minutes."""
+    walked = []
+    monkeypatch.setattr(gc, "freeze", lambda: walked.append("freeze"))
+    monkeypatch.setattr(gc, "unfreeze", lambda: walked.append("unfreeze"))
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    counts = iter([500_000, 500_100, 500_100, 900_000])
+    monkeypatch.setattr(gc, "get_count", lambda: (next(counts), 0, 0))
+    with no_search_for_cycles():
+        pass
+    assert not walked
+    with no_search_for_cycles():
+        pass
+    assert walked == ["freeze", "unfreeze"]

@@ -111,7 +111,15 @@ def _run(torch: ModuleType, f: CompiledFunction, tensors: Sequence[Tensor]) -> l
     """Tensors of results, computed where the arguments are."""
     if tensors and tensors[0].is_cuda:
         return list(as_tuple(f, f(*(x.detach() for x in tensors))))
-    found = f.quick(*(x.detach().numpy() for x in tensors))
+    try:
+        arrays = [x.detach().numpy() for x in tensors]
+    except TypeError as error:
+        raise InputError(
+            f"tensors of {f.name} are where no code runs",
+            got=str(error).split(".")[0],
+            allowed="tensors on cpu or cuda",
+        ) from None
+    found = f.quick(*arrays)
     from_numpy, as_tensor = torch.from_numpy, torch.as_tensor
     return [from_numpy(x) if type(x).__name__ == "ndarray" else as_tensor(x) for x in as_tuple(f, found)]
 

@@ -14,6 +14,7 @@ from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
+from linkwise.targets import folder_for_code
 from linkwise.targets.c.lines import function_name, identifier
 from linkwise.targets.c.source import c_source
 from linkwise.trace.program import Program
@@ -54,8 +55,7 @@ def emit_acados(f: CompiledFunction, folder: str | PathLike[str], *, order: int 
     name = identifier(f.name)
     kinds = ("fun", "fun_jac", "fun_jac_hess")[: order + 1]
     parts = [_Derivatives(f, order).written(f"{name}_{kind}", order) for order, kind in enumerate(kinds)]
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
+    home = folder_for_code(folder)
     source = home / f"{name}.c"
     source.write_text("\n".join([_HEAD, *parts]), encoding="utf-8")
     names = [f"{name}_{kind}" for kind in kinds]

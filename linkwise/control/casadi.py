@@ -24,6 +24,7 @@ from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, is_zero
+from linkwise.targets import folder_for_code
 from linkwise.targets.c.lines import function_name, identifier
 from linkwise.targets.c.source import c_source
 from linkwise.trace.program import Program
@@ -68,8 +69,7 @@ def emit_casadi(
     exported = [_own(f, name), *([_jacobian(f, name), _adjoint(f, name)] if order else [])]
     if order == 2:
         exported.append(_second(f, name))
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
+    home = folder_for_code(folder)
     source = home / f"{name}.c"
     source.write_text("\n".join([_HEAD, *(each.text() for each in exported)]), encoding="utf-8")
     return EmittedCasadi(name, source, _built(source, compiler))

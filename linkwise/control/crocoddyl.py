@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,9 @@ from linkwise.array_types import Array
 from linkwise.control.stages import Steps, Text
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.function import CompiledFunction
+from linkwise.model.model import Model, checked_model
 from linkwise.model.state_space import checked_dt
 from linkwise.spatial.scalar import Flat, NamedNumbers
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
 
 
 def crocoddyl_action(
@@ -43,6 +41,7 @@ def crocoddyl_action(
         >>> problem = crocoddyl.ShootingProblem(x0, [action] * 100, end)  # doctest: +SKIP
     """
     crocoddyl: Any = require_extra("crocoddyl", "crocoddyl")
+    checked_model(model)
     if len(model._structure[0]) or model.nq != model.nv:
         raise InputError(
             "an action of crocoddyl takes mechanisms with plain numbers as configurations",
@@ -82,6 +81,7 @@ class _Action:
         length = 1.0 if dt is None else checked_dt(dt)
         steps = Steps(model, length, method, motors, running, terminal, None, None, None, 0)
         self.steps, self.dt = steps, length
+        _ = steps.spent_at_end if self.is_end else steps.spent  # costs that cannot be compiled are refused here
 
         def text(q: Flat, v: Flat, u: Flat) -> NamedNumbers:
             q_next, v_next = steps.next(*(np.asarray(x, object) for x in (q, v, u)))

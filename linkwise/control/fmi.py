@@ -28,8 +28,9 @@ from linkwise.control.rates import Outputs, input_names, state_names, state_rate
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.functions.derivatives import componentwise
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.model.state_space import checked_dt
+from linkwise.sim.checks import checked_target
 from linkwise.targets.c.lines import constants, function_name, identifier, literals
 from linkwise.targets.c.source import c_source
 from linkwise.trace.block import Block
@@ -42,8 +43,22 @@ _UNITS: dict[str, dict[str, int]] = {
     "N.m": {"kg": 1, "m": 2, "s": -2},
     "N": {"kg": 1, "m": 1, "s": -2},
     "s": {"s": 1},
+    "kg": {"kg": 1},
+    "kg.m2": {"kg": 1, "m": 2},
 }
 """Units by their names in files, as powers of SI's."""
+
+_PARAMETERS: dict[str, tuple[str, str]] = {
+    "mass": ("kg", ""),
+    "com": ("m", "x y z"),
+    "inertia": ("kg.m2", "xx yy zz xy xz yz"),
+    "xyz": ("m", "x y z"),
+    "rpy": ("rad", "roll pitch yaw"),
+    "stiffness": ("1", ""),
+    "loss": ("1", ""),
+    "gravity": ("m/s2", "x y z"),
+}
+"""Units of run-time parameters, and names of their numbers where they have several."""
 
 
 def to_fmu(
@@ -60,9 +75,10 @@ def to_fmu(
     """Write a Functional Mock-up Unit (FMI 3.0) of a model, for model exchange and co-simulation; its path.
 
     States are ``q.<name>`` and ``v.<name>``, inputs ``tau.<joint>``, parameters ``p.<name>`` (the model's run-time
-    parameters), all with units. What acts in ``simulate`` by itself acts here: springs, dampers, friction. Directional
-    and adjoint derivatives are exact. The unit carries its sources; where a C compiler is found, also the binary for
-    this machine. Without one an importer must build it from the sources, as FMI allows.
+    parameters, those of several numbers as ``p.<name>.x``, …), all with units. What acts in ``simulate`` by itself acts
+    here: springs, dampers, friction. Directional and adjoint derivatives are exact. The unit carries its sources; where
+    a C compiler is found, also the binary for this machine. Without one an importer must build it from the sources, as
+    FMI allows.
 
     Args:
         model: the mechanism, without closures.
@@ -74,13 +90,10 @@ def to_fmu(
         step: the longest step of co-simulation, s: classical Runge-Kutta.
         compiler: name of the C compiler; None for sources alone.
     """
-    target = Path(path)
+    target = checked_target(path)
     if target.suffix != ".fmu":
         raise InputError("a Functional Mock-up Unit has another ending", got=repr(target.name), allowed=".fmu")
-    if not target.parent.is_dir():
-        raise InputError("there is no such folder", got=repr(str(target.parent)), do="make it, or check the path")
-    if not isinstance(model, Model):
-        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+    checked_model(model)
     unit = _Unit(model, _start(model, q0, v0), model.statics.actuation_matrix(actuated), outputs, checked_dt(step))
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -216,10 +229,24 @@ class _Unit:
         for name, column in zip(input_names(model, self.motors), self.motors.T, strict=True):
             force = {"rad": "N.m", "m": "N"}.get(of_v[int(np.flatnonzero(column)[0])], "1")
             found.append(_Variable(name, "input", "continuous", force, 0.0))
-        for name, value in zip(model.parameters.names, self.parameters, strict=True):
-            found.append(_Variable(f"p.{name}", "parameter", "tunable", "", float(value), initial="exact"))
+        for (name, unit), value in zip(self._parameter_names(of_v), self.parameters, strict=True):
+            found.append(_Variable(f"p.{name}", "parameter", "tunable", unit, float(value), initial="exact"))
         found += [_Variable(name, "output", "continuous", "", initial="calculated") for name in self.output_names]
         return found
+
+    def _parameter_names(self, of_v: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Name and unit of each number of p."""
+        for parameter in self.model.parameters:
+            body, _, what = parameter.name.rpartition(".")
+            if what == "armature":
+                freedoms = range(*self.model.joints[self.model.bodies[body].index].v_slice.indices(self.model.nv))
+                several = len(freedoms) > 1
+                for k in freedoms:
+                    own = f".{self.model.freedom_names[k]}" if several else ""
+                    yield parameter.name + own, {"rad": "kg.m2", "m": "kg"}.get(of_v[k], "1")
+            else:
+                unit, numbers = _PARAMETERS[what]
+                yield from ((f"{parameter.name}{number and '.'}{number}", unit) for number in numbers.split() or [""])
 
     def _freedom_units(self) -> list[str]:
         """Unit of each freedom: rad or m, as its axis turns or not; 1 of a mode."""

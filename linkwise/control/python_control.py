@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.control.rates import input_names, state_names, state_rates
 from linkwise.errors import require_extra
-
-if TYPE_CHECKING:
-    from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 
 
 def as_state_space(
@@ -42,7 +40,7 @@ def as_state_space(
         >>> K, S, poles = control.lqr(system, np.eye(4), np.eye(2))  # doctest: +SKIP
     """
     control: Any = require_extra("control", "control")
-    motors = model.statics.actuation_matrix(actuated)
+    motors = checked_model(model).statics.actuation_matrix(actuated)
     v = np.zeros(model.nv) if v is None else v
     tau = model.statics.force(q) if tau is None else tau
     A, B = model.state_space(q, v, tau, dt=dt)
@@ -64,7 +62,7 @@ def as_nlsys(model: Model, *, actuated: Sequence[str] | None = None) -> Any:
         actuated: names of the joints that are inputs; all but floating bases if not given.
     """
     control: Any = require_extra("control", "control")
-    motors = model.statics.actuation_matrix(actuated)
+    motors = checked_model(model).statics.actuation_matrix(actuated)
     function, _ = state_rates(model, motors)
     fixed = [np.asarray(model.parameters.nominal, float)] if len(model.parameters.nominal) else []
 

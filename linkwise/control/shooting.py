@@ -23,7 +23,9 @@ from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction, compile
 from linkwise.functions.many_steps import RolloutFunction
 from linkwise.memoized import cached_property
+from linkwise.model.model import checked_model
 from linkwise.model.state_space import checked_dt
+from linkwise.sim.checks import check_count
 from linkwise.spatial.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -74,6 +76,8 @@ class Plan:
 
     def shifted(self, steps: int = 1) -> Plan:
         """The plan as seen some steps later, its last state repeated: the start of the next solution in a loop."""
+        if not 0 <= steps < len(self.t):
+            raise InputError("the plan ends before", got=f"steps={steps}", allowed=f"0 to {len(self.t) - 1}")
         kept = {
             name: np.concatenate([array[steps:], np.repeat(array[-1:], steps, axis=0)])
             for name in ("q", "v", "u", "gains", "multipliers")
@@ -145,11 +149,10 @@ class Shooting:
         method: str = "euler",
         goal: int = 0,
     ) -> None:
-        if isinstance(steps, bool) or steps != int(steps) or steps < 1:
-            raise InputError("a horizon has at least one step", got=repr(steps), allowed="1, 2, 3, …")
-        if method not in ("euler", "rk4"):
-            raise InputError("there is no such step", got=repr(method), allowed='"euler" or "rk4"')
-        self.model, self.count, self.goal = model, int(steps), int(goal)
+        check_count(steps=steps)
+        if goal != 0:
+            check_count(goal=goal)
+        self.model, self.count, self.goal = checked_model(model), int(steps), int(goal)
         motors = model.statics.actuation_matrix(actuated)
         if limits:
             below = _with_limits(model, motors, below)
@@ -389,7 +392,10 @@ class _Search:
             q, v = first[0], np.zeros(model.nv)
             u = np.linalg.lstsq(problem.steps.motors, model.inverse_dynamics(q, v, v), rcond=None)[0]
         else:
-            q, v, u = (start.q, start.v, start.u) if isinstance(start, Plan) else start
+            parts = (start.q, start.v, start.u) if isinstance(start, Plan) else start
+            if len(parts) != 3:
+                raise InputError("a start is not (q, v, u)", got=f"{len(parts)} arrays", allowed="a plan, or (q, v, u)")
+            q, v, u = parts
             q = _shaped("q of the start", q, (N + 1, model.nq))
             v = _shaped("v of the start", v, (N + 1, model.nv))
             u = _shaped("u of the start", u, (N, m))
@@ -474,13 +480,13 @@ class _Search:
                 if over <= allowed:
                     status = "done"
                     break
-                self.h.multipliers[:], self.h.end_multipliers[:] = self._pressed()
-                if over > 0.25 * worst:
-                    self.weight *= 10.0
-                worst, self.price = over, 0.0
-                if self.weight > _MOST_WEIGHT:
+                slow = over > 0.25 * worst
+                if slow and self.weight >= _MOST_WEIGHT:
                     status = "stuck"
                     break
+                self.h.multipliers[:], self.h.end_multipliers[:] = self._pressed()
+                self.weight *= 10.0 if slow else 1.0
+                worst, self.price = over, 0.0
                 self._linearize()
                 continue
             if self.made >= iterations:
@@ -536,6 +542,8 @@ def _shaped(what: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     array = np.asarray(values, float)
     if array.shape != shape:
         raise InputError(f"{what} has the wrong shape", got=str(array.shape), allowed=str(shape))
+    if not np.isfinite(array).all():
+        raise InputError(f"{what} is not finite", got=str(array.ravel()[:8].tolist()), allowed="finite numbers")
     return array
 
 
@@ -548,11 +556,14 @@ def shoot(
     dt: float,
     running: Text,
     terminal: Text | None = None,
+    goal: ArrayLike | None = None,
     **more: Any,
 ) -> Plan:
     """The best motion over a horizon, found once: :class:`Shooting` and its :meth:`~Shooting.solve` in one.
 
-    Further arguments are those of either.
+    Further arguments are those of either; a goal is its numbers.
     """
     of_solve = {key: more.pop(key) for key in ("start", "iterations", "tolerance", "excess") if key in more}
-    return Shooting(model, steps, dt, running=running, terminal=terminal, **more).solve(q0, v0, **of_solve)
+    size = 0 if goal is None else np.shape(goal)[-1]
+    problem = Shooting(model, steps, dt, running=running, terminal=terminal, goal=size, **more)
+    return problem.solve(q0, v0, goal=goal, **of_solve)

@@ -113,6 +113,8 @@ class Steps:
     goal: int
 
     def __post_init__(self) -> None:
+        if self.method not in ("euler", "rk4"):
+            raise InputError("there is no such step", got=repr(self.method), allowed='"euler" or "rk4"')
         refuse_rigid_contacts(self.model, "a horizon", "lw.compile a step of model.contact_step, and minimise over it")
 
     @property
@@ -386,7 +388,7 @@ class Terms:
         limits: Sequence[tuple[CompiledFunction, bool]],
         sizes: Mapping[str, int],
     ) -> None:
-        self.cost, self.limits, self.sizes = cost, tuple(limits), dict(sizes)
+        self.cost, self.sizes = cost, dict(sizes)
         for function in filter(None, (cost, *(function for function, _ in limits))):
             if function.result_type is not None or len(function.program.outputs[0].shape) > 1:
                 raise InputError(
@@ -394,6 +396,7 @@ class Terms:
                     got=", ".join(f"{array.name} {array.shape}" for array in function.program.outputs),
                     allowed="a cost, or a vector of residuals whose halved square is the cost",
                 )
+        self.limits = [each for each in limits if each[0].program.outputs[0].size]
 
     @property
     def limit_count(self) -> int:

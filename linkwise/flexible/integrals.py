@@ -249,7 +249,8 @@ def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
 
     Each entry is compared with the largest that its kind can have: by Cauchy and Schwarz |∫f g dm|² <= ∫f² dm ∫g² dm.
     Q has no such bound; its entries are compared with the largest for the same pair of modes, lengths in units of the
-    body's size.
+    body's size. Integrals of two modes that are whole numbers but for rounding become whole: modes have a mass of one
+    each, and the last bits of a machine's LAPACK must not decide whether a program multiplies by it.
     """
     modal = np.sqrt(np.maximum(np.diag(integrals.Me), 0.0))
     arm = np.sqrt(max(np.trace(integrals.J0) / 2.0, 0.0))
@@ -274,6 +275,9 @@ def without_rounding(integrals: ModalIntegrals) -> ModalIntegrals:
         "B": second / size,
     }
     cleaned = {name: zeroed(getattr(integrals, name), bound) for name, bound in bounds.items()}
+    for name in ("J2", "A1", "Me"):
+        whole = np.round(cleaned[name])
+        cleaned[name] = whole + zeroed(cleaned[name] - whole, outer)
     return ModalIntegrals(mass=integrals.mass, **cleaned)
 
 

@@ -177,8 +177,7 @@ class CompiledFunction:
         For C these are the function, its header and a test program; see :func:`linkwise.emit_c`.
         """
         chosen, kind = targets.target(target), targets.real(dtype)
-        home = Path(folder)
-        home.mkdir(parents=True, exist_ok=True)
+        home = targets.folder_for_code(folder)
         return chosen.emit(self.program_for(chosen), home, kind)
 
     def program_for(self, target: targets.Target) -> Block | Program:
@@ -470,6 +469,8 @@ def compile(
             shapes.append((argument, (kind,) if isinstance(kind, int) else tuple(kind)))
 
     title = getattr(fn, "__name__", "function").strip("<>") if name is None else name
+    if not callable(fn):
+        raise InputError(f"{title} is not a function", got=repr(fn)[:80], allowed="a function of the model and arrays")
     for what, word in (("the name", title), *(("the name of an input", argument) for argument in inputs)):
         if not isinstance(word, str) or not word or not word.isprintable():
             raise InputError(

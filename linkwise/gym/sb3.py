@@ -20,6 +20,8 @@ def as_sb3(env: VectorEnv) -> Any:
         >>> env = lw.gym.as_sb3(lw.gym.task("cart_pole", 16, autoreset_mode="same_step"))  # doctest: +SKIP
         >>> stable_baselines3.PPO("MlpPolicy", env).learn(100_000)  # doctest: +SKIP
     """
+    if not isinstance(env, VectorEnv):
+        raise InputError("these are not environments of linkwise", got=type(env).__name__, allowed="lw.gym.VectorEnv")
     if env.mode != "same_step":
         raise InputError(
             "Stable-Baselines3 expects resets within the step that ends an episode",

@@ -68,7 +68,7 @@ class Rules:
         """State at the beginning of an episode."""
         draws = Draws(seed)
         q, v, *goal = self.reset(self.model, draws)
-        p = [] if self.drawn is None else [draws.uniform(low, high) if low < high else low for low, high in self.drawn]
+        p = [] if self.drawn is None else [low if low == high else draws.uniform(low, high) for low, high in self.drawn]
         state = {"q": q, "v": v, "goal": goal[0] if goal else [], "p": p, "impulses": np.zeros(self.impulses)}
         return {name: _flat(values) for name, values in (state | {"clock": [0.0], "seed": draws.seed}).items()}
 
@@ -114,8 +114,10 @@ class Rules:
 
         def forces(q: Array, v: Array) -> Array:
             moment = self.moment({**state, "q": q, "v": v}, action)
-            own = action if self.act is None else self.act(moment)
-            return _flat(own) + model.passive_force(q, v, p=p)
+            own = _flat(action if self.act is None else self.act(moment))
+            if len(own) != model.nv:
+                raise InputError("act returns too few or too many joint forces", got=len(own), allowed=model.nv)
+            return own + model.passive_force(q, v, p=p)
 
         def rate(q: Array, v: Array) -> Array:
             return model.forward_dynamics(q, v, forces(q, v), p=p)
@@ -141,7 +143,7 @@ class Rules:
             chosen = self._chosen(action)
             moved = self.moved(state, chosen)
             moment = self.moment(moved, chosen)
-            reward, ended = self.reward(moment), _number(self.done(moment))
+            reward, ended = _one("reward", self.reward(moment)), _number(_one("done", self.done(moment)))
             late = 0.0
             if self.max_episode_steps is not None:
                 late = _number(moved["clock"][0] >= self.max_episode_steps - 0.5)
@@ -199,8 +201,21 @@ def _flat(values: object) -> Array:
     return flat
 
 
+def _one(what: str, value: Scalar) -> Scalar:
+    if np.ndim(value):
+        raise InputError(
+            f"{what} does not return one number", got=f"shape {np.shape(value)}", do="sum, all or any of it"
+        )
+    return value
+
+
 def _number(truth: Scalar) -> Scalar:
-    return where(truth, 1.0, 0.0) if not isinstance(truth, (bool, np.bool_, float, int)) else float(truth)
+    if isinstance(truth, (bool, np.bool_, float, int)):
+        return float(truth)
+    try:
+        return where(truth, 1.0, 0.0)
+    except TypeError:
+        raise InputError("done does not return a condition", allowed="such as now.q[0] > 1.0") from None
 
 
 def _either(condition: Scalar, yes: State, no: State) -> State:

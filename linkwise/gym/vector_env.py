@@ -15,9 +15,10 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError, require_extra
 from linkwise.gym.moment import Beginning, Draws, Moment, seeds
 from linkwise.gym.step import Autoreset, Method, Rules, State
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.sim.checks import check_count, check_positive
 from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.targets import real
 
 if TYPE_CHECKING:
     from linkwise.viz.video import Pictured
@@ -92,12 +93,16 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
         bounds: tuple[ArrayLike, ArrayLike] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        if not isinstance(model, Model):
-            raise InputError("this is not a model", got=repr(model)[:80], allowed="lw.load(…), builder.build()")
+        checked_model(model)
         check_count(num_envs=num_envs, substeps=substeps)
         if max_episode_steps is not None:
             check_count(max_episode_steps=max_episode_steps)
         check_positive(dt=dt)
+        needed: dict[str, object] = {"observe": observe, "reward": reward}
+        optional: dict[str, object] = {"done": done, "act": act, "reset": reset}
+        for name, given in (needed | {name: each for name, each in optional.items() if each is not None}).items():
+            if not callable(given):
+                raise InputError(f"{name} is not a function", got=repr(given)[:80], allowed="a function of a Moment")
         self.num_envs, self.dt, self.mode = int(num_envs), float(dt), _mode(autoreset_mode)
         self.metadata = {
             "render_modes": [_PICTURES],
@@ -108,7 +113,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, ArrayLike, Array]):
             raise InputError("environments are not shown so", got=repr(render_mode), allowed=f"None, {_PICTURES!r}")
         self.render_mode = render_mode
         self._pictured: Pictured | None = None
-        self.dtype, self._threads, self._device = np.dtype(dtype), threads, device
+        self.dtype, self._threads, self._device = real(dtype), threads, device
         _library(device)  # says where there is none
         self.single_action_space, table, size = _action_space(model, actions, choices, act is None, self.dtype)
         model, drawn = _randomized(model, randomize or {})
@@ -256,6 +261,7 @@ def _action_space(
     """Space of one action, the rows of choices, and the numbers of an action."""
     if choices is not None:
         table = np.atleast_2d(np.asarray(choices, float))
+        _check_size(model, table.shape[1], all_joints)
         return gymnasium.spaces.Discrete(len(table)), table, table.shape[1]
     if actions is None:
         if not all_joints:
@@ -270,7 +276,20 @@ def _action_space(
     elif isinstance(actions, int):
         actions = (-np.ones(actions), np.ones(actions))
     low, high = np.broadcast_arrays(*(np.atleast_1d(np.asarray(edge, dtype)) for edge in actions))
+    if not (low <= high).all():
+        raise InputError("bounds of actions are in the wrong order", got=f"{low}, {high}", allowed="(low, high)")
+    _check_size(model, len(low), all_joints)
     return gymnasium.spaces.Box(low.copy(), high.copy(), dtype=np.dtype(dtype).type), None, len(low)
+
+
+def _check_size(model: Model, size: int, all_joints: bool) -> None:
+    if all_joints and size != model.nv:
+        raise InputError(
+            "without act, an action has a number for each joint force",
+            got=f"{size} numbers",
+            allowed=f"{model.nv}",
+            do="act=lambda now: … to make joint forces of now.action",
+        )
 
 
 def _randomized(model: Model, randomize: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> tuple[Model, Array | None]:
@@ -284,8 +303,10 @@ def _randomized(model: Model, randomize: Mapping[str, tuple[ArrayLike, ArrayLike
     for name, bounds in randomize.items():
         if name not in known:
             raise UnknownNameError("parameter", name, list(known))
-        low, high = bounds
-        drawn[known[name], 0], drawn[known[name], 1] = low, high
+        edges = [*bounds] if np.iterable(bounds) else []
+        if len(edges) != 2 or not np.all(np.asarray(edges[0]) <= np.asarray(edges[1])):
+            raise InputError(f"{name} has no bounds to be drawn from", got=repr(bounds), allowed="(low, high)")
+        drawn[known[name], 0], drawn[known[name], 1] = edges
     return made, drawn
 
 

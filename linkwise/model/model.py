@@ -280,4 +280,12 @@ class Model(
 _GROUPS = ("limits", "joint_constants", "constraints", "contacts", "centroidal", "operational", "statics")
 _ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 
+
+def checked_model(model: object) -> Model:
+    """The model that an argument should be."""
+    if not isinstance(model, Model):
+        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+    return model
+
+
 list_methods(Model, Centroidal, Constraints, Contacts, Operational)

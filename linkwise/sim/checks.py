@@ -7,6 +7,8 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
@@ -160,6 +162,14 @@ def check_finite(**given: object) -> None:
     for name, value in given.items():
         if not _is_real(value) or not math.isfinite(value):
             raise InputError(f"{name} is not a finite number", got=repr(value), allowed="a number")
+
+
+def checked_target(path: str | PathLike[str]) -> Path:
+    """Path of a file to be written, in a folder that is there: said before what goes into it is computed."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise InputError("there is no such folder", got=repr(str(target.parent)), do="make it, or check the path")
+    return target
 
 
 def spacing(t: float, dtype: DTypeLike) -> float:

@@ -19,7 +19,7 @@ from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.closures import OPEN
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.model.passive_forces import refuse_rigid_contacts
 from linkwise.sim.checks import check_start, checked_vector
 from linkwise.sim.closed_states import captures_of, check_switched, closure_flags, start_closed
@@ -100,8 +100,7 @@ class Setup:
     @classmethod
     def of(cls, model: Model, method: str | GeneralizedAlpha, options: Options) -> Setup:
         """From what users give, see :func:`linkwise.simulate`."""
-        if not isinstance(model, Model):
-            raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+        checked_model(model)
         if method != "moreau":
             _warn_of_ground(model, method)
         if any(options.get(each) is not None for each in _ACTING):

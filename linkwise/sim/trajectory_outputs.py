@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, UnknownNameError, require_extra
+from linkwise.errors import InputError, UnknownNameError, no_attribute, require_extra
+from linkwise.sim.checks import checked_target
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +30,12 @@ class Outputs:
 
         def on_host(self) -> Trajectory:
             """The same motion with all its arrays in NumPy."""
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            written = name.removeprefix("to_") in ("csv", "glb", "mat", "mcap", "npz", "usd")
+            place = f'motion.save("name.{name.removeprefix("to_")}")' if written else None
+            raise no_attribute(f"{type(self).__name__!r} object", name, place)
 
     # Files and tables.
     def save(self, path: str | Path) -> Path:
@@ -44,7 +51,7 @@ class Outputs:
         """
         from linkwise.sim.trajectory_files import save
 
-        return save(self.on_host(), Path(path))
+        return save(self.on_host(), checked_target(path))
 
     def to_pandas(self) -> DataFrame:
         """A ``pandas.DataFrame``: a row for each time, columns as in a CSV file, ``q:joint1``, …, ``energy``.

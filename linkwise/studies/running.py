@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -175,6 +178,24 @@ class StudyInterrupted(SystemExit, KeyboardInterrupt):
         kept = "nothing is kept without a store" if folder is None else f"they are safe in {str(folder)!r}; {how}"
         super().__init__(f"interrupted after {done} of {members} members; {kept}")
         self.done, self.members, self.folder = done, members, folder
+        _show_as_one_line()
+
+
+@functools.cache
+def _show_as_one_line() -> None:
+    """Have this interrupt shown as its line where nobody catches it.
+
+    From Python 3.14 on whatever is a KeyboardInterrupt goes to ``sys.excepthook``, a SystemExit or not.
+    """
+    usual = sys.excepthook
+
+    def shown(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, StudyInterrupted):
+            print(error, file=sys.stderr)
+        else:
+            usual(kind, error, trace)
+
+    sys.excepthook = shown
 
 
 def ensemble(

@@ -14,7 +14,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, SaturationWarning
 from linkwise.memoized import cached_property
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.sim.checks import check_count
 from linkwise.sim.closed_states import captures_of
 from linkwise.sim.disturbances import as_loads
@@ -128,8 +128,7 @@ class Study:
         run: Run | None = None,
         **settings: Any,
     ) -> None:
-        if not isinstance(model, Model):
-            raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+        checked_model(model)
         for name in settings:
             if name in _OWN:
                 raise InputError(

@@ -14,6 +14,7 @@ import pkgutil
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -29,7 +30,6 @@ from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
     from linkwise.targets.device import Device
-    from linkwise.trace.program import Program
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
 _ON_HOST = (np.ndarray, float, int, list, tuple)
@@ -109,6 +109,16 @@ class Target(ABC):
             return self.source(routine, dtype)
         able = ", ".join(name for name, each in targets().items() if each.loops)
         raise InputError(f"the target {self.name!r} has no code for loops over time", allowed=able)
+
+
+def folder_for_code(folder: str | PathLike[str]) -> Path:
+    """A folder that code is written into, made if need be."""
+    home = Path(folder)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("no folder can be made here", got=f"{home}: {error.strerror}", do="choose another") from None
+    return home
 
 
 class ProgramListing(Target):

@@ -19,6 +19,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
 from linkwise.model.model import Model
+from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
@@ -145,7 +146,7 @@ def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:
 
 def save_html(trajectory: Trajectory, path: str | Path, **choices: Any) -> Path:
     """Write :func:`motion_html` to a file."""
-    target = Path(path)
+    target = checked_target(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise InputError("no such file type", got=repr(target.suffix), allowed=".html")
     target.write_text(motion_html(trajectory, **choices), encoding="utf-8")

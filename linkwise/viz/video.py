@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.model.model import Model
+from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.looks import Looks, fewer, looks_of
@@ -190,7 +191,7 @@ def save_video(
     progress: bool | Callable[[float], None] | None = None,
 ) -> Path:
     """Write a video; see :meth:`linkwise.Trajectory.save_video`."""
-    target = Path(path)
+    target = checked_target(path)
     width, height = _checked(fps, speed, size)
     kind = target.suffix.lower()
     if kind not in (*MOVIES, ".gif"):

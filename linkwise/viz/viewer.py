@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, LinkwiseError, require_extra
+from linkwise.errors import LinkwiseError, require_extra
 from linkwise.kinematics.goals import Reach
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, SurfaceHandle, furnish, pose_of, quaternions
 from linkwise.viz.live import LiveRun
@@ -67,8 +67,7 @@ def view(
     Returns:
         The page: ``url``, ``q``, ``close()``, ``wait()``; it ends with the program. In a notebook it shows itself.
     """
-    if not isinstance(model, Model):
-        raise InputError("this is not a model", got=type(model).__name__, allowed="lw.load(...) or builder.build()")
+    checked_model(model)
     viewer = Viewer(model, q, v, control, follow, port, open)
     viewer.announce()
     return viewer

@@ -107,3 +107,5 @@ def test_without_a_compiler_there_is_the_source(tmp_path):
     assert made.library is None and "jac_mass_matrix_sparsity_out" in made.source.read_text()
     with pytest.raises(lw.InputError, match="order"):
         lw.control.emit_casadi(planar_arm(2).function("mass_matrix"), tmp_path, order=3)
+    with pytest.raises(lw.InputError, match="no folder can be made"):
+        lw.control.emit_casadi(planar_arm(2).function("mass_matrix"), made.source)

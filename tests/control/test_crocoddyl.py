@@ -54,3 +54,13 @@ def test_quaternions_are_refused():
     b.add_body("ball", joint=lw.Spherical(), mass=1.0, inertia=np.eye(3))
     with pytest.raises(lw.InputError, match="plain numbers"):
         lw.control.crocoddyl_action(b.build(), running, dt=0.1)
+
+
+def test_costs_and_steps_that_are_none_are_refused_where_the_action_is_made():
+    arm = lw.samples.planar_arm(2)
+    with pytest.raises(lw.InputError, match="not a function"):
+        lw.control.crocoddyl_action(arm, None, dt=0.1)
+    with pytest.raises(lw.InputError, match="no such step"):
+        lw.control.crocoddyl_action(arm, lambda m, q, v, u: u, dt=0.1, method="heun")
+    with pytest.raises(lw.InputError, match="not a model"):
+        lw.control.crocoddyl_action("arm", running, dt=0.1)

@@ -180,3 +180,29 @@ def test_mistakes_are_named(given, words, tmp_path, monkeypatch):
     with pytest.raises(lw.InputError, match=words):
         lw.control.to_fmu(**{"model": planar_arm(2), "path": "arm.fmu", **given})
     assert not list(tmp_path.iterdir())
+
+
+@needs_compiler
+def test_parameters_have_names_units_and_values_to_be_tuned(tmp_path):
+    """Numbers of one parameter by one: the motion is that of a model built with these numbers."""
+    model = pendulums().with_parameters(["link1.mass", "link2.com", "gravity", "link1.armature", "link2.inertia"])
+    unit = lw.control.to_fmu(model, tmp_path / "links.fmu", q0=[0.4, -0.3])
+    found = {each.name: each for each in fmpy.read_model_description(str(unit)).modelVariables}
+    units = {"link1.mass": "kg", "link2.com.x": "m", "gravity.z": "m/s2", "link1.armature": "kg.m2"}
+    units |= {f"link2.inertia.{axes}": "kg.m2" for axes in ("xx", "yy", "zz", "xy", "xz", "yz")}
+    assert {name: found[f"p.{name}"].unit for name in units} == units
+    changed = {"p.link1.mass": 3.0, "p.link2.com.z": -0.7, "p.gravity.z": -3.7, "p.link2.inertia.yy": 0.3}
+    motion = simulated(
+        str(unit),
+        fmi_type="CoSimulation",
+        start_values=changed,
+        stop_time=0.2,
+        output_interval=0.1,
+        output=["q.joint2"],
+    )
+    p = np.array(model.parameters.nominal)
+    names = [name for name in found if name.startswith("p.")]
+    for name, value in changed.items():
+        p[names.index(name)] = value
+    ours = lw.simulate(model, [0.4, -0.3], duration=0.2, dt=1e-3, method="rk4", p=p)
+    np.testing.assert_allclose(motion["q.joint2"][-1], ours.q[-1, 1], rtol=0, atol=1e-12)

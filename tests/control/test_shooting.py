@@ -249,14 +249,53 @@ def test_branches_that_nothing_couples_are_solved_apart_and_together_alike():
 
 def test_wrong_problems_are_answered():
     model = planar_arm(2)
-    with pytest.raises(lw.InputError, match="at least one step"):
-        lw.control.Shooting(model, 0, 0.1, running=lambda m, q, v, u: u)
-    with pytest.raises(lw.InputError, match="no such step"):
-        lw.control.Shooting(model, 5, 0.1, running=lambda m, q, v, u: u, method="heun")
+    problems = {
+        "not a model": {"model": "arm"},
+        "steps is not": {"steps": None},
+        "goal is not": {"goal": -2},
+        "no such step": {"method": "heun"},
+        "running is not a function": {"running": None},
+    }
+    good = {"model": model, "steps": 5, "dt": 0.1, "running": lambda m, q, v, u: u}
+    for words, wrong in problems.items():
+        with pytest.raises(lw.InputError, match=words):
+            lw.control.Shooting(**{**good, **wrong})
     problem = lw.control.Shooting(model, 5, 0.1, running=lambda m, q, v, u: u)
     with pytest.raises(lw.InputError, match="goal does not fit"):
         problem.solve([0.0, 0.0], goal=[1.0])
     with pytest.raises(lw.InputError, match="wrong shape"):
         problem.solve([0.0, 0.0, 0.0])
+    with pytest.raises(lw.InputError, match="q0 is not finite"):
+        problem.solve([0.0, np.nan])
+    with pytest.raises(lw.InputError, match=r"not \(q, v, u\)"):
+        problem.solve([0.0, 0.0], start=(np.zeros((6, 2)), np.zeros((6, 2))))
+    with pytest.raises(lw.InputError, match="ends before"):
+        problem.solve([0.0, 0.0]).shifted(9)
     with pytest.raises(lw.InputError, match="not convex"):
         lw.control.shoot(model, [0.0, 0.0], steps=5, dt=0.1, running=lambda m, q, v, u: lw.math.sqrt(u[0] - 1e9))
+
+
+def test_a_model_without_limits_has_none_to_keep():
+    given = {"steps": 5, "dt": 0.1, "running": lambda m, q, v, u: u, "terminal": lambda m, q, v: q - 1.0}
+    plain = lw.control.shoot(planar_arm(2), [0.0, 0.0], **given)
+    limited = lw.control.shoot(planar_arm(2), [0.0, 0.0], limits=True, **given)
+    np.testing.assert_array_equal(plain.u, limited.u)
+
+
+def test_an_end_that_cannot_be_reached_leaves_the_cost_of_the_motion():
+    """The limits' share is not in it, with the weight at its largest either."""
+    given = {"steps": 5, "dt": 0.1, "running": lambda m, q, v, u: u, "terminal": lambda m, q, v: q - 1.0}
+    free = lw.control.shoot(planar_arm(2), [0.0, 0.0], **given)
+    plan = lw.control.shoot(planar_arm(2), [0.0, 0.0], end_zero=lambda m, q, v: 0.0 * q[:1] + 1.0, **given)
+    assert plan.status == "stuck" and plan.excess == 1.0
+    assert plan.cost == pytest.approx(free.cost, rel=1e-3)
+
+
+def test_a_goal_of_one_solution():
+    given = {"steps": 5, "dt": 0.1, "running": lambda m, q, v, u, goal: u}
+    plan = lw.control.shoot(
+        planar_arm(2), [0.0, 0.0], terminal=lambda m, q, v, goal: 9.0 * (q - goal), goal=[0.3, 0.2], **given
+    )
+    fixed = {"steps": 5, "dt": 0.1, "running": lambda m, q, v, u: u}
+    same = lw.control.shoot(planar_arm(2), [0.0, 0.0], terminal=lambda m, q, v: 9.0 * (q - [0.3, 0.2]), **fixed)
+    np.testing.assert_allclose(plan.q, same.q, atol=1e-9)

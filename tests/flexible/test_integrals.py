@@ -106,6 +106,14 @@ def test_bending_planes_that_do_not_couple_leave_exact_zeros():
     assert np.count_nonzero(I.a) == np.count_nonzero(I.B) == 8  # foreshortening pairs modes of one plane, along x only
 
 
+def test_modes_weigh_one_exactly():
+    """And have the moments of inertia that follow: no program depends on the last bits of a machine's LAPACK."""
+    integrals = beam().integrals
+    np.testing.assert_array_equal(integrals.Me, np.eye(len(integrals.Me)))
+    along = np.diagonal(integrals.J2[0, 0])  # all bend
+    assert set(along) == {2.0}
+
+
 def test_arrays_are_frozen_also_after_a_journey():
     body = beam()
     for each in (body, pickle.loads(pickle.dumps(body))):

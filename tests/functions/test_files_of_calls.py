@@ -14,6 +14,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
+from linkwise.targets.llvm import layouts
 
 PACKAGE = str(Path(lw.__file__).parent)
 
@@ -35,6 +36,7 @@ def files_of(call: Callable[[], Any]) -> set[str]:
     return seen
 
 
+@pytest.mark.skipif(not layouts.available(), reason="this interpreter has its ordinary path only")
 def test_later_calls_run_nothing_of_the_package() -> None:
     for model in (samples.planar_arm(3), samples.four_bar(1)):
         q, v = np.array(model.start), np.zeros(model.nv)

@@ -68,6 +68,16 @@ def test_environments_travel() -> None:
         ({"model": "arm.urdf"}, "not a model"),
         ({"dt": 0.0}, "dt is not a positive number"),
         ({"render_mode": "human"}, "not shown so"),
+        ({"dtype": "int32"}, "no code for this precision"),
+        ({"observe": None}, "observe is not a function"),
+        ({"reward": lambda now: now.q}, "reward does not return one number"),
+        ({"done": lambda now: now.q > 1.0}, "done does not return one number"),
+        ({"done": lambda now: now.q[0]}, "done does not return a condition"),
+        ({"act": lambda now: now.action}, "too few or too many joint forces"),
+        ({"act": None}, "an action has a number for each joint force"),
+        ({"choices": None, "actions": ([1.0], [-1.0])}, "wrong order"),
+        ({"randomize": {"pole.mass": (0.2, 0.1)}}, "pole.mass has no bounds"),
+        ({"randomize": {"pole.mass": 0.2}}, "pole.mass has no bounds"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], says: str) -> None:
@@ -275,6 +285,8 @@ def test_mistakes() -> None:
         lw.gym.task("cart_pole", autoreset_mode="sometimes")
     with pytest.raises(InputError, match="before it was reset"):
         lw.gym.task("cart_pole").step([0])
+    with pytest.raises(InputError, match="not environments of linkwise"):
+        lw.gym.as_sb3(gymnasium.make(registered_name("cart_pole")))
     with pytest.raises(InputError, match="same_step"):
         lw.gym.as_sb3(lw.gym.task("cart_pole"))
     with pytest.raises(InputError, match="method"):

@@ -113,3 +113,14 @@ def test_gltf_is_read_by_trimesh(motion, tmp_path):
     trimesh = pytest.importorskip("trimesh")
     scene = trimesh.load(motion.save(tmp_path / "motion.glb"))
     assert len(scene.geometry) >= len(motion.model.bodies)
+
+
+def test_a_folder_that_is_not_there_is_said_before_anything_is_written(motion, tmp_path):
+    for write, name in ((motion.save, "x.mcap"), (motion.save_html, "x.html"), (motion.save_video, "x.gif")):
+        with pytest.raises(lw.InputError, match="no such folder"):
+            write(tmp_path / "missing" / name)
+
+
+def test_names_that_people_ask_for_say_the_right_one(motion):
+    with pytest.raises(AttributeError, match=r'motion\.save\("name\.mcap"\)'):
+        _ = motion.to_mcap

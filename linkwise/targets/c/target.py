@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from linkwise.array_types import Precision
 from linkwise.errors import InputError
-from linkwise.targets import Target, target
+from linkwise.targets import Target, folder_for_code, target
 from linkwise.targets.c.lines import function_name
 from linkwise.targets.c.self_test import check_source, random_states
 from linkwise.targets.c.source import c_header, c_source
@@ -86,8 +86,7 @@ def emit_c(
         texts = _function_files(
             function if isinstance(function, (Block, Program)) else function.program_for(target("c")), bits, states
         )
-    home = Path(folder)
-    home.mkdir(parents=True, exist_ok=True)
+    home = folder_for_code(folder)
     for file, text in texts.items():
         (home / file).write_text(text, encoding="utf-8")
     source, header, test = (home / file for file in texts)
