@@ -41,6 +41,12 @@ STUCK = 1e-3
 """Of the mobility of the whole mass: points that joints let part less than this give way by as much, so that what no
 joint can part is not pressed apart without bounds."""
 
+TURN = 7
+"""Numbers of what turning does to a point: its links, its gap ahead, the part of it that is allowed, and the turning."""
+
+ALL = 2.0
+"""Of slip, beyond any part of what turning accounts for."""
+
 FIRM = 1e-7
 """Of a point's own mobility, by which its normal gives way: one that friction alone wedges has some impulse then."""
 
@@ -171,17 +177,32 @@ class MiddleOfCrowd:
                 for moment, force in ways(self.crowd.features, point)
             ]
             before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
-            bias, give, gap, drift = self._laws(point, before)
-            return [], [*(x for line in J for x in line), *before, *bias, give, gap, drift]
+            return [], [*(x for line in J for x in line), *before, *self._turned(point, before)]
 
         slots, used = Items.rows(self.slots), Items.rows([[slot[10]] for slot in self.slots])
         made = over_used(used, [slots], one, [])[1]
         everything, size = [x for row in made for x in row], len(made[0])
         width, count = self.rows * self.n, len(self.slots)
         starts = [k * size for k in range(count)]
-        parts = [Items(everything, [s + width + k * self.rows for s in starts], self.rows) for k in (0, 1)]
-        others = Items(everything, [s + width + 2 * self.rows for s in starts], 3)
-        self.before, self.others = parts[0], [others.of(k) for k in range(count)]
+        self.before = Items(everything, [s + width for s in starts], self.rows)
+        turns = Items(everything, [s + width + self.rows for s in starts], TURN)
+
+        def biased(state: Flat, slot: Flat, before: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            # All points between two links are allowed the slip of one of them, that comes nearest: see the written-out
+            # step's :func:`linkwise.contact.step._turned`.
+            def compared(now: Flat, other: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                same = _same(own[0], other[0]) & _same(own[1], other[1]) & (other[2] < now[0])
+                return [where(same, a, b) for a, b in zip(other[2:], now, strict=True)], []
+
+            shared = over_used(used, [turns], compared, own[2:])[0]
+            bias, give, gap, drift = self._laws(KeptPoint.of(slot, names), before, shared[1:])
+            return [], [*bias, give, gap, drift]
+
+        made = over_used(used, [slots, self.before, turns], biased, [])[1]
+        laws_of_points, step = [x for row in made for x in row], len(made[0])
+        biases = Items(laws_of_points, range(0, step * count, step), self.rows)
+        others = Items(laws_of_points, range(self.rows, step * count, step), 3)
+        self.others = [others.of(k) for k in range(count)]
         J = Items(everything, starts, width)
 
         def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -219,7 +240,7 @@ class MiddleOfCrowd:
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
-        found = Items.rows(over_used(used, [slots, J, U, parts[1], others], laws, [])[1])
+        found = Items.rows(over_used(used, [slots, J, U, biases, others], laws, [])[1])
         M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
         return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
 
@@ -228,11 +249,29 @@ class MiddleOfCrowd:
         nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, effort), None)
         return self.held.changed(nu)
 
-    def _laws(self, point: KeptPoint, before: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
+    def _turned(self, point: KeptPoint, before: Flat) -> list[Scalar]:
+        """Of one point both links, the gap at the end if nothing acted, and the slip that turning accounts for.
+
+        That is given as a part, and how much turning changes the slip; all of the slip where the part is ``ALL``.
+        """
+        spin, slide = point.drift
+        slip = [x - (a.dot(spin) + b.dot(slide)) for x, (a, b) in zip(before, self._ways(point), strict=False)]
+        along = [t.dot(point.turning) for t in tangents(point.normal)]
+        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (slip[1:3], along))
+        apart = sum(((a - b) * (a - b) for a, b in zip(along, slip[1:3], strict=True)), 0.0)
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
+        links = (point.more["first"], point.more["second"])
+        ahead = point.gap + 0.5 * self.h * slip[0]
+        return [*links, ahead, where(apart < 0.0625 * square, ALL, part), *point.turning]
+
+    def _ways(self, point: KeptPoint) -> list[tuple[Vec, Vec]]:
+        return ways(self.crowd.features, point)
+
+    def _laws(self, point: KeptPoint, before: Flat, turned: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
         """Of one point the bias of each row, the compliance, what its gap is counted from, and the normal's drift."""
         h, more, features = self.h, point.more, self.crowd.features
         spin, slide = point.drift
-        drifts = [moment.dot(spin) + force.dot(slide) for moment, force in ways(self.crowd.features, point)]
+        drifts = [moment.dot(spin) + force.dot(slide) for moment, force in self._ways(point)]
         approach = before[0] - drifts[0]
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
@@ -248,16 +287,14 @@ class MiddleOfCrowd:
         if features.bounces:
             bounces = meets & (approach < -more["threshold"]) & (more["restitution"] > 0.0)
             bias = where(bounces, minimum(bias, more["restitution"] * approach), bias)
-        first, second = tangents(point.normal)
-        slip = [before[k] - drifts[k] for k in (1, 2)]
-        along = [first.dot(point.turning), second.dot(point.turning)]
-        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (slip, along))
-        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
-        apart = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
-        turned = [where(apart < 0.0625 * square, x, part * a) for x, a in zip(slip, along, strict=True)]
+        part, turning = turned[0], Vec.of(turned[1:])
+        allowed = [
+            where(part > 1.0, before[k] - drifts[k], part * t.dot(turning))
+            for k, t in enumerate(tangents(point.normal), 1)
+        ]
         rest = [-x for x in drifts[3:]]
         return (
-            [bias - drifts[0], *(t - d for t, d in zip(turned, drifts[1:3], strict=True)), *rest],
+            [bias - drifts[0], *(t - d for t, d in zip(allowed, drifts[1:3], strict=True)), *rest],
             give,
             gap + 0.25 * h * pivots,
             drifts[0],
