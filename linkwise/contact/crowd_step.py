@@ -9,6 +9,7 @@ in the step before begins with the impulse it had, in whatever place it stands n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from linkwise.algorithms.articulated import articulate, innovate
@@ -20,19 +21,21 @@ from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.cones import Cone
-from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long, outboard
+from linkwise.contact.crowd import MOVING, REACH, Crowd, KeptPoint, Moving, long, outboard
 from linkwise.contact.elimination import squared
 from linkwise.contact.features import Features
+from linkwise.contact.few import LEAST, SIZES, Few, Groups
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
-from linkwise.contact.primal import Along, Laws, Primal, over_used
+from linkwise.contact.primal import UNSOLVED, Along, Laws, Primal, over_used
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
+from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Items, Scalar, hold, looped_over, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -70,15 +73,15 @@ def crowd_step(
     middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t)
     begin = remembered(middle.slots, middle.rows, impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
-    is_differentiated = any(hold(x) is not x for x in (*q, *v, *tau, *impulses))
-    if is_differentiated:
+    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         held = [[hold(x) for x in numbers] for numbers in (free, begin)]
-        v_new, found, eased = middle.primal.held().solved(held[0], held[1], rules)
-        middle.primal = middle.primal.eased(eased)
+        primal = middle.complete()
+        v_new, found, eased = primal.held().solved(held[0], held[1], rules)
+        middle.primal = primal.eased(eased)
         width = rules.smoothing if rules.backward == "smooth" else NARROW * sqrt(maximum(squared(found), 1e-30))
         v_new, found = middle.primal.differentiated(free, v_new, found, middle.answered, width)
     else:
-        v_new, found, eased = middle.primal.solved(free, begin, rules)
+        v_new, found, eased = middle.solved(free, begin)
         middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
     if middle.parting is None:
@@ -113,12 +116,29 @@ class MiddleOfCrowd:
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
         self.axes = articulate(self.tree, self.q)
-        self.held = Held(self.tree, self.q, self.axes, Holding(tree, constraints, (q, v), (self.q, self.v), t, h))
+        self.closures = constraints, (q, v), t
+        self.held = self._held()
         # What closures that are driven do is not known here: with them, steps are as they are.
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
-        self.primal = self._primal()
+        self._gather()
+
+    def _held(self) -> Held:
+        constraints, start, t = self.closures
+        holding = Holding(self.crowd.tree, constraints, start, (self.q, self.v), t, self.h)
+        return Held(self.tree, self.q, self.axes, holding)
+
+    def _again(self, q: Flat) -> MiddleOfCrowd:
+        """The same, with all that depends on the configuration computed once more, of numbers equal to it.
+
+        In a loop whose passes may be left out, only what depends on the numbers of a pass is left out with it.
+        """
+        other = copy(self)
+        other.q = list(q)
+        other.frames, other.axes = placed(self.crowd.tree, q), articulate(self.tree, q)
+        other.held = other._held()
+        return other
 
     def _moving(self, motions: Field[Any]) -> Moving:
         """Links as they move."""
@@ -150,19 +170,15 @@ class MiddleOfCrowd:
 
         It is all of them where contact goes on as it was, and little after an impact.
         """
-        push = [b - a for a, b in zip(free, self.primal.pushed(free, impulses), strict=True)]
-
-        def row(sums: Flat, line: Flat, both: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            y = sum((a * x for a, x in zip(line, push, strict=True)), 0.0)
-            return [sums[0] + y * both[0], sums[1] + y * both[1]], []
-
-        both = Items.rows(list(zip(free, push, strict=True)))
-        (along, square), _ = looped_over([self.primal.M, both], row, [0.0, 0.0])
+        effort = self.primal.effort(impulses)
+        push = self.answered(effort)
+        along, square = (sum((a * b for a, b in zip(effort, x, strict=True)), 0.0) for x in (free, push))
         part = minimum(maximum(-along / maximum(square, 1e-30), 0.0), 1.0)
         return [a + part * b for a, b in zip(free, push, strict=True)]
 
     # Rows of points.
-    def _primal(self) -> Primal:
+    def _gather(self) -> None:
+        """Rows of points, the velocities along them, and their laws."""
         columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
         folded = Folded(self.tree)
         disks = (2, *[1] * features.torsion, *[2] * features.rolling)
@@ -204,32 +220,18 @@ class MiddleOfCrowd:
         others = Items(laws_of_points, range(self.rows, step * count, step), 3)
         self.others = [others.of(k) for k in range(count)]
         J = Items(everything, starts, width)
-
-        def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
-                point = KeptPoint.of(slot, names)
-                arm = _arm(axis, point)
-                return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
-
-            return [], [x for row in over_used(used, [slots], of_point, [])[1] for x in row]
-
-        by_freedom = Items.rows(folded.rows(looped_over([Items.rows(columns)], column, [])[1]))
-
-        def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return [], self.answered(row)
-
-        rows = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
-        by_row = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
-        pushes = [x for row in over_used(by_row, [rows], pushed, [])[1] for x in row]
-        U = Items(pushes, [k * width for k in range(count)], width)
+        self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
+        """Rows of all points, each by itself."""
+        self.by_line = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
+        left, right = self._halves(self.lines, self.by_line, self.rows)
 
         def laws(
-            state: Flat, slot: Flat, J: Flat, U: Flat, bias: Flat, other: Flat
+            state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             used, more, ells, start, give = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0, other[0]
             for rows in (1, *disks):
                 own = range(start, start + rows)
-                ell = _largest([[_dot(J, i, U, j, self.n) for j in own] for i in own])
+                ell = _largest([[_dot(a, i, b, j, len(a) // self.rows) for j in own] for i in own])
                 if start == 0:
                     give = maximum(give, maximum(stuck - ell, FIRM * ell))
                     ell = ell + give
@@ -240,9 +242,83 @@ class MiddleOfCrowd:
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
-        found = Items.rows(over_used(used, [slots, J, U, biases, others], laws, [])[1])
+        found = Items.rows(over_used(used, [slots, left, right, biases, others], laws, [])[1])
+        self.points = Groups(left, right, used, self.rows)
+        self.primal = Primal(J, found, disks, self._along(), used)
+
+    def _halves(self, rows: Items, used: Items, size: int) -> tuple[Items, Items]:
+        """Of groups of rows, so many each, both factors of W: see :mod:`linkwise.contact.few`."""
+        count = len(rows.starts) // size
+        if self.held.holding.pulls.count:
+            left = Items(rows.numbers, rows.starts[::size], size * self.n)
+            pushes = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
+            return left, Items(
+                [x for push in pushes for x in push], range(0, count * left.width, left.width), left.width
+            )
+        roots = [sqrt(1.0 / axis.d_inverse) for link in self.tree.links for axis in self.axes[link]]
+
+        def half(_: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, row), None)
+            own = (x for link in self.tree.links for x in nu[link])
+            return [], [x * root for x, root in zip(own, roots, strict=True)]
+
+        made = [x for row in over_used(used, [rows], half, [])[1] for x in row]
+        width = size * len(roots)
+        both = Items(made, range(0, count * width, width), width)
+        return both, both
+
+    def complete(self) -> Primal:
+        """All that Newton's method on velocities of the freedoms needs."""
+        columns, features, names = columns_of(self.tree, self.frames, self.q), self.crowd.features, self.crowd.names
+        slots, primal, width = Items.rows(self.slots), self.primal, self.rows * self.n
+
+        def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                point = KeptPoint.of(slot, names)
+                arm = _arm(axis, point)
+                return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
+
+            return [], [x for row in over_used(primal.used, [slots], of_point, [])[1] for x in row]
+
+        by_freedom = Items.rows(Folded(self.tree).rows(looped_over([Items.rows(columns)], column, [])[1]))
+        pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [])[1]
+        U = Items([x for row in pushes for x in row], range(0, len(slots.starts) * width, width), width)
         M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
-        return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
+        return replace(primal, M=M, U=U, by_freedom=by_freedom, along=self._pushed_along())
+
+    def solved(self, free: list[Scalar], begin: list[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+        """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
+        if self.n <= LEAST or any(isinstance(row, FrictionOf) for row in self.joints.rows):
+            return self.complete().solved(free, begin, self.rules)
+        primal = self.primal
+        near = NearEnds(self, free, begin[primal.count :])
+        V, kept = primal.along_points(free), len(self.slots)
+        most = [(min(points, kept), min(ends, len(primal.along))) for points, ends in SIZES[bool(primal.along)]]
+        largest = max(points for points, _ in most)
+        few = Few(self.points.first(largest), primal.laws, primal.disks, near.groups, near.biases)
+        found: list[Scalar] = [0.0] * len(begin)
+        missed: Scalar = 1.0
+        count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.slots), 0.0)
+        for k, (points, ends) in enumerate(most):
+            fits = (count < points + 0.5) & (near.count < ends + 0.5)
+            fits = fits if k == 0 else fits & (missed > 0.5)
+            own, of_ends, off = few.solved(
+                V, begin, (near.free, near.begin), fits, (points, ends), self.rules, k + 1 < len(most)
+            )
+            whole = [*own, *[0.0] * (primal.count - len(own)), *near.spread(of_ends)]
+            found = [where(fits, a, b) for a, b in zip(whole, found, strict=True)]
+            missed = where(fits, minimum(off, 0.25), missed)
+        v = [a + b for a, b in zip(free, self.answered(primal.effort(found)), strict=True)]
+        for one in primal.along:  # ends that were not near, and are reached
+            missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
+        unsolved = missed > UNSOLVED
+
+        def many(state: Flat, q: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            v, found, eased = self._again(q).complete().solved(free, begin, self.rules)
+            return [where(unsolved, a, b) for a, b in zip([*v, *found, eased], state, strict=True)], []
+
+        (*state, eased), _ = looped_over([Items.rows([self.q])], many, [*v, *found, 0.0], (lambda *_: unsolved,))
+        return state[: self.n], state[self.n :], eased
 
     def answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort, with closures held."""
@@ -302,13 +378,19 @@ class MiddleOfCrowd:
 
     # Rows along joints.
     def _along(self) -> list[Along]:
-        rows = []
-        for row in self.joints.rows:
+        """Cones along joints, of which nothing is known yet but where they act."""
+        found = []
+        for row, cone in zip(self.joints.rows, self.joints.cones(0, self.rules.recovery), strict=True):
             link = self.tree.links[row.joint.index]
-            slopes = slopes_of(row, self.tree, self.q)
             scale = link.multiplier if link.is_mimic else 1.0
-            rows.append({link.v_start + i: scale * x for i, x in enumerate(slopes) if not _is_nothing(x)})
-        used = sorted({j for row in rows for j in row})
+            slopes = enumerate(slopes_of(row, self.tree, self.q), link.v_start)
+            own = {i: scale * x for i, x in slopes if not is_zero(x)}
+            found.append(Along(own, (), Cone((), cone.bias, cone.kind, cone.radius), 1.0))
+        return found
+
+    def _pushed_along(self) -> list[Along]:
+        """The same, with what impulses along them do."""
+        used = sorted({j for one in self.primal.along for j in one.row})
         if not used:
             return []
         units = [[1.0 if i == j else 0.0 for i in range(self.n)] for j in used]
@@ -318,15 +400,11 @@ class MiddleOfCrowd:
 
         made = dict(zip(used, looped_over([Items.rows(units)], pushed, [self.q[0]])[1], strict=True))
         found = []
-        for own, cone in zip(rows, self.joints.cones(0, self.rules.recovery), strict=True):
+        for one in self.primal.along:
             push: list[Scalar] = [0.0] * self.n
-            for j, slope in own.items():
+            for j, slope in one.row.items():
                 push = [a + slope * b for a, b in zip(push, made[j], strict=True)]
-            ell: Scalar = 1e-30
-            for j, slope in own.items():
-                ell = ell + slope * push[j]
-            bare = Cone((), cone.bias, cone.kind, cone.radius)
-            found.append(Along(own, push, bare, ell))
+            found.append(replace(one, push=push, slope=1e-30 + one.of(push)))
         return found
 
     def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
@@ -396,6 +474,58 @@ class MiddleOfCrowd:
         both = list(zip(self.v, v_new, strict=True))
         shift = [x - 0.5 * h * b for x, (_, b) in zip(moved, both, strict=True)]
         return AccountedStep(last, works, [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift)
+
+
+class NearEnds:
+    """Ends of ranges that joints may reach in a step, gathered in some places, one after the other."""
+
+    def __init__(self, middle: MiddleOfCrowd, free: Flat, impulses: Flat) -> None:
+        along, h, n = middle.primal.along, middle.h, middle.n
+        self.count: Scalar = 0.0
+        self.places: list[list[Scalar]] = []
+        """Of each row along joints its place, -1 where it is not near."""
+        for gap, rate in zip(middle.joints.gaps, middle.joints.before, strict=True):
+            assert gap is not None
+            near = gap < REACH + 2.0 * h * abs(rate)
+            self.places.append([where(near, self.count, -1.0)])
+            self.count = self.count + where(near, 1.0, 0.0)
+        places = min(max(ends for _, ends in SIZES[True]), len(along))
+
+        def gathered(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            row: list[Scalar] = [0.0] * n
+            others: list[Scalar] = [0.0, 0.0]
+            for one, (own,), x in zip(along, self.places, impulses, strict=True):
+                here = _same(own, place[0])
+                for j, slope in one.row.items():
+                    row[j] = row[j] + where(here, slope, 0.0)
+                others = [where(here, a, b) for a, b in zip((one.cone.bias[0], x), others, strict=True)]
+            speed = sum((a * b for a, b in zip(row, free, strict=True)), 0.0)
+            return [], [*row, speed, *others, where(place[0] < self.count - 0.5, 1.0, 0.0)]
+
+        def asks(_: Flat, place: Flat) -> Any:
+            return place[0] < self.count - 0.5
+
+        numbers = Items.rows([[float(k)] for k in range(places)]) if places else Items((), (), 1)
+        made = looped_over([numbers], gathered, [], (asks,))[1] if places else []
+        flat, width = [x for row in made for x in row], n + 4
+        rows = Items(flat, range(0, places * width, width), n)
+        used = Items(flat, range(n + 3, places * width, width), 1)
+        left, right = middle._halves(rows, used, 1) if places else (rows, rows)
+        self.groups = Groups(left, right, used, 1)
+        self.free, self.biases, self.begin = ([row[n + k] for row in made] for k in range(3))
+
+    def spread(self, impulses: Flat) -> list[Scalar]:
+        """Of all rows along joints the impulses, from those of the places."""
+
+        def own(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            found: Scalar = 0.0
+            for k, x in enumerate(impulses):
+                found = where(_same(place[0], float(k)), x, found)
+            return [], [found]
+
+        if not self.places:
+            return []
+        return [x for (x,) in looped_over([Items.rows(self.places)], own, [])[1]]
 
 
 def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
@@ -486,10 +616,6 @@ def ways(features: Features, point: KeptPoint) -> list[tuple[Vec, Vec]]:
 def _same(a: Scalar, b: Scalar) -> Scalar:
     """Whether two whole numbers are the same."""
     return (a - b > -0.5) & (a - b < 0.5)
-
-
-def _is_nothing(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 0.0
 
 
 def _arm(column: Flat, point: KeptPoint) -> Motion:
