@@ -24,7 +24,7 @@ from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, REACH, Crowd, KeptPoint, Moving, long, outboard
 from linkwise.contact.elimination import squared
 from linkwise.contact.features import Features
-from linkwise.contact.few import LEAST, SIZES, Few, Groups
+from linkwise.contact.few import LEAST, SIZES, TOGETHER, Few, Groups
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
@@ -250,7 +250,8 @@ class MiddleOfCrowd:
         """Of groups of rows, so many each, both factors of W: see :mod:`linkwise.contact.few`."""
         count = len(rows.starts) // size
         if self.held.holding.pulls.count:
-            left = Items(rows.numbers, rows.starts[::size], size * self.n)
+            own = over_used(used, [rows], lambda _, row: ([], list(row)), [])[1]
+            left = Items([x for row in own for x in row], range(0, count * size * self.n, size * self.n), size * self.n)
             pushes = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
             return left, Items(
                 [x for push in pushes for x in push], range(0, count * left.width, left.width), left.width
@@ -295,7 +296,7 @@ class MiddleOfCrowd:
         V, kept = primal.along_points(free), len(self.slots)
         most = [(min(points, kept), min(ends, len(primal.along))) for points, ends in SIZES[bool(primal.along)]]
         largest = max(points for points, _ in most)
-        few = Few(self.points.first(largest), primal.laws, primal.disks, near.groups, near.biases)
+        few = Few(self.points.first(largest), primal.laws, primal.disks, near.groups, near.biases, near.used)
         found: list[Scalar] = [0.0] * len(begin)
         missed: Scalar = 1.0
         count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.slots), 0.0)
@@ -489,7 +490,7 @@ class NearEnds:
             near = gap < REACH + 2.0 * h * abs(rate)
             self.places.append([where(near, self.count, -1.0)])
             self.count = self.count + where(near, 1.0, 0.0)
-        places = min(max(ends for _, ends in SIZES[True]), len(along))
+        places = -(-min(max(ends for _, ends in SIZES[True]), len(along)) // TOGETHER) * TOGETHER
 
         def gathered(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
             row: list[Scalar] = [0.0] * n
@@ -510,9 +511,9 @@ class NearEnds:
         flat, width = [x for row in made for x in row], n + 4
         rows = Items(flat, range(0, places * width, width), n)
         used = Items(flat, range(n + 3, places * width, width), 1)
-        left, right = middle._halves(rows, used, 1) if places else (rows, rows)
-        self.groups = Groups(left, right, used, 1)
-        self.free, self.biases, self.begin = ([row[n + k] for row in made] for k in range(3))
+        left, right = middle._halves(rows, used, TOGETHER) if places else (rows, rows)
+        self.groups = Groups(left, right, used._replace(starts=used.starts[::TOGETHER]), TOGETHER)
+        self.free, self.biases, self.begin, self.used = ([row[n + k] for row in made] for k in range(4))
 
     def spread(self, impulses: Flat) -> list[Scalar]:
         """Of all rows along joints the impulses, from those of the places."""

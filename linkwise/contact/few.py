@@ -12,16 +12,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from linkwise.contact.cones import Cone, Response, Row
-from linkwise.contact.primal import Laws
-from linkwise.contact.smoothed import followed
+from linkwise.contact.elimination import eliminated_in_loops
+from linkwise.contact.primal import Laws, over_used
+from linkwise.contact.smoothed import SmoothedLaws, followed
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, where
 
 Flat = Sequence[Scalar]
 
-SIZES = {False: ((4, 0), (8, 0)), True: ((4, 4), (5, 9))}
+SIZES = {False: ((4, 0), (8, 0)), True: ((4, 4), (8, 16))}
 """How many points, and how many ends of ranges: without joints that have ends, and with them."""
+
+TOGETHER = 4
+"""Ends of ranges whose rows are multiplied together."""
 
 LEAST = 12
 """Freedoms up to which Newton's method on their velocities takes less, however few points there are."""
@@ -85,6 +89,69 @@ class Groups:
         }
 
 
+WRITTEN_OUT = 24
+"""Most rows whose Newton's matrix is written out: numbers of a larger one do not stay near."""
+
+
+class Wide(Response):
+    """Cones of many rows, each with a pull of its own, whose Newton steps are loops over the rows.
+
+    Args:
+        cones: of points, then of ends.
+        Lambda: W.
+        used: of each row a number that is zero where it is not used.
+        size: rows of a point; all others have one.
+        points: how many.
+    """
+
+    def __init__(
+        self, cones: Sequence[Cone], Lambda: Sequence[Flat], used: Sequence[Scalar], size: int, points: int
+    ) -> None:
+        super().__init__(cones, Lambda)
+        self.used, self.parts = used, [size] * points + [1] * (len(Lambda) - size * points)
+        numbers = [x for line in Lambda for x in line]
+        made = looped_over(
+            [Items(numbers, range(0, len(numbers), self.size), self.size)], lambda _, x: ([], list(x)), []
+        )[1]
+        self.numbers = [x for row in made for x in row]
+        """W, in one array."""
+
+    def newton_step(self, V: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
+        """The changes of V and of λ that laws ask for which are smoothed over a width."""
+        n = self.size
+        lines, shift = SmoothedLaws(self, V, impulses, width).answers(proximal)
+        matrix: list[list[Scalar]] = []
+        start = 0
+        for size, many in ((size, self.parts.count(size)) for size in dict.fromkeys(self.parts)):
+            starts = range(start, start + many * size, size)
+            factors = [[lines[i + k].get(i + m, 0.0) for k in range(size) for m in range(size)] for i in starts]
+
+            def rows(_: Flat, used: Flat, own: Flat, line: Flat, size: int = size) -> tuple[list[Scalar], list[Scalar]]:
+                found = []
+                for k in range(size):
+                    total: list[Scalar] = [0.0] * n
+                    for m in range(size):
+                        total = [
+                            a - own[k * size + m] * b for a, b in zip(total, line[m * n : (m + 1) * n], strict=True)
+                        ]
+                    found += total
+                return [], found
+
+            columns = [Items.rows(factors), Items(self.numbers, [n * i for i in starts], n * size)]
+            made = over_used(Items(self.used, starts, 1), columns, lambda s, *x: rows(s, (), *x), [])[1]
+            matrix += [list(row[k * n : (k + 1) * n]) for row in made for k in range(size)]
+            start += many * size
+        for i, row in enumerate(matrix):
+            row[i] = row[i] + 1.0
+        change = eliminated_in_loops(matrix, shift, used=self.used)
+
+        def moved(_: Flat, line: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [], [sum((a * b for a, b in zip(line, change, strict=True)), 0.0)]
+
+        made = over_used(Items(self.used, range(n), 1), [Items(self.numbers, range(0, n * n, n), n)], moved, [])[1]
+        return [*(x for (x,) in made), *change]
+
+
 class Few:
     """Rows of few points and of few ends of ranges.
 
@@ -93,11 +160,15 @@ class Few:
         laws: of each point the numbers of its :class:`~linkwise.contact.primal.Laws`.
         disks: rows of each disk of a point.
         ends: rows of ends of ranges.
-        biases: of each of these.
+        biases: of each end.
+        used: of each end a number, positive where it is used.
     """
 
-    def __init__(self, points: Groups, laws: Items, disks: Sequence[int], ends: Groups, biases: Flat) -> None:
-        self.points, self.laws, self.disks, self.ends, self.biases = points, laws, disks, ends, biases
+    def __init__(
+        self, points: Groups, laws: Items, disks: Sequence[int], ends: Groups, biases: Flat, used: Flat
+    ) -> None:
+        self.points, self.laws, self.disks = points, laws, disks
+        self.ends, self.biases, self.ends_used = ends, biases, used
         self.blocks = points.across(points), points.across(ends), ends.across(ends)
 
     def solved(
@@ -118,11 +189,15 @@ class Few:
         size, (points, ends) = self.points.size, counts
         rows = size * points + ends
         used = [self._used(self.points, k, fits) for k in range(points) for _ in range(size)]
-        used += [self._used(self.ends, k, fits) for k in range(ends)]
+        used += [fits & (x > 0.0) for x in self.ends_used[:ends]]
         own = [*impulses[: size * points], *of_ends[1][:ends]]
         begin = [where(u, x, 0.0) for u, x in zip(used, own, strict=True)]
         V = [where(u, x, 0.0) for u, x in zip(used, [*free[: size * points], *of_ends[0][:ends]], strict=True)]
-        response = Response(self._cones(points, ends, used), self._matrix(points, ends, used))
+        W, cones = self._matrix(points, ends, used), self._cones(points, ends, used)
+        if rows <= WRITTEN_OUT:
+            response = Response(cones, W)
+        else:
+            response = Wide(cones, W, [where(u, 1.0, 0.0) for u in used], size, points)
 
         def swept(state: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return response.swept(response.pushed(state[:rows], state[rows:]), state[rows:], rules.sweeps)
@@ -146,18 +221,16 @@ class Few:
 
     def _matrix(self, points: int, ends: int, used: Sequence[Any]) -> list[list[Scalar]]:
         """W of so many, with a one on the diagonal of those that are not used and nothing else."""
-        size, own = self.points.size, self.points.size * points
-        W: list[list[Scalar]] = [[0.0] * (own + ends) for _ in range(own + ends)]
-        for (start, other), (most, others), blocks in (
-            ((0, 0), (points, points), self.blocks[0]),
-            ((0, own), (points, ends), self.blocks[1]),
-            ((own, own), (ends, ends), self.blocks[2]),
+        rows = self.points.size * points
+        W: list[list[Scalar]] = [[0.0] * (rows + ends) for _ in range(rows + ends)]
+        sides = ((self.points, 0), (self.ends, rows))
+        for (first, start), (second, other), blocks in zip(
+            (sides[0], sides[0], sides[1]), (sides[0], sides[1], sides[1]), self.blocks, strict=True
         ):
             for (i, j), block in blocks.items():
-                if i < most and j < others:
-                    width = size if other == 0 else 1
-                    for k, row in enumerate(block, start + i * (size if start == 0 else 1)):
-                        for m, x in enumerate(row, other + j * width):
+                for k, row in enumerate(block, start + i * first.size):
+                    for m, x in enumerate(row, other + j * second.size):
+                        if k < (rows if start == 0 else rows + ends) and m < (rows if other == 0 else rows + ends):
                             W[k][m] = W[m][k] = where(used[k] & used[m], x, 1.0 if k == m else 0.0)
         return W
 
