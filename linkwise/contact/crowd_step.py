@@ -45,7 +45,7 @@ STUCK = 1e-3
 joint can part is not pressed apart without bounds."""
 
 TURN = 7
-"""Numbers of what turning does to a point: its links, its gap ahead, the part of it that is allowed, and the turning."""
+"""Numbers of what turning does to a point: its links, its gap ahead, the part that is allowed, and the turning."""
 
 ALL = 2.0
 """Of slip, beyond any part of what turning accounts for."""

@@ -2,8 +2,8 @@
 
 Many points are kept, of which a state mostly uses few. Where these few, with the ends of ranges that are near, fit one
 of some sizes, W = J𝓜⁻¹J* of their rows is small, and they are solved as written-out contacts are
-(:class:`linkwise.contact.cones.Response`), each row with a pull of its own. 𝓜⁻¹ = [I - HψK]*D⁻¹[I - HψK] has two halves:
-with a = D^(-½)[I - HψK]J* of each row, half of a solve, W is a*a.
+(:class:`linkwise.contact.cones.Response`), each row with a pull of its own. 𝓜⁻¹ = [I - HψK]*D⁻¹[I - HψK] has two
+halves: with a = D^(-½)[I - HψK]J* of each row, half of a solve, W is a*a.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum
 
 Flat = Sequence[Scalar]
 
-SIZES = {False: ((4, 0), (8, 0)), True: ((4, 4), (8, 16))}
+SIZES = {False: ((4, 0), (8, 0)), True: ((8, 16),)}
 """How many points, and how many ends of ranges: without joints that have ends, and with them."""
 
 TOGETHER = 4
@@ -89,7 +89,7 @@ class Groups:
         }
 
 
-WRITTEN_OUT = 24
+WRITTEN_OUT = 16
 """Most rows whose Newton's matrix is written out: numbers of a larger one do not stay near."""
 
 
@@ -108,39 +108,38 @@ class Wide(Response):
         self, cones: Sequence[Cone], Lambda: Sequence[Flat], used: Sequence[Scalar], size: int, points: int
     ) -> None:
         super().__init__(cones, Lambda)
-        self.used, self.parts = used, [size] * points + [1] * (len(Lambda) - size * points)
+        self.used, self.parts = used, ((size, 0, size * points), (1, size * points, len(Lambda)))
         numbers = [x for line in Lambda for x in line]
-        made = looped_over(
-            [Items(numbers, range(0, len(numbers), self.size), self.size)], lambda _, x: ([], list(x)), []
-        )[1]
-        self.numbers = [x for row in made for x in row]
+        rows = Items(numbers, range(0, len(numbers), self.size), self.size)
+        self.numbers = [x for row in looped_over([rows], lambda _, x: ([], list(x)), [])[1] for x in row]
         """W, in one array."""
 
     def newton_step(self, V: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
-        """The changes of V and of λ that laws ask for which are smoothed over a width."""
+        """The changes of V and of λ that laws ask for which are smoothed over a width.
+
+        With δ = L δV + s of every row, and V of the rows themselves, (I - L W) δ = s.
+        """
         n = self.size
         lines, shift = SmoothedLaws(self, V, impulses, width).answers(proximal)
         matrix: list[list[Scalar]] = []
-        start = 0
-        for size, many in ((size, self.parts.count(size)) for size in dict.fromkeys(self.parts)):
-            starts = range(start, start + many * size, size)
-            factors = [[lines[i + k].get(i + m, 0.0) for k in range(size) for m in range(size)] for i in starts]
+        for size, first, end in self.parts:
 
-            def rows(_: Flat, used: Flat, own: Flat, line: Flat, size: int = size) -> tuple[list[Scalar], list[Scalar]]:
-                found = []
+            def rows(_: Flat, own: Flat, line: Flat, size: int = size) -> tuple[list[Scalar], list[Scalar]]:
+                found: list[Scalar] = []
                 for k in range(size):
                     total: list[Scalar] = [0.0] * n
                     for m in range(size):
-                        total = [
-                            a - own[k * size + m] * b for a, b in zip(total, line[m * n : (m + 1) * n], strict=True)
-                        ]
+                        W, c = line[m * n : (m + 1) * n], own[k * size + m]
+                        total = [a - c * b for a, b in zip(total, W, strict=True)]
                     found += total
                 return [], found
 
-            columns = [Items.rows(factors), Items(self.numbers, [n * i for i in starts], n * size)]
-            made = over_used(Items(self.used, starts, 1), columns, lambda s, *x: rows(s, (), *x), [])[1]
-            matrix += [list(row[k * n : (k + 1) * n]) for row in made for k in range(size)]
-            start += many * size
+            starts = range(first, end, size)
+            if starts:
+                factors = [[lines[i + k].get(i + m, 0.0) for k in range(size) for m in range(size)] for i in starts]
+                columns = [Items.rows(factors), Items(self.numbers, [n * i for i in starts], n * size)]
+                made = over_used(Items(self.used, starts, 1), columns, rows, [])[1]
+                matrix += [list(row[k * n : (k + 1) * n]) for row in made for k in range(size)]
         for i, row in enumerate(matrix):
             row[i] = row[i] + 1.0
         change = eliminated_in_loops(matrix, shift, used=self.used)
@@ -172,9 +171,15 @@ class Few:
         self.blocks = points.across(points), points.across(ends), ends.across(ends)
 
     def solved(
-        self, free: Flat, impulses: Flat, of_ends: tuple[Flat, Flat], fits: Scalar, counts: tuple[int, int],
-        rules: ContactRules, aside: bool,
-    ) -> tuple[list[Scalar], list[Scalar], Scalar]:  # fmt: skip
+        self,
+        free: Flat,
+        impulses: Flat,
+        of_ends: tuple[Flat, Flat],
+        fits: Scalar,
+        counts: tuple[int, int],
+        rules: ContactRules,
+        aside: bool,
+    ) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """Impulses of so many points, of so many ends; and what Signorini's condition is missed by, m/s.
 
         Args:
@@ -184,7 +189,8 @@ class Few:
             fits: whether these are all that a state uses; for others nothing is sought.
             counts: of points, and of ends.
             rules: how it is solved.
-            aside: whether all of it is passed over where no state beside has so few.
+            aside: whether all of it is passed over where no state of a block fits. Else states go through the Newton
+                steps beside those of other blocks that do (:mod:`linkwise.targets.llvm.pool`).
         """
         size, (points, ends) = self.points.size, counts
         rows = size * points + ends
