@@ -24,7 +24,7 @@ from bench.timing import Call, best_ns
 from linkwise.classics.dense import as_rows
 from linkwise.classics.divide_and_conquer import Handle, Joint, Piece, eliminated, merged
 from linkwise.mechanism.layout import lay_out
-from linkwise.spatial.dense import identity
+from linkwise.spatial.matrices import identity
 
 Array = Any
 INNER, MIDDLE, OUTER = (("joint", k) for k in range(3))

@@ -20,7 +20,7 @@ def fall(duration: float, apart: float) -> lw.Trajectory:
 def carried(motion: lw.Trajectory) -> np.ndarray:
     """Forces upwards on each box from what is below it (T, COUNT), N."""
     below = ["ground", *(f"box {k}" for k in range(COUNT - 1))]
-    return np.stack([motion.contacts.force(f"box {k}", on=below[k])[:, 2] for k in range(COUNT)], axis=-1)
+    return np.stack([motion.contacts.force_on(f"box {k}", by=below[k])[:, 2] for k in range(COUNT)], axis=-1)
 
 
 def main(quick: bool = False) -> dict[str, float]:

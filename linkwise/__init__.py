@@ -179,9 +179,9 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME:
         value = getattr(_imported(_HOME[name]), name)
     else:
-        from linkwise.renamed import MODULE, missing
+        from linkwise.errors import SOUGHT_NAMES, no_attribute
 
-        raise missing("module 'linkwise'", "lw", name, MODULE)
+        raise no_attribute("module 'linkwise'", name, SOUGHT_NAMES.get(name))
     globals()[name] = value
     return value
 

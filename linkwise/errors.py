@@ -282,3 +282,41 @@ def _listed(names: list[str]) -> str:
     shown = ", ".join(names[:_MOST_NAMES_SHOWN])
     left = len(names) - _MOST_NAMES_SHOWN
     return f"{shown}, ... ({left} more)" if left > 0 else shown
+
+
+def _in_group(group: str, names: str) -> dict[str, str]:
+    return {name: f"lw.{group}.{name}" for name in names.split()}
+
+
+SOUGHT_NAMES = {
+    **_in_group(
+        "math",
+        "abs acos asin atan atan2 clip cos cosh exp log maximum minimum sign sin sinh sqrt tan tanh where",
+    ),
+    **_in_group("linalg", "cholesky solve"),
+    **_in_group(
+        "closures",
+        "Closure Coupling Distance JointFunction PointOnCurve PointOnPlane PointOnSurface PolynomialCoupling "
+        "Prescribed PrescribedFrame RateFunction Relation RelativePose Rolling",
+    ),
+    **_in_group("control", "as_nlsys as_state_space crocoddyl_action emit_acados emit_casadi shoot to_fmu"),
+    **_in_group("equipment", "Activation Actuator FrameTransmission JointTransmission PathTransmission Sensor Spring"),
+    **_in_group(
+        "errors",
+        "ClosureError FrozenElementError IntegrationWarning MissingExtraError ModelFileError ModelWarning "
+        "SlowControlWarning UnknownNameError",
+    ),
+    **_in_group("shapes", "box capsule cylinder mesh sphere"),
+    **_in_group("space", "BalancedWheel Thruster"),
+    "Contact": "lw.Ground, lw.Material and model.with_contacts(lw.Ground())",
+}
+"""Names of ``lw`` that people ask for and that are elsewhere."""
+
+_CONTACT = 'model.with_contacts(lw.Ground(), material=lw.Material(friction=0.8)), and method="moreau"'
+SOUGHT_ARGUMENTS = dict.fromkeys(("contact", "contacts", "ground", "floor", "friction", "collisions"), _CONTACT)
+"""Arguments of ``lw.simulate`` that people give and that are elsewhere."""
+
+
+def no_attribute(of: str, name: str, place: str | None) -> AttributeError:
+    """The error for a name that something does not have, with the place where it is, if that is known."""
+    return AttributeError(f"{of} has no attribute {name!r}" + (f"; instead: {place}" if place else ""), name=name)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import linkwise as lw
-from linkwise import renamed
 from linkwise.model.making import METHODS
 from linkwise.samples import planar_arm, stanford_arm
 
@@ -79,47 +78,49 @@ def test_functions_of_groups_are_found_by_their_names():
         model.function("centroidal.nothing")
 
 
-# Old names.
-def new_of(thing: object, new: str) -> object:
-    """The thing at the beginning of a new name: ``limits.lower``, ``bodies[name]``, ``save("name.urdf")``."""
-    for name in re.match(r"[\w.]+", new)[0].split("."):
-        thing = getattr(thing, name)
-    return thing
-
-
 @pytest.mark.parametrize(
-    ("thing", "names"),
-    [(lw, renamed.MODULE), (stanford_arm(), renamed.MODEL), (lw.ModelBuilder("b"), renamed.BUILDER)],
-    ids=["lw", "model", "builder"],
+    ("name", "place"),
+    [("lower", "limits.lower"), ("armature", "joint_constants.armature"), ("workspace", "statics.workspace")],
 )
-def test_an_old_name_is_gone_and_its_error_says_the_new_one(thing, names):
-    for old, new in names.items():
-        with pytest.raises(AttributeError, match=re.escape(f"{old!r}; instead: ") + r"\w+\." + re.escape(new)):
-            getattr(thing, old)
-        new_of(thing, new)
-    with pytest.raises(AttributeError, match=r"has no attribute 'nothing'$"):
-        _ = thing.nothing
+def test_attributes_in_a_group_are_found_from_outside_it(name, place):
+    with pytest.raises(AttributeError, match=rf"no attribute '{name}'; instead: model\.{re.escape(place)}$"):
+        getattr(stanford_arm(), name)
+
+
+@pytest.mark.parametrize("thing", [lw, stanford_arm(), lw.ModelBuilder("b")], ids=["lw", "model", "builder"])
+@pytest.mark.parametrize("name", ["nothing", "_nothing", "index"])
+def test_names_that_are_nowhere_are_said_to_be_missing_alone(thing, name):
+    with pytest.raises(AttributeError, match=rf"has no attribute '{name}'$"):
+        getattr(thing, name)
+
+
+# Old names: the changelog lists them.
+ROWS = re.findall(
+    r"^\| (`(?:lw|model|builder)\..*) \| `.*` \|$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M
+)
+OLD = [name for row in ROWS for name in re.findall(r"`([^`]+)`", row)]
+
+
+def old_of(what: str) -> str:
+    return rf"(?:{'|'.join(re.escape(name.partition('.')[2]) for name in OLD if name.startswith(f'{what}.'))})"
+
+
+def test_old_names_are_gone():
+    owners = {"lw": lw, "model": stanford_arm(), "builder": lw.ModelBuilder("b")}
+    plain = [name for name in OLD if name.count(".") == 1]
+    assert len(plain) > 90
+    assert [name for name in plain if hasattr(owners[name.partition(".")[0]], name.partition(".")[2])] == []
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_we_show_has_no_old_name(path):
     """Code in pages and examples also runs, in other tests: this is about what stands in their sentences."""
     text = path.read_text(encoding="utf-8")
-    of_module, of_model = (rf"(?:{'|'.join(map(re.escape, names))})" for names in (renamed.MODULE, renamed.MODEL))
-    found = re.findall(rf"(?<![\w.])(?:lw|linkwise)\.{of_module}(?!\w)", text)
-    found += re.findall(rf"(?<![\w.])(?:model|arm|robot|panda|mechanism)\.{of_model}(?!\w)", text)
+    found = re.findall(rf"(?<![\w.])(?:lw|linkwise)\.{old_of('lw')}(?!\w)", text)
+    found += re.findall(rf"(?<![\w.])(?:model|arm|robot|panda|mechanism)\.{old_of('model')}(?!\w)", text)
     found += re.findall(r"(?:lw|linkwise)\.ensemble\.\w+", text)
     found += re.findall(r"\b(?:add|with)_constraint\b", text)
     assert found == []
-
-
-def test_the_table_has_every_old_name_once():
-    rows = renamed.table().splitlines()[2:]
-    listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
-    expected = [f"lw.{n}" for n in renamed.MODULE] + [f"model.{n}" for n in renamed.MODEL]
-    expected += [f"builder.{n}" for n in renamed.BUILDER]
-    assert sorted(listed[:-1]) == sorted(expected)
-    assert "ensemble" in listed[-1]
 
 
 def test_time_is_given_by_name():

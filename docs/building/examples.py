@@ -19,6 +19,7 @@ ONE_PAGE = {
     "inverse_kinematics": "Inverse kinematics along a path",
     "humanoid": "A humanoid falls",
     "box_on_floor": "A box on the floor",
+    "walking_quadruped": "A quadruped trots over hills",
     "stewart_platform": "Stewart platform",
     "satellite": "Satellite in orbit",
     "gravity_gradient": "Gravity-gradient capture",

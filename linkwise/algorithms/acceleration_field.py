@@ -52,8 +52,8 @@ def field_on_modes(tree: Tree, q: Sequence[Scalar], field: Sequence[Scalar]) -> 
     """Forces (nv) on the modes of flexible bodies, as of :func:`field_wrenches`; zero at joints."""
 
     def on_modes(link: Link) -> list[Scalar]:
-        felt: Sequence[Scalar] = getattr(_pulled(link, q, field), "tail", ())
-        return [*felt, *([0.0] * (link.joint.nv - link.modes))]
+        on_modes: Sequence[Scalar] = getattr(_pulled(link, q, field), "tail", ())
+        return [*on_modes, *([0.0] * (link.joint.nv - link.modes))]
 
     return generalized(tree, each(tree, on_modes))
 

@@ -47,7 +47,7 @@ def articulate(tree: Sweeps, q: Flat, held: Field[ArticulatedInertia] | None = N
         axes = []
         for s, armature, bare in zip(link.S(q), link.armature, _bare_axes(link, q), strict=True):
             u = P @ s
-            d_inverse = 1.0 / link.felt(s.dot(u) + armature)
+            d_inverse = 1.0 / link.checked_inertia(s.dot(u) + armature)
             g = u * d_inverse if bare is None else _with(u * d_inverse, bare, 1.0)  # s*g = 1
             axes.append(Axis(s, d_inverse, g))
             P = P.without(u, g, bare)
@@ -144,12 +144,12 @@ def pull(tree: Sweeps, q: Flat, axes: Field[list[Axis]], pulls: Pulls) -> tuple[
         bares = _bare_axes(link, q)
         for axis, bare, efforts in zip(axes[link], bares, pulls.on_axes(link), strict=True):
             eps = [c if f is NO_FORCE else c + axis.s.dot(f) for c, f in zip(efforts, z, strict=True)]
-            felt = [r for r, e in enumerate(eps) if not is_zero(e)]  # pulls that do anything here
-            scaled = {s: eps[s] * axis.d_inverse for s in felt}
-            for k, r in enumerate(felt):
-                for s in felt[: k + 1]:
+            acting = [r for r, e in enumerate(eps) if not is_zero(e)]  # pulls that do anything here
+            scaled = {s: eps[s] * axis.d_inverse for s in acting}
+            for k, r in enumerate(acting):
+                for s in acting[: k + 1]:
                     half[rows[r] + s] = half[rows[r] + s] + eps[r] * scaled[s]
-            for r in felt:
+            for r in acting:
                 z[r] = z[r] - axis.g * eps[r]
             if bare is not None:
                 z = [f if f is NO_FORCE else _with(f, bare, -c) for f, c in zip(z, efforts, strict=True)]

@@ -26,21 +26,20 @@ from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate
-from linkwise.algorithms.block_triangular import dot
 from linkwise.algorithms.configuration import integrate
 from linkwise.algorithms.constrained import ClosureSolver, Constrained, PulledTree
 from linkwise.algorithms.equations import Between, Constraint, Equations, equations
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, configured, each, everywhere, generalized, only_at, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import SomeLinks
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 
 T = TypeVar("T", Force, ArticulatedInertia)
@@ -150,7 +149,8 @@ class Branches(ClosureSolver):
     def _solved(self, gamma: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> list[Scalar]:
         free = [branch.pulled.innovations(efforts, b) for branch in self.branches]
         missing = [
-            minus(own, branch.pulled.felt(nu)) for own, branch, nu in zip(gamma, self.branches, free, strict=True)
+            minus(own, branch.pulled.accelerations_along(nu))
+            for own, branch, nu in zip(gamma, self.branches, free, strict=True)
         ]
         answer = self._answer(missing, efforts, b)
         for _ in range(ANSWERS - 1):

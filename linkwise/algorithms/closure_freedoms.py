@@ -55,9 +55,9 @@ def closure_efforts(
 
     def act(place: Place, f: Force) -> None:
         if place.link is not None:
-            felt = place.phi(q) @ f
+            on_link = place.phi(q) @ f
             known = on.get(place.link.index)
-            on[place.link.index] = place.link, felt if known is None else known[1] + felt
+            on[place.link.index] = place.link, on_link if known is None else known[1] + on_link
 
     given = iter(forces)
     for a, b, kind, X, own in _seen(tree, q, constraints, freedoms):

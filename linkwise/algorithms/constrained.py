@@ -98,7 +98,7 @@ class PulledTree:
         """ν of the free motion."""
         return innovate(self.tree, self.q, self.axes, efforts, b)
 
-    def felt(self, nu: Field[list[Scalar]]) -> list[Scalar]:
+    def accelerations_along(self, nu: Field[list[Scalar]]) -> list[Scalar]:
         """J_c v̇ of the motion with innovations ν: ε*ν."""
 
         def own(link: Link) -> Sums:
@@ -129,7 +129,7 @@ class PulledTree:
     ) -> tuple[Field[list[Scalar]], list[Scalar]]:
         """The acceleration of every axis with J_c v̇ = γ, and λ."""
         nu = self.innovations(efforts, b)
-        missing = minus(gamma, self.felt(nu))
+        missing = minus(gamma, self.accelerations_along(nu))
         multipliers = self.multipliers.solve(missing)
         vdot = accelerate(self.tree, self.q, self.axes, self.with_pulls(nu, multipliers))
         return vdot, self.multipliers.of_least_norm(multipliers)

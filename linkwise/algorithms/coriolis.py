@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from linkwise.algorithms.freedoms import add, freedom, over_freedoms
 from linkwise.algorithms.kinematics import combination, placed, velocities
-from linkwise.algorithms.sweeps import generalized, inward, outward
+from linkwise.algorithms.sweeps import add, freedom, generalized, inward, outward, over_freedoms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.flexible import FlexibleForce

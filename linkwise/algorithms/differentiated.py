@@ -14,7 +14,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import configuration_rate
 from linkwise.algorithms.sweeps import along, elementwise
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.dense import transposed
+from linkwise.spatial.matrices import transposed
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 

@@ -21,17 +21,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from linkwise.algorithms.block_triangular import BlockTriangular, dot
 from linkwise.algorithms.constrained import ClosureSolver, Constrained, refuse_rolled
 from linkwise.algorithms.equations import Constraint, Equations, equations
+from linkwise.algorithms.factors import BlockTriangular, factorize
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.errors import InputError
 from linkwise.mechanism.closures.instances import Reference
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 
 
 class Embedded(ClosureSolver):

@@ -5,14 +5,12 @@ Sums over the moving bodies; what is welded to the world is left out. O(n).
 
 from __future__ import annotations
 
-from linkwise.algorithms.freedoms import add, freedom, own
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.mass_matrix import composites
-from linkwise.algorithms.sweeps import inward, total
+from linkwise.algorithms.sweeps import add, freedom, inward, own, total
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, quotient
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -11,15 +11,15 @@ Beside it operational space, the inertia felt at a place: Λ⁻¹ = J𝓜⁻¹J*
 
 from __future__ import annotations
 
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.jacobian import force_on_link
 from linkwise.algorithms.kinematics import Place
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.solver import solver
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import only_at
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.dense import zeros
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from linkwise.algorithms.constrained import ClosureSolver, refuse_rolled
 from linkwise.algorithms.equations import Equations
+from linkwise.algorithms.factors import Factor, factorize
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.multipliers import FLOOR, LEAST, SOFTNESS, STEPS
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Scalar, minus
 

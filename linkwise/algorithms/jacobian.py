@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from linkwise.algorithms.freedoms import add, freedom, own
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import Place, Reference, configuration_rate, force_seen, placed, seen
-from linkwise.algorithms.sweeps import along, elementwise, only_at
+from linkwise.algorithms.sweeps import add, along, elementwise, freedom, only_at, own
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.dual import derivative
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.transforms import Shift, Transform
 from linkwise.spatial.vectors import Force, Vec

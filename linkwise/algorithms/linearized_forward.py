@@ -42,8 +42,8 @@ from linkwise.algorithms.sweeps import Field, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import ArticulatedInertia
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, dot
 from linkwise.spatial.vectors import Force, Motion, Vec
 
@@ -224,7 +224,7 @@ def linearize(
         eta, theta = here.joint.S[axis.number], here.theta[axis.number]
         P, P_hat = outboard.P, outboard.P_hat
         u, P_theta = P @ eta, P @ theta
-        d_inverse = 1.0 / axis.link.felt(eta.dot(u) + axis.link.armature[axis.number])
+        d_inverse = 1.0 / axis.link.checked_inertia(eta.dot(u) + axis.link.armature[axis.number])
         G = u * d_inverse
         H_P_hat = Vec(*(eta.dot(column) for column in P_hat))
         z = outboard.z + P_theta * (v[axis.place] * 0.5)
@@ -304,7 +304,7 @@ class _Rows:
         """One axis' own entries; its rows are filled together with those of its neighbours."""
         self.admittances[axis.index] = admittance
         self.M_inverse[axis.place][axis.place] = L
-        self._felt_by(axis.place, axis, less_U)
+        self._add_changes(axis.place, axis, less_U)
         self.waiting.append((axis, less_U))
         if len(self.waiting) == TOGETHER:
             self.fill()
@@ -340,11 +340,11 @@ class _Rows:
                 entry = dot(less_X, self.inner[axis].G)
                 self.M_inverse[row][axis.place] = self.M_inverse[axis.place][row] = entry
                 beyond = less_X - self.varied[axis].at.eta * entry
-                self._felt_by(row, axis, beyond)
+                self._add_changes(row, axis, beyond)
                 for child in self.axes.children[axis.index]:
                     leaving.setdefault(child.index, []).append((row, beyond))
 
-    def _felt_by(self, row: int, axis: SingleAxis, less_X: Motion) -> None:
+    def _add_changes(self, row: int, axis: SingleAxis, less_X: Motion) -> None:
         self.dv[row][axis.place], self.dq[row][axis.place] = side_by_side(
             (less_X, self.inner[axis].Y_A), (less_X, self.varied[axis].Y_B)
         )

@@ -22,16 +22,14 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.differentiated import inverse_derivatives
 from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_acceleration, held_link, velocities
-from linkwise.algorithms.freedoms import add, freedom, over_freedoms, own
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.joint_variation import JointVariation, joint_variation
 from linkwise.algorithms.kinematics import at_rest, next_motion
 from linkwise.algorithms.mass_matrix import mass_matrix
-from linkwise.algorithms.sweeps import Field, each, inward, outward
+from linkwise.algorithms.sweeps import Field, add, each, freedom, inward, outward, over_freedoms, own
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.matrices import Mat3, Sym3, zeros
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, is_one, is_zero
 from linkwise.spatial.transforms import Factor, Shift

@@ -10,9 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.algorithms.freedoms import add, add_symmetric, freedom, over_freedoms
-from linkwise.algorithms.sparse_factor import Factor, factorize
-from linkwise.algorithms.sweeps import Field, generalized, inward, outward, per_body
+from linkwise.algorithms.factors import Factor, factorize
+from linkwise.algorithms.sweeps import (
+    Field,
+    add,
+    add_symmetric,
+    freedom,
+    generalized,
+    inward,
+    outward,
+    over_freedoms,
+    per_body,
+)
 from linkwise.mechanism.sweeper import Sweeper
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia
@@ -46,7 +55,7 @@ def mass_factor(tree: Tree, q: Flat) -> Factor:
     for link in tree:
         if not link.is_mimic:
             for i in range(link.v_start, link.v_start + link.joint.nv):
-                link.felt(M[i][i])
+                link.checked_inertia(M[i][i])
     return factorize(M)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.algorithms.sparse_factor import Factor, factorize
+from linkwise.algorithms.factors import Factor, factorize
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus
 
 SOFTNESS = 1e-10

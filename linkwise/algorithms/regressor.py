@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from linkwise.algorithms.freedoms import add, freedom, own
 from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import at_rest, next_motion
-from linkwise.algorithms.sweeps import outward
+from linkwise.algorithms.sweeps import add, freedom, outward, own
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Sym3
+from linkwise.spatial.matrices import Sym3, zeros
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Vec

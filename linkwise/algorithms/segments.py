@@ -40,9 +40,8 @@ from linkwise.algorithms.solver import Articulated
 from linkwise.algorithms.sweeps import inward, outward
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import matrix_plus, product, times, transposed
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, matrix_plus, product, times, transposed
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus, sqrt, where
 from linkwise.spatial.vectors import Force, Vec
@@ -99,7 +98,7 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Answe
         Lambda, beta = outboard.Lambda, outboard.beta
         for s, force, armature in zip(link.S(q), link.rates(tau), link.armature, strict=True):
             u = P @ s
-            d_inverse = 1.0 / link.felt(s.dot(u) + armature)
+            d_inverse = 1.0 / link.checked_inertia(s.dot(u) + armature)
             g = u * d_inverse
             eps = force - s.dot(z)
             r = [s.dot(column) for column in Psi]

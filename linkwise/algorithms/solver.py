@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
-from linkwise.algorithms.block_triangular import dot
 from linkwise.algorithms.constrained import PulledTree
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
@@ -24,8 +23,8 @@ from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
-from linkwise.spatial.dense import transposed
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, minus
+from linkwise.spatial.matrices import transposed
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, is_zero, minus
 from linkwise.spatial.vectors import Force
 
 

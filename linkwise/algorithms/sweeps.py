@@ -1,4 +1,4 @@
-"""The only control flow an algorithm needs: from the base outwards, and from the tips inwards.
+"""The only control flow an algorithm needs: outwards from the base, inwards from the tips; and from axes to freedoms.
 
 An algorithm states its step for one link; the tree decides how the sweep runs: link after link for a tree of ordinary
 links (**unrolled**), or once for each kind of link, as the body of a loop (**rolled**,
@@ -6,6 +6,10 @@ links (**unrolled**), or once for each kind of link, as the body of a loop (**ro
 what the sweep hands it, and at fields, ``field[link]``, that earlier sweeps made; and at nothing else. A value that is
 known before the sweep reaches it through :func:`everywhere` or :func:`only_at`. Between sweeps, ``field[link]`` is the
 value of one link of the tree.
+
+A joint that follows another (a mimic) has axes but no freedom of its own: what concerns one of its axes concerns the
+freedom that it follows, scaled by its multiplier. With F the matrix of these multipliers (one row for each axis),
+τ = F*τ_axes, J = J_axes F and 𝓜 = F*𝓜_axes F. Where nothing is shared, F only puts numbers in their places.
 """
 
 from __future__ import annotations
@@ -14,20 +18,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from linkwise.mechanism.sweeper import Field, Sweeper, Sweeps
-from linkwise.mechanism.tree import Link
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.matrices import zeros
+from linkwise.spatial.scalar import Flat, Matrix, Scalar
 
 __all__ = [
     "Field",
+    "add",
+    "add_symmetric",
     "along",
     "configured",
     "each",
     "elementwise",
     "everywhere",
+    "freedom",
     "generalized",
     "inward",
     "only_at",
     "outward",
+    "over_freedoms",
+    "own",
     "per_body",
     "total",
 ]
@@ -105,3 +115,37 @@ def along(
 ) -> tuple[Any, Any]:
     """Value and derivative of a function of configurations and vectors, each in a direction of its own numbers."""
     return tree.along(function, at, directions)
+
+
+MatrixPlace = tuple[int, float]
+"""A row or column of a matrix, and the share of a value that arrives there."""
+
+
+def freedom(link: Link, i: int) -> MatrixPlace:
+    """Where the i-th axis of a link's joint belongs."""
+    return link.v_start + i, link.multiplier
+
+
+def own(index: int) -> MatrixPlace:
+    """A row or column that is no joint axis."""
+    return index, 1.0
+
+
+def over_freedoms(tree: Tree) -> Matrix:
+    """An empty nv × nv matrix."""
+    return zeros(tree.nv, tree.nv)
+
+
+def add(matrix: Matrix, row: MatrixPlace, column: MatrixPlace, value: Scalar) -> None:
+    """Add a value between two axes (or other places) where it belongs."""
+    (r, row_share), (c, column_share) = row, column
+    matrix[r][c] = matrix[r][c] + value * row_share * column_share
+
+
+def add_symmetric(matrix: Matrix, row: MatrixPlace, column: MatrixPlace, value: Scalar) -> None:
+    """Add a value and its mirror image; two axes that share a freedom put both on the diagonal."""
+    add(matrix, row, column, value)
+    if row[0] == column[0]:
+        add(matrix, column, row, value)
+    else:
+        matrix[column[0]][row[0]] = matrix[row[0]][column[0]]

@@ -15,7 +15,7 @@ forces ω~Jω, mω~ω~p and Ω_F ω~ω~l. Trees of spherical joints, without rot
 
 from __future__ import annotations
 
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import joint_types, no_armature
 from linkwise.dataclass import dataclass

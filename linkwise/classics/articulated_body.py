@@ -11,8 +11,8 @@ from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import identity
 from linkwise.spatial.inertia import ArticulatedInertia
+from linkwise.spatial.matrices import identity
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion
 

@@ -14,7 +14,7 @@ cylindrical joints, as in the original; trees too. A rotor adds to the joint's D
 
 from __future__ import annotations
 
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics

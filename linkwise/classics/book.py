@@ -32,9 +32,8 @@ from linkwise.mechanism.deformation import NodeShape
 from linkwise.mechanism.flexible_link import FlexibleLink
 from linkwise.mechanism.moving_mass import shape_products
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import identity, matrix_plus, product, transposed, zeros
 from linkwise.spatial.inertia import RigidInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, identity, matrix_plus, product, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Vec
 

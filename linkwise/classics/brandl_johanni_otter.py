@@ -10,8 +10,8 @@ DIFFERS FROM PAPER: gravity is an acceleration of the base, not a force on every
 
 from __future__ import annotations
 
+from linkwise.algorithms.factors import Factor, factorize
 from linkwise.algorithms.kinematics import combination
-from linkwise.algorithms.sparse_factor import Factor, factorize
 from linkwise.algorithms.sweeps import Field, inward, outward
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms

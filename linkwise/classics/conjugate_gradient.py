@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.mass_matrices import composite_inertias
 from linkwise.classics.newton_euler import bias_free, mass_times

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.equations import Constraint
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.multipliers import Multipliers
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import as_rows, inverse, matrix_minus, negative
@@ -25,7 +25,7 @@ from linkwise.classics.requirements import own_mass
 from linkwise.classics.sparse_kkt import active_forces
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import product, times, transposed, zeros
+from linkwise.spatial.matrices import product, times, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 

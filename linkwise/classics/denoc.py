@@ -19,9 +19,8 @@ from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import identity, zeros
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, identity, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 from linkwise.spatial.transforms import Shift
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from linkwise.algorithms.sparse_factor import factorize
-from linkwise.spatial.dense import product, transposed, zeros
+from linkwise.algorithms.factors import factorize
 from linkwise.spatial.inertia import ArticulatedInertia
-from linkwise.spatial.matrices import Mat3, Sym3
+from linkwise.spatial.matrices import Mat3, Sym3, product, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, sqrt
 
 

@@ -35,7 +35,7 @@ from linkwise.classics.requirements import no_mimics, own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.dense import identity, matrix_plus, product, times, transposed, zeros
+from linkwise.spatial.matrices import identity, matrix_plus, product, times, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus
 from linkwise.spatial.vectors import Force
 

@@ -5,8 +5,8 @@ Rotor inertias stand beside HPH* in D, where a filter has the covariance of its 
 
 from __future__ import annotations
 
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.kinematics import combination
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.dataclass import dataclass
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.matrices import Mat3, Sym3

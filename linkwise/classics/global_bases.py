@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.factors import factorize
 from linkwise.classics.requirements import no_armature, no_mimics
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
 from linkwise.spatial.inertia import coordinate_axis
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion
 

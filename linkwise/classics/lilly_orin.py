@@ -13,7 +13,7 @@ from linkwise.classics.articulated_body import articulated_inertias
 from linkwise.classics.dense import inverse
 from linkwise.classics.requirements import no_mimics
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import identity, matrix_plus, product, transposed, zeros
+from linkwise.spatial.matrices import identity, matrix_plus, product, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix
 from linkwise.spatial.vectors import Force, Motion
 

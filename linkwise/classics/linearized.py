@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.kinematics import Placed
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.classics.registry import PrintedCount
 from linkwise.classics.requirements import joint_types, no_armature, no_mimics, serial
 from linkwise.dataclass import dataclass
 from linkwise.joints import Revolute
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.dense import product, zeros
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, product, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion, Vec

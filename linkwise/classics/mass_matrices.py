@@ -9,8 +9,8 @@ from linkwise.classics.newton_euler import bias_free, mass_times, with_rotors
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import base_acceleration, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import identity, transposed, zeros
 from linkwise.spatial.inertia import RigidInertia
+from linkwise.spatial.matrices import identity, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion
 

@@ -14,7 +14,7 @@ from linkwise.classics.dense import solve_cholesky
 from linkwise.classics.mass_centres import Body, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force, Motion, Vec
 

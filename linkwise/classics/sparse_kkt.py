@@ -11,7 +11,7 @@ Trees, all joints (with q given as numbers where the joint's axes change with it
 
 from __future__ import annotations
 
-from linkwise.algorithms.sparse_factor import Factor, factorize
+from linkwise.algorithms.factors import Factor, factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.bae_haug import actuator_forces
 from linkwise.classics.dense import as_inertia, as_rows, inverse
@@ -20,8 +20,8 @@ from linkwise.classics.requirements import own_mass
 from linkwise.classics.terms import base_acceleration, spatial_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import product, times, zeros
 from linkwise.spatial.inertia import ArticulatedInertia
+from linkwise.spatial.matrices import product, times, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, Motion, weighted_sum
 

@@ -22,15 +22,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.kinematics import combination
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
 from linkwise.classics.articulated_body import articulated_inertias
 from linkwise.classics.requirements import no_mimics
 from linkwise.classics.terms import Terms, gravity_in_links, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.dense import zeros
+from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus
 from linkwise.spatial.vectors import Force, Motion, Vec
 

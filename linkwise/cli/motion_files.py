@@ -5,7 +5,6 @@ CSV has a header ``t,q:joint,…,v:joint,…``; npz has arrays t, q, v, vdot, ta
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
+from linkwise.sim.tables import csv_table
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
 
@@ -96,27 +96,10 @@ def _names(arrays: dict[str, Array]) -> dict[str, list[str]]:
 
 
 def _read_csv(path: str, bare: str | None) -> MotionTable:
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        try:
-            rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise InputError(f"{path} cannot be read as CSV", got=str(error)) from None
-    if len(rows) < 2:
-        raise InputError(f"{path} has no data", got=f"{len(rows)} lines", allowed="a header and at least one line")
-    header = [cell.strip() for cell in rows[0]]
-    if header[0] != "t":
-        raise InputError(
-            f"{path}: the first column is not the time", got=repr(header[0]), allowed="t,q:joint1,q:joint2,…"
-        )
-    for number, row in enumerate(rows[1:], 2):
-        if len(row) != len(header):
-            raise InputError(f"{path}:{number}: wrong number of columns", got=len(row), allowed=str(len(header)))
-    try:
-        values = np.array([[float(cell) for cell in row] for row in rows[1:]])
-    except ValueError as error:
-        raise InputError(f"{path} has something that is not a number", got=str(error)) from None
-    _finite(values, path)
-    table = MotionTable(values[:, 0])
+    header, values = csv_table(path, first="t")
+    if not len(values):
+        raise InputError(f"{path} has no data", allowed="a header and at least one line")
+    table = MotionTable(_finite(values, path)[:, 0])
     found: dict[str, list[tuple[str, int]]] = {}
     for place, cell in enumerate(header[1:], 1):
         quantity, has_name, name = cell.partition(":")

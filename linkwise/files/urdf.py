@@ -1,4 +1,4 @@
-"""URDF to a description. The format: http://wiki.ros.org/urdf/XML, as the urdfdom parser reads it.
+"""URDF to a description, and the SRDF beside it. The format: http://wiki.ros.org/urdf/XML, as urdfdom reads it.
 
 Read: links with inertia, visuals with their colours, and collisions; joints with their placement, axis, limits,
 damping, friction and mimic. Everything else (gazebo, transmission, sensor, calibration, safety_controller, ...) says
@@ -15,14 +15,16 @@ Where files and the format's text part, this reader
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 
 import numpy as np
 
-from linkwise.errors import InputError, ModelWarning, UnknownNameError
+from linkwise.errors import InputError, ModelFileError, ModelWarning, UnknownNameError
 from linkwise.files.description import Description, JointWritten, LinkWritten
+from linkwise.files.resources import read_bytes
 from linkwise.files.values import RGBA, Values, bound, named_colours, shown, urdf_colour
-from linkwise.files.xml import Element
+from linkwise.files.xml import Element, parse
 from linkwise.joints import joint_types
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
@@ -185,3 +187,30 @@ def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarn
         )
     )
     return None
+
+
+def read_excludes(path: str | os.PathLike[str]) -> tuple[tuple[str, str], ...]:
+    """The pairs of links of an SRDF file that do not touch: ``disable_collisions``.
+
+    They are what ``excludes=`` of :func:`linkwise.contact.geometry.selection.meetings` takes; names that the model does
+    not have are its to say.
+
+    Args:
+        path: the file.
+    """
+    file = os.fspath(path)
+    root = parse(read_bytes(path, suffixes=(".srdf", ".xml")), file)
+    if root.tag != "robot":
+        raise ModelFileError("this is not an SRDF file", file=file, line=root.line, got=f"<{root.tag[:40]}>")
+    found = []
+    for element in root.all("disable_collisions"):
+        try:
+            found.append((element.attributes["link1"], element.attributes["link2"]))
+        except KeyError as missing:
+            raise ModelFileError(
+                f"<disable_collisions> has no {missing.args[0]}",
+                file=file,
+                line=element.line,
+                allowed='<disable_collisions link1="…" link2="…"/>',
+            ) from None
+    return tuple(found)

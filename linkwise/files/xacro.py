@@ -87,7 +87,7 @@ class _Macro:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Context:
     """Scopes of properties and macros, the file, and the element of the result in which children stand."""
 
     scope: Scope
@@ -96,8 +96,8 @@ class _Place:
     parent: Element
     depth: int = 0
 
-    def within(self, parent: Element) -> _Place:
-        return _Place(self.scope, self.macros, self.file, parent, self.depth)
+    def within(self, parent: Element) -> _Context:
+        return _Context(self.scope, self.macros, self.file, parent, self.depth)
 
 
 class _Expansion:
@@ -116,7 +116,7 @@ class _Expansion:
         macros = Scope(self.texts, Namespace({}))
         whole = Element("", {}, 1)
         try:
-            self.plain(root, _Place(scope, macros, self.file, whole))
+            self.plain(root, _Context(scope, macros, self.file, whole))
             return _collapsed(whole.children[0])
         except RecursionError:
             error = _too_deep()
@@ -132,18 +132,18 @@ class _Expansion:
             **error.parts,
         )
 
-    def children(self, element: Element, place: _Place) -> None:
+    def children(self, element: Element, place: _Context) -> None:
         """Expand the children of an element, in order, into those of the place."""
         if place.depth > _DEEPEST:
             raise _too_deep()
-        inner = _Place(place.scope, place.macros, place.file, place.parent, place.depth + 1)
+        inner = _Context(place.scope, place.macros, place.file, place.parent, place.depth + 1)
         for child in element.children:
             if child.tag:
                 self.element(child, inner)
             else:
                 place.parent.children.append(Element("", {}, self.line, [], self.texts.text(child.text, place.scope)))
 
-    def element(self, element: Element, place: _Place) -> None:
+    def element(self, element: Element, place: _Context) -> None:
         self.texts.allowance.spend(_STEPS)
         self.now = (place.file, element.line)
         if place.file == self.file:
@@ -155,7 +155,7 @@ class _Expansion:
         else:
             self.call(element, place, element.tag.removeprefix("xacro:"), element.attributes)
 
-    def plain(self, element: Element, place: _Place) -> None:
+    def plain(self, element: Element, place: _Context) -> None:
         """An element of the result."""
         attributes = {
             name: self.texts.text(value, place.scope)
@@ -175,34 +175,34 @@ class _Expansion:
             )
         return element.attributes[name]
 
-    def condition(self, element: Element, place: _Place) -> None:
+    def condition(self, element: Element, place: _Context) -> None:
         text = self.required(element, "value")
         met = boolean(self.texts.value(text, place.scope), text)
         if met == (element.tag == "xacro:if"):
             self.children(element, place)
 
-    def argument(self, element: Element, place: _Place) -> None:
+    def argument(self, element: Element, place: _Context) -> None:
         name, default = self.required(element, "name"), self.required(element, "default")
         if name not in self.texts.arguments:
             self.texts.arguments[name] = self.texts.text(default, place.scope)
 
-    def named(self, element: Element, place: _Place) -> None:
+    def named(self, element: Element, place: _Context) -> None:
         """``xacro:element``: an element whose name is computed."""
         name = self.computed(element, "xacro:name", place)
         attributes = {each: value for each, value in element.attributes.items() if each != "xacro:name"}
         self.element(Element(name, attributes, element.line, element.children), place)
 
-    def computed(self, element: Element, attribute: str, place: _Place) -> str:
+    def computed(self, element: Element, attribute: str, place: _Context) -> str:
         name = self.texts.text(self.required(element, attribute), place.scope)
         if not _NAME.fullmatch(name):
             raise ModelFileError(f"<{element.tag}> makes what is no name", got=repr(name[:80]))
         return name
 
-    def attribute(self, element: Element, place: _Place) -> None:
+    def attribute(self, element: Element, place: _Context) -> None:
         name = self.computed(element, "name", place)
         place.parent.attributes[name] = self.texts.text(self.required(element, "value"), place.scope)
 
-    def property(self, element: Element, place: _Place) -> None:
+    def property(self, element: Element, place: _Context) -> None:
         scope, texts = place.scope, self.texts
         name = texts.value(self.required(element, "name"), scope)
         if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__"):
@@ -242,7 +242,7 @@ class _Expansion:
             raise ModelFileError("a property outside all macros has no parent scope", do='leave out scope="parent"')
         return found
 
-    def macro(self, element: Element, place: _Place) -> None:
+    def macro(self, element: Element, place: _Context) -> None:
         name = self.required(element, "name").removeprefix("xacro:")
         if name == "call" or "." in name:
             raise ModelFileError("this is no name for a macro", got=repr(name[:80]), allowed="no dots, and not 'call'")
@@ -260,12 +260,12 @@ class _Expansion:
             at = match.end()
         place.macros.put(name, _Macro(element, place.file, tuple(names), defaults))
 
-    def dynamic(self, element: Element, place: _Place) -> None:
+    def dynamic(self, element: Element, place: _Context) -> None:
         """``xacro:call``: a macro whose name is computed."""
         name = self.texts.text(self.required(element, "macro"), place.scope)
         self.call(element, place, name, {key: text for key, text in element.attributes.items() if key != "macro"})
 
-    def call(self, element: Element, place: _Place, name: str, given: Mapping[str, str]) -> None:
+    def call(self, element: Element, place: _Context, name: str, given: Mapping[str, str]) -> None:
         """A macro with its parameters: those given by attributes, blocks in order, then defaults."""
         macro, macros, scope = self.resolved(name, place)
         inner = Scope(self.texts, scope)
@@ -303,9 +303,9 @@ class _Expansion:
             raise ModelFileError(
                 f"parameters of the macro {name!r} have no value", got=" ".join(missing)[:200], do="give them"
             )
-        self.children(macro.body, _Place(inner, Scope(self.texts, macros), macro.file, place.parent, place.depth))
+        self.children(macro.body, _Context(inner, Scope(self.texts, macros), macro.file, place.parent, place.depth))
 
-    def resolved(self, name: str, place: _Place) -> tuple[_Macro, Scope, Scope]:
+    def resolved(self, name: str, place: _Context) -> tuple[_Macro, Scope, Scope]:
         """A macro, and the scopes in which it is expanded: by its whole name, or inside namespaces."""
         *outer, last = name.split(".")
         macros, scope = place.macros, place.scope
@@ -324,7 +324,7 @@ class _Expansion:
             )
         return macro, macros, scope
 
-    def block(self, element: Element, place: _Place) -> None:
+    def block(self, element: Element, place: _Context) -> None:
         """``xacro:insert_block``: a block given to the macro, or its content."""
         name = self.required(element, "name")
         for stars in ("**", "*"):
@@ -338,7 +338,7 @@ class _Expansion:
                 return
         raise ModelFileError("there is no block of this name", got=repr(name[:80]), do="name it in params as *name")
 
-    def include(self, element: Element, place: _Place) -> None:
+    def include(self, element: Element, place: _Context) -> None:
         texts = self.texts
         name = texts.text(self.required(element, "filename"), place.scope)
         optional = self.flag(element.attributes.get("optional"), "false", place.scope)
@@ -354,7 +354,7 @@ class _Expansion:
             texts.allowance.spend(len(content) // 16)
             root = parse(content, file, mixed=True)
             texts.files.append(path)
-            self.children(root, _Place(scope, macros, file, place.parent, place.depth))
+            self.children(root, _Context(scope, macros, file, place.parent, place.depth))
             texts.files.pop()
 
     def included(self, name: str, optional: bool) -> list[Path]:

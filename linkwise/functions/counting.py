@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwise.algorithms import articulated, forward_dynamics, inverse_dynamics, mass_matrix, sparse_factor
+from linkwise.algorithms import articulated, factors, forward_dynamics, inverse_dynamics, mass_matrix
 from linkwise.algorithms.differentiated import perturbed_forward, perturbed_inverse
 from linkwise.algorithms.linearized_forward import linearized_forward
 from linkwise.algorithms.linearized_inverse import linearized_inverse
@@ -51,7 +51,7 @@ def _solve(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
 def _composite(tree: Tree, q: Flat, v: Flat, tau: Flat) -> list[Scalar]:
     bias = inverse_dynamics.bias_force(tree, q, v)
     rest = minus(tau, bias)
-    return sparse_factor.factorize(mass_matrix.mass_matrix(tree, q)).solve(rest)
+    return factors.factorize(mass_matrix.mass_matrix(tree, q)).solve(rest)
 
 
 OWN: dict[str, tuple[Kind, Callable[..., Any]]] = {

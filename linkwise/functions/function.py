@@ -17,7 +17,7 @@ from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_state, is_plain_batch, results_like
 from linkwise.functions.frozen import checked_once, run_again
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.functions.traced_loops import loop, loop_over_items, while_loop
+from linkwise.functions.traced_loops import loop, loop_over_items, row_of_table, while_loop
 from linkwise.memoized import cached_property, once
 from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # Of the texts of the mathematics, which know no traces.
-HANDLERS.update(loop=loop, while_loop=while_loop, loop_over_items=loop_over_items)
+HANDLERS.update(loop=loop, while_loop=while_loop, loop_over_items=loop_over_items, row_of_table=row_of_table)
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 

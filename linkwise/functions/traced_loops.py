@@ -7,6 +7,7 @@ million passes than for one. On plain numbers, and on the symbols of other libra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.flattening import flatten, lifted
-from linkwise.spatial.scalar import Flat, Items, Scalar, either, plainly_looped_over, sqrt, where
+from linkwise.spatial.scalar import Flat, Items, RowTable, Scalar, either, plainly_looped_over, sqrt, where
 from linkwise.trace import state_loops
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer, Captured
@@ -157,6 +158,19 @@ def loop_over_items(
     width = len(made) if of_passes else 0
     passes = len(columns[0].starts)
     return results[0][: len(state)], [of_passes[k * width : (k + 1) * width] for k in range(passes)]
+
+
+def row_of_table(table: RowTable, place: Scalar) -> list[Scalar] | None:
+    """The number of a row of a table and the row: :meth:`linkwise.spatial.scalar.RowTable.at`; None if not traced."""
+    tracer = _tracer_in([place])
+    if tracer is None or isinstance(place, Dual):
+        return None
+    return list(tracer.call(_program_of(table), [[place]])[0])
+
+
+@lru_cache(maxsize=64)
+def _program_of(table: RowTable) -> Program:
+    return state_loops.table_row(np.array(table.numbers, float), table.count, table.stride, table.width)
 
 
 def _is_known(column: Items) -> bool:

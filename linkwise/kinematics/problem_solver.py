@@ -14,8 +14,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, REACHED, RUNNING, reaching
-from linkwise.kinematics.posture import FIRST_SHARE, settling
+from linkwise.kinematics.levenberg import CONTROL, FIRST_DAMPING, FIRST_SHARE, REACHED, RUNNING, reaching, settling
 from linkwise.kinematics.problem import KinematicsProblem
 from linkwise.memoized import cached_property, once
 from linkwise.targets.llvm.program_kernel import ProgramKernel

@@ -24,7 +24,7 @@ class Ground:
         material: of its surface; that of the bodies if not given.
         velocity: m/s, of the surface in its own frame, as of a belt (3).
         spin: rad/s, of the surface about its origin (3), as of a turntable.
-        shape: what it is; a plane if not given.
+        shape: what it is: ``lw.shapes.heightfield(…)``, ``lw.shapes.terrain(…)`` or any other; a plane if not given.
         name: to be told apart by.
     """
 
@@ -39,6 +39,13 @@ class Ground:
         from linkwise.mechanism.checks import checked_pose, checked_vector
 
         object.__setattr__(self, "placement", checked_pose(self.placement, f"the placement of {self.name!r}"))
+        if not isinstance(self.shape, Geometry):
+            raise InputError(
+                f"the shape of {self.name!r} is not one",
+                got=repr(self.shape),
+                allowed="lw.shapes.heightfield(…), lw.shapes.terrain(…), lw.Geometry(…)",
+                do="of a body's shape take the outline: lw.shapes.box((1, 1, 1)).collisions[0]",
+            )
         for what in ("velocity", "spin"):
             object.__setattr__(self, what, checked_vector(getattr(self, what), f"the {what} of {self.name!r}"))
         if self.shape.kind == "plane" and (self.velocity[2], *self.spin[:2]) != (0.0, 0.0, 0.0):
@@ -215,6 +222,16 @@ def checked_scene(
             raise InputError("this is not a ground", got=repr(ground), allowed="lw.Ground(...)")
     if softness not in ("rigid", "file"):
         raise InputError("no such softness", got=repr(softness), allowed='"rigid", or "file": as the file says')
+    if isinstance(only, str):
+        raise InputError("bodies are given as a list of names", got=repr(only), allowed=f"only=[{only!r}]")
+    for argument, pairs in (("between", between or ()), ("exclude", exclude)):
+        for pair in pairs:
+            if len(set(pair)) != 2:
+                raise InputError(
+                    f"{argument} is a list of pairs of bodies",
+                    got=repr(pair),
+                    allowed=f'names of two different bodies: {argument}=[("hand", "cup")]',
+                )
     given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
     own = dict(material) if isinstance(material, Mapping) else {}
     for name in (*given, *own):

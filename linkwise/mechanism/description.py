@@ -177,3 +177,10 @@ class Geometry:
     compliance: tuple[float, float] | None = None
     texture: Picture | None = None
     pairs: tuple[NamedPair, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("placement", "vertices", "faces", "heights"):
+            given = getattr(self, name)
+            if not isinstance(given, tuple):  # an array, say of lw.transform: shapes are known by their numbers
+                rows = given.tolist() if hasattr(given, "tolist") else given
+                object.__setattr__(self, name, tuple(map(tuple, rows)))

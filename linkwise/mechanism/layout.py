@@ -26,8 +26,7 @@ from linkwise.mechanism.frames import AlignedFrames, BodyFrames, snapped
 from linkwise.mechanism.many_links import ManyLinks, rigid
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
-from linkwise.mechanism.regroup import Parts, regrouped, regrouped_rows
-from linkwise.mechanism.terms import NOTHING, Terms
+from linkwise.mechanism.regroup import NOTHING, Parts, Terms, regrouped, regrouped_rows
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import no_search_for_cycles
 from linkwise.spatial.inertia import RigidInertia

@@ -31,7 +31,7 @@ from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.checks import checked_pose, checked_vector, finite_number, finite_numbers
 from linkwise.mechanism.description import Geometry
 
-__all__ = ["BodyShape", "box", "capsule", "cylinder", "mesh", "rod", "sphere"]
+__all__ = ["BodyShape", "box", "capsule", "cylinder", "heightfield", "mesh", "rod", "sphere", "terrain"]
 
 Point = Sequence[float]
 Colour = tuple[float, float, float] | tuple[float, float, float, float]
@@ -202,6 +202,48 @@ def mesh(path: str | PathLike[str], *, scale: float | Sequence[float] = 1.0, **o
     corners = np.concatenate([solid.vertices[solid.faces] for solid in solids])
     volume, com, inertia = _enclosed(corners, file)
     return _weighed(shape, volume, com, inertia, options)
+
+
+def heightfield(heights: ArrayLike, size: Sequence[float], *, rgba: Colour | None = None) -> Geometry:
+    """Hills, as ground to be touched: ``lw.Ground(shape=lw.shapes.heightfield(heights, (10, 10)))``.
+
+    Args:
+        heights: (rows, columns), m: rows along y, columns along x; bilinear between them.
+        size: from the first to the last of them along x and y, m; the middle is the origin.
+        rgba: as of :func:`box`.
+    """
+    given = np.asarray(heights, float)
+    if given.ndim != 2 or min(given.shape) < 2 or not np.isfinite(given).all():
+        raise InputError(
+            "the heights of a field are not usable",
+            got=f"{given.shape}" if np.isfinite(given).all() else f"{given.shape}, not all of them finite",
+            allowed="two or more rows and columns of finite numbers",
+        )
+    x, y = (finite_number(edge, "an edge of a heightfield", above=0.0) for edge in np.ravel(size))
+    looks = None if rgba is None else _colour(rgba)
+    return Geometry("heightfield", (x, y), None, (1.0, 1.0, 1.0), _ROWS, "", rgba=looks, heights=rows(given))
+
+
+def terrain(vertices: ArrayLike, faces: ArrayLike, *, rgba: Colour | None = None) -> Geometry:
+    """A surface of triangles, as ground to be touched from above: ``lw.Ground(shape=lw.shapes.terrain(…))``.
+
+    Args:
+        vertices: (n, 3), m.
+        faces: (m, 3), numbers of vertices, counterclockwise seen from above; what looks down bears nothing.
+        rgba: as of :func:`box`.
+    """
+    corners, triangles = np.asarray(vertices, float), np.asarray(faces)
+    fits = corners.ndim == triangles.ndim == 2 and corners.shape[1] == triangles.shape[1] == 3 and triangles.size
+    if not fits or not np.isfinite(corners).all() or triangles.min() < 0 or triangles.max() >= len(corners):
+        raise InputError(
+            "the triangles of a terrain are not usable",
+            got=f"vertices {corners.shape}, faces {triangles.shape}",
+            allowed="vertices (n, 3), finite, and faces (m, 3), numbers of vertices from 0 to n - 1",
+        )
+    looks = None if rgba is None else _colour(rgba)
+    points = tuple((x, y, z) for x, y, z in corners.tolist())
+    numbers = tuple((a, b, c) for a, b, c in triangles.astype(int).tolist())
+    return Geometry("terrain", (), None, (1.0, 1.0, 1.0), _ROWS, "", rgba=looks, vertices=points, faces=numbers)
 
 
 _ROWS = rows(np.eye(4))

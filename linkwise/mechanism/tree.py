@@ -142,7 +142,7 @@ class Link:
         """Forces along the modes of the link that its deformation and its rate take."""
         return []
 
-    def felt(self, inertia: Scalar) -> Scalar:
+    def checked_inertia(self, inertia: Scalar) -> Scalar:
         """The inertia that a freedom of this joint feels; an error where it is none, whatever the configuration."""
         if is_zero(inertia):
             raise ModelError(

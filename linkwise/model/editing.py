@@ -121,7 +121,7 @@ class Editing(Mechanism):
         Args:
             names: of moving bodies, of parts welded to one (a payload), which go alone, or of closures and couplings.
         """
-        from linkwise.mechanism.editing.removing import without
+        from linkwise.mechanism.editing.attaching import without
 
         parts = {part.name for body in self.bodies for part in body.parts} | {body.name for body in self.bodies}
         left, closing = self, {closure.name for closure in self.closures}

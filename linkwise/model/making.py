@@ -150,7 +150,7 @@ class QuickMethod:
         name = self.method.__name__
         if getattr(kind, name) is not self.method:  # a subclass has its own, and asks for this one by super()
             return bound
-        memory = Memory.of(getattr(owner, "model", owner))
+        memory = Memory.of(vars(owner).get("model", owner))
         taken = once(memory.table(_TAKEN), self.function, lambda: TakenMethod(bound))
         method: Method = vars(owner).setdefault(name, taken)
         return method

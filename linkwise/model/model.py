@@ -12,7 +12,7 @@ from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.regressor import inertial_parameters
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, fields, replace
-from linkwise.errors import InputError
+from linkwise.errors import InputError, no_attribute
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.builder import Builder
 from linkwise.mechanism.closures.instances import share_of_work
@@ -28,7 +28,6 @@ from linkwise.model.kinematics import InverseKinematics, Kinematics
 from linkwise.model.making import list_methods
 from linkwise.model.state_space import Sensitivities
 from linkwise.model.statics import Statics
-from linkwise.renamed import BUILDER, MODEL, missing
 
 if TYPE_CHECKING:
     from linkwise.operators import Operators
@@ -57,11 +56,6 @@ class ModelBuilder(Builder):
     def build(self) -> Model:
         """Check the whole and return the finished model; raises ModelError where something does not make sense."""
         return Model(**self.mechanism())
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise missing(f"{type(self).__name__!r} object", "builder", name, BUILDER)
 
 
 @dataclass(frozen=True, eq=True)
@@ -245,7 +239,7 @@ class Model(
                 freedoms, and the equations that count, are chosen. Near the neutral one if left out.
             t: time at that configuration, for closures that depend on it.
         """
-        from linkwise.model.solver_choice import with_solver
+        from linkwise.model.null_space import with_solver
 
         return with_solver(self, solver, independent, at, t)
 
@@ -278,9 +272,12 @@ class Model(
         def __getattr__(self, name: str) -> Any:
             if name in _ALIASES:
                 return getattr(self, _ALIASES[name])
-            raise missing(f"{type(self).__name__!r} object", "model", name, MODEL)
+            listed = not name.startswith("_") and not hasattr(tuple, name)
+            places = (f"model.{g}.{name}" for g in _GROUPS if listed and hasattr(type(getattr(self, g)), name))
+            raise no_attribute(f"{type(self).__name__!r} object", name, next(places, None))
 
 
+_GROUPS = ("limits", "joint_constants", "constraints", "contacts", "centroidal", "operational", "statics")
 _ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 
 list_methods(Model, Centroidal, Constraints, Contacts, Operational)

@@ -181,9 +181,9 @@ class PassiveForces:
         places = MovingFrames(self.model, q, v, p)
         for spring in self.model.springs:
             if self._acts(spring) and not isinstance(spring.transmission, JointTransmission):
-                felt = wrenches(places, spring.transmission)
+                units = wrenches(places, spring.transmission)
                 for cause, pull in self._pulls(spring, places):
-                    add_pulled(found.setdefault(cause, {}), felt, pull)
+                    add_pulled(found.setdefault(cause, {}), units, pull)
         gravity = Values(self.model, p).gravity(self.model.gravity)
         for field in self.fields:
             R = places.pose(field.frame)[:3, :3]
@@ -200,8 +200,8 @@ class PassiveForces:
     def total(self, q: Flat, v: Flat, p: Flat | None = None) -> list[Scalar]:
         """Joint forces (nv) that all of it amounts to: τ of the equations of motion."""
         total = self.summed(self.at_joints(q, v, p))
-        felt = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
-        pushed = as_joint_forces(self.model, q, felt, p)
+        on_bodies = [pair for own in self.on_bodies(q, v, p).values() for pair in own.items()]
+        pushed = as_joint_forces(self.model, q, on_bodies, p)
         return total if pushed is None else plus(total, pushed)
 
     @staticmethod
@@ -261,12 +261,14 @@ def _of_freedoms(name: str, nv: int, of: JointInstance | ClosureInstance) -> Ite
             yield Spring(name, along, stiffness, damping, (rest, rest), friction)
 
 
-def as_joint_forces(model: Model, q: Flat, felt: Sequence[tuple[str, Flat]], p: Flat | None) -> list[Scalar] | None:
+def as_joint_forces(
+    model: Model, q: Flat, on_bodies: Sequence[tuple[str, Flat]], p: Flat | None
+) -> list[Scalar] | None:
     """J*f (nv) of forces on bodies, by name: [moment, force] at their origins and in their axes. None for none."""
-    if not felt:
+    if not on_bodies:
         return None
     f_ext = np.zeros((len(model.bodies), 6), object) + 0.0
-    for name, wrench in felt:
+    for name, wrench in on_bodies:
         f_ext[model.bodies[name].index] += np.asarray(wrench, dtype=object)
     return list(model._run("external_force", scalar_array(q), f_ext, p=p))
 

@@ -271,9 +271,9 @@ def wrenches(places: MovingFrames, transmission: Transmission) -> dict[str, list
     return found
 
 
-def add_pulled(found: dict[str, list[Scalar]], felt: dict[str, list[Scalar]], force: Scalar) -> None:
+def add_pulled(found: dict[str, list[Scalar]], units: dict[str, list[Scalar]], force: Scalar) -> None:
     """Add the forces on bodies of a transmission that is pulled."""
-    for body, unit in felt.items():
+    for body, unit in units.items():
         own = [force * each for each in unit]
         found[body] = plus(found[body], own) if body in found else own
 

@@ -23,9 +23,8 @@ from linkwise.errors import InputError
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.operators.blocks import Block, Blocks, Space
-from linkwise.operators.lanes import Lanes, numbers
-from linkwise.operators.levels import Level, Plan
-from linkwise.operators.links import AlikeLinks, RigidLinks, alike_links, blocks_of, width
+from linkwise.operators.levels import Level, TreeLayout
+from linkwise.operators.links import AlikeLinks, Lanes, RigidLinks, alike_links, blocks_of, numbers, width
 from linkwise.spatial.flexible import FlexibleForce, NodeFactor, RootFactor
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.matrices import Mat3
@@ -82,7 +81,7 @@ class ArrayBlocks(Blocks[Level]):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: TreeLayout,
         links: Sequence[RigidLinks],
         batch: tuple[int, ...],
         dtype: DTypeLike,
@@ -332,13 +331,13 @@ def _congruence(A: Array, X: Array) -> Array:
     return A @ X @ A.swapaxes(-1, -2)
 
 
-_known: WeakKeyDictionary[Tree, tuple[Plan, tuple[AlikeLinks, ...]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Tree, tuple[TreeLayout, tuple[AlikeLinks, ...]]] = WeakKeyDictionary()
 
 
-def _planned(tree: Tree) -> tuple[Plan, tuple[AlikeLinks, ...]]:
+def _planned(tree: Tree) -> tuple[TreeLayout, tuple[AlikeLinks, ...]]:
     """The plan and the kinds of a tree, made when first asked for."""
     if tree not in _known:
         widths, freedoms = [width(link) for link in tree], [blocks_of(link).freedoms(link) for link in tree]
-        plan = Plan([link.parent for link in tree], widths, freedoms, [link.name for link in tree])
+        plan = TreeLayout([link.parent for link in tree], widths, freedoms, [link.name for link in tree])
         _known[tree] = plan, alike_links(tree)
     return _known[tree]

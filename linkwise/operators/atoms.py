@@ -38,7 +38,7 @@ class Atom(Operator):
         return letter(self.word)
 
 
-class Run(Atom):
+class EngineLetter(Atom):
     """A letter that the engine runs in one way, by name. O(n)."""
 
     way: ClassVar[str]
@@ -53,7 +53,7 @@ class Run(Atom):
 
 
 @final
-class Diagonal(Run):
+class Diagonal(EngineLetter):
     """Block diagonal: H, M, R, P, D, G, τ, τ̄, Υ, the rotor inertias, and inverses of these."""
 
     way = "diagonal"
@@ -64,21 +64,21 @@ class Diagonal(Run):
 
 
 @final
-class Shift(Run):
+class Shift(EngineLetter):
     """Blocks (parent(k), k) only, nilpotent on a tree: E_φ, E_ψ = E_φτ̄, K = E_φG (Jain 1991 eq. 19, 53)."""
 
     way = "shift"
 
 
 @final
-class Sweep(Run):
+class Sweep(EngineLetter):
     """φ = (I - E_φ)⁻¹ and ψ = (I - E_ψ)⁻¹ (Jain 1991 eq. 20, 54): tips to base, their adjoints base to tips."""
 
     way = "sweep"
 
 
 @final
-class Tilde(Run):
+class Tilde(EngineLetter):
     """φ~ = φ - I = φE_φ and ψ~ = ψ - I = ψE_ψ (Jain 1991 lemma 3.1)."""
 
     way = "tilde"

@@ -135,8 +135,8 @@ class Packing:
         return x.reshape(B, self.space.size, r)
 
 
-class Plan:
-    """Plan of a tree, known before its state: the spaces, the levels, and where numbers go."""
+class TreeLayout:
+    """TreeLayout of a tree, known before its state: the spaces, the levels, and where numbers go."""
 
     def __init__(
         self, parents: Sequence[int], widths: Sequence[int], freedoms: Sequence[int], names: Sequence[str]

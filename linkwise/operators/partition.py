@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from linkwise.algorithms.sparse_factor import factorize
+from linkwise.algorithms.factors import factorize
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property

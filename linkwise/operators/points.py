@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeGuard
 
 from linkwise.algorithms.equations import Constraint, equations
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.kinematics import Place
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree

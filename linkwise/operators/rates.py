@@ -22,8 +22,7 @@ from linkwise.algorithms.sweeps import Field, inward
 from linkwise.array_types import Array
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property
-from linkwise.spatial.dense import zeros
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value
 from linkwise.spatial.vectors import Force, Motion, Vec
 

@@ -8,9 +8,9 @@ from typing import final
 import numpy as np
 
 from linkwise.algorithms import sweeps
+from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.kinematics import Place, at_rest, next_motion
 from linkwise.algorithms.multipliers import Multipliers
-from linkwise.algorithms.sparse_factor import factorize
 from linkwise.array_types import Array
 from linkwise.mechanism.sweeper import LinkByLink
 from linkwise.mechanism.tree import Tree

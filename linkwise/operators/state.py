@@ -26,9 +26,9 @@ from linkwise.operators.atoms import (
 from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine
-from linkwise.operators.lanes import Lanes
 from linkwise.operators.letters import needs
 from linkwise.operators.linearized import LinearizedOperators
+from linkwise.operators.links import Lanes
 from linkwise.operators.partition import Partition, partition
 from linkwise.operators.points import Closing, Point, closing, places
 from linkwise.operators.rates import LinkRates

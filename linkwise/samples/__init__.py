@@ -7,9 +7,15 @@
 
 from linkwise.samples.arms import flexible_arm, planar_arm, seven_joint_arm, stanford_arm
 from linkwise.samples.legged import humanoid, quadruped
-from linkwise.samples.mechanisms import bricard, four_bar, slider_crank, stewart_platform
+from linkwise.samples.mechanisms import (
+    andrews_squeezer,
+    bricard,
+    four_bar,
+    slider_crank,
+    squeezer_forces,
+    stewart_platform,
+)
 from linkwise.samples.spacecraft import flexible_satellite
-from linkwise.samples.squeezer import andrews_squeezer, squeezer_forces
 
 __all__ = [
     "andrews_squeezer",

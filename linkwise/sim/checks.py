@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
-from linkwise.errors import InputError, InputWarning, message
+from linkwise.errors import SOUGHT_ARGUMENTS, InputError, InputWarning, message
 from linkwise.mechanism.checks import LEAST_DEGREES, warn_of_degrees
-from linkwise.renamed import SOUGHT_ARGUMENTS
 
 if TYPE_CHECKING:
     from linkwise.model.model import Model

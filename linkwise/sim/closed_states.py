@@ -18,6 +18,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, ModelWarning, UnknownNameError, message
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures import CapturedClosure, ClosureInstance, RelationInstance
+from linkwise.model.closures import OPEN
 from linkwise.model.model import Model
 from linkwise.sim.chart import Instant
 from linkwise.sim.elements import Element, Vector
@@ -25,7 +26,6 @@ from linkwise.sim.events import Event
 from linkwise.sim.motion import Motion
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar
 
-OPEN = 1e-6  # residuals, m or pure numbers, above which a closure is open: not by rounding, nor by a file's few digits
 _CLOSED = 1e-14
 _NEWTON = 6  # steps at most
 _ASKEW = 1e-8  # of a velocity, above which it is said that it was projected

@@ -174,11 +174,11 @@ class Drives(Element):
     def wrench(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Wrenches | None:
         """Wrenches on bodies by actuators at frames."""
         places = MovingFrames(self.model, q, v, own_parameters(self.model, p))
-        felt = [wrenches(places, actuator.transmission) for actuator in self.actuators]
-        if not any(felt):
+        units = [wrenches(places, actuator.transmission) for actuator in self.actuators]
+        if not any(units):
             return None
         found: dict[str, list[Scalar]] = {}
-        for own, f in zip(felt, self._forces(places, t, x, p), strict=True):
+        for own, f in zip(units, self._forces(places, t, x, p), strict=True):
             add_pulled(found, own, f)
         return found
 

@@ -31,7 +31,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.chart import Instant
-from linkwise.sim.implicit import add_elasticity, factorized, solved
+from linkwise.sim.implicit import PackedFactors, add_elasticity
 from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.work import Step, Work, flag
@@ -226,27 +226,14 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
 
 def _stiff(work: Work, texts: _Texts, sizes: dict[str, int]) -> tuple[_Statements, _Statements]:
     """Statements that factor the matrix of what is stiff, every operation on its own, and that solve with it."""
-    n = texts.n
-    pattern: list[list[float | None]] = [[None] * n for _ in range(n)]  # constants of the factors
+    factors = PackedFactors(texts.n)
 
     def text(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
-        factors = factorized(texts.stiff_part(y, memory, w, t[0], h[0], p))
-        packed = []
-        for i, row in enumerate(factors):
-            for j, x in enumerate(row):
-                if isinstance(x, (int, float)):
-                    pattern[i][j] = float(x)
-                else:
-                    packed.append(x)
-        return {"factors": packed}
+        return {"factors": factors.packed(texts.stiff_part(y, memory, w, t[0], h[0], p))}
 
     factoring = program("stiff_part", text, sizes)
-
-    def solution(packed: Flat, right: Flat) -> NamedNumbers:
-        entries = iter(packed)
-        return {"x": solved([[next(entries) if c is None else c for c in row] for row in pattern], right)}
-
-    solving = program("solve", solution, {"factors": factoring.outputs[0].size, "right": n})
+    solution = {"factors": factoring.outputs[0].size, "right": texts.n}
+    solving = program("solve", lambda packed, right: {"x": factors.solved(packed, right)}, solution)
     return work.call(factoring), work.call(solving)
 
 

@@ -121,6 +121,24 @@ def solved(LU: Matrix, b: Sequence[Scalar]) -> list[Scalar]:
     return x
 
 
+class PackedFactors:
+    """Factors of a matrix, every operation on its own, as numbers of a program: constants are kept out of it."""
+
+    def __init__(self, n: int) -> None:
+        self.constants: list[list[float | None]] = [[None] * n for _ in range(n)]
+
+    def packed(self, A: Matrix) -> list[Scalar]:
+        """The factors of a matrix (n × n) that are no constants."""
+        LU = factorized(A)
+        self.constants = [[float(x) if isinstance(x, (int, float)) else None for x in row] for row in LU]
+        return [x for row in LU for x in row if not isinstance(x, (int, float))]
+
+    def solved(self, packed: Flat, b: Sequence[Scalar]) -> list[Scalar]:
+        """The solution of A x = b."""
+        entries = iter(packed)
+        return solved([[next(entries) if c is None else c for c in row] for row in self.constants], b)
+
+
 @dataclass(frozen=True)
 class _System:
     """I/(hγ) - J: the statements that factor it at y, t, and those that solve with it.
@@ -200,31 +218,20 @@ def _right(method: Rosenbrock, i: int, slope: Flat, h: Scalar, f: Flat, u: Seque
 def _written_out(work: Work, method: Rosenbrock) -> _System:
     """Every operation on its own: for few freedoms, where constants of the factors fold."""
     m, nz, names = work.motion, work.motion.nz, _stage_names(method)
-    pattern: list[list[float | None]] = [[None] * nz for _ in range(nz)]  # constants of the factors
+    factors = PackedFactors(nz)
 
     def linear(y: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
         J, slope = jacobian(m, y, t[0], p)
         diagonal = 1.0 / (h[0] * method.gamma)
-        LU = factorized([[(diagonal if i == j else 0.0) - J[i][j] for j in range(nz)] for i in range(nz)])
-        packed = []
-        for i in range(nz):
-            for j in range(nz):
-                if isinstance(LU[i][j], (int, float)):
-                    pattern[i][j] = float(LU[i][j])
-                else:
-                    packed.append(LU[i][j])
-        return {"factors": packed, "slope": slope}
+        A = [[(diagonal if i == j else 0.0) - J[i][j] for j in range(nz)] for i in range(nz)]
+        return {"factors": factors.packed(A), "slope": slope}
 
     factoring = program("linearize", linear, {"y": m.ny, "t": 1, "h": 1, "p": m.np})
     n_factors = factoring.outputs[0].size
 
-    def unpacked(packed: Flat) -> Matrix:
-        entries = iter(packed)
-        return [[next(entries) if c is None else c for c in row] for row in pattern]
-
     def solve(i: int) -> tuple[Statement, ...]:
-        def text(factors: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat) -> NamedNumbers:
-            return {names[i]: solved(unpacked(factors), _right(method, i, slope, h[0], f, u))}
+        def text(packed: Flat, slope: Flat, h: Flat, f: Flat, *u: Flat) -> NamedNumbers:
+            return {names[i]: factors.solved(packed, _right(method, i, slope, h[0], f, u))}
 
         sizes = {"factors": n_factors, "slope": nz, "h": 1, "f_stage": nz, **dict.fromkeys(names[:i], nz)}
         return work.call(program(f"solve{i}", text, sizes), {"f_stage": "f_stage" if i else "k0"})

@@ -45,7 +45,7 @@ class Instruments:
             chosen = [s for s in known if s.kind != "touch" or "contact_impulses" in trajectory._values]
         else:
             chosen = [model.sensors[name] for name in self.names]
-        run = _Run(trajectory, model, self.drives)
+        run = _ReadMotion(trajectory, model, self.drives)
         found = {}
         for sensor in chosen:
             clean = _READINGS[sensor.kind](run, sensor)
@@ -54,7 +54,7 @@ class Instruments:
         return found
 
 
-class _Run:
+class _ReadMotion:
     """A trajectory, and what sensors ask of it.
 
     How all bodies move comes from two sweeps over the links, which need no compilation, for as many sensors as there
@@ -154,32 +154,32 @@ class _Run:
         return found[..., None]
 
 
-def _in_own_axes(run: _Run, sensor: Sensor, vector: Array) -> Array:
+def _in_own_axes(run: _ReadMotion, sensor: Sensor, vector: Array) -> Array:
     return _times(np.swapaxes(run.pose(sensor.target)[..., :3, :3], -1, -2), vector)
 
 
-def _in_reference(run: _Run, sensor: Sensor, vector: Array) -> Array:
+def _in_reference(run: _ReadMotion, sensor: Sensor, vector: Array) -> Array:
     """A vector in the axes of the reference; those of the world where there is none."""
     if sensor.reference is None:
         return vector
     return _times(np.swapaxes(run.pose(sensor.reference)[..., :3, :3], -1, -2), vector)
 
 
-def _position(run: _Run, sensor: Sensor) -> Array:
+def _position(run: _ReadMotion, sensor: Sensor) -> Array:
     p = run.pose(sensor.target)[..., :3, 3]
     if sensor.reference is not None:
         p = p - run.pose(sensor.reference)[..., :3, 3]
     return _in_reference(run, sensor, p)
 
 
-def _orientation(run: _Run, sensor: Sensor) -> Array:
+def _orientation(run: _ReadMotion, sensor: Sensor) -> Array:
     R = run.pose(sensor.target)[..., :3, :3]
     if sensor.reference is not None:
         R = np.swapaxes(run.pose(sensor.reference)[..., :3, :3], -1, -2) @ R
     return _quaternion(R)
 
 
-def _linear_velocity(run: _Run, sensor: Sensor) -> Array:
+def _linear_velocity(run: _ReadMotion, sensor: Sensor) -> Array:
     v = run.twist(sensor.target)[..., 3:]
     if sensor.reference is not None:
         base = run.twist(sensor.reference)
@@ -188,14 +188,14 @@ def _linear_velocity(run: _Run, sensor: Sensor) -> Array:
     return _in_reference(run, sensor, v)
 
 
-def _angular_velocity(run: _Run, sensor: Sensor) -> Array:
+def _angular_velocity(run: _ReadMotion, sensor: Sensor) -> Array:
     omega = run.twist(sensor.target)[..., :3]
     if sensor.reference is not None:
         omega = omega - run.twist(sensor.reference)[..., :3]
     return _in_reference(run, sensor, omega)
 
 
-def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
+def _through_joint(run: _ReadMotion, sensor: Sensor, part: slice) -> Array:
     """Wrench of the body on its parent, at the frame's origin and in its axes: [moment, force]."""
     model, trajectory = run.model, run.trajectory
     frame = model.frame(sensor.target)
@@ -207,7 +207,7 @@ def _through_joint(run: _Run, sensor: Sensor, part: slice) -> Array:
     return np.asarray(both[..., part])
 
 
-def _touch(run: _Run, sensor: Sensor) -> Array:
+def _touch(run: _ReadMotion, sensor: Sensor) -> Array:
     """The sum of the normal forces at the points of the body that lie in the sensor's zone."""
     X, zone = run.pose(sensor.target), sensor.zone
     frame = run.model.frame(sensor.target)
@@ -225,7 +225,7 @@ def _touch(run: _Run, sensor: Sensor) -> Array:
     return run.trajectory.contacts.pressing(run.model.bodies[frame.body].name, within)[..., None]
 
 
-def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
+def _subtree(run: _ReadMotion, sensor: Sensor) -> tuple[Array, Array, Array]:
     """Mass centre, its velocity, and the angular momentum about it, of a body and all that it carries."""
     model = run.model
     root = model.bodies[sensor.target].index
@@ -253,7 +253,7 @@ def _subtree(run: _Run, sensor: Sensor) -> tuple[Array, Array, Array]:
     return np.asarray(centre), np.asarray(drift), np.asarray(momentum)
 
 
-def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
+def _drive(run: _ReadMotion, sensor: Sensor, what: str) -> Array:
     actuator = run.model.actuators[sensor.target]
     if what != "force":
         return _along(run, actuator.transmission, what)
@@ -265,13 +265,13 @@ def _drive(run: _Run, sensor: Sensor, what: str) -> Array:
     return _drive_forces(run, [run.drives.actuators.index(actuator)])
 
 
-def _along(run: _Run, way: Transmission, what: str) -> Array:
+def _along(run: _ReadMotion, way: Transmission, what: str) -> Array:
     """The length of a transmission, or its rate."""
     text, model = (length if what == "position" else speed), run.model
     return run.by_sample(lambda t, q, v, x, p: float(text(MovingFrames(model, q, v, own_parameters(model, p)), way)))
 
 
-def _drive_forces(run: _Run, numbers: Sequence[int]) -> Array:
+def _drive_forces(run: _ReadMotion, numbers: Sequence[int]) -> Array:
     """The sum of the forces of some of the drives of the run."""
     drives = run.drives
     assert drives is not None
@@ -283,7 +283,7 @@ def _drive_forces(run: _Run, numbers: Sequence[int]) -> Array:
     return run.by_sample(force)
 
 
-def _on_tendon(run: _Run, sensor: Sensor) -> Array:
+def _on_tendon(run: _ReadMotion, sensor: Sensor) -> Array:
     """The sum of the forces of the drives that act along all of a tendon's way, as in MuJoCo before their gears."""
     way = run.model.springs[sensor.target].transmission
     if run.drives is None:
@@ -305,7 +305,7 @@ def _quaternion(R: Array) -> Array:
     return np.asarray(np.where(q[..., :1] < 0, -q, q))
 
 
-_READINGS: dict[str, Callable[[_Run, Sensor], Array]] = {
+_READINGS: dict[str, Callable[[_ReadMotion, Sensor], Array]] = {
     "joint_position": lambda run, s: run.column(s, run.q, "q"),
     "joint_velocity": lambda run, s: run.column(s, run.v, "v"),
     "joint_drive_force": lambda run, s: run.trajectory.tau[..., run.model.joints[s.target].v_slice],

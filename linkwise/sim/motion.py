@@ -378,8 +378,8 @@ class Motion(StateChart):
             yield from self._on_bodies(at.q, element, element.wrench(*given))
         yield from self._in_fields(at, self.elements)
         passive = self.passive.on_bodies(at.q, at.v, self.model_parameters(at.p)).values()
-        for felt in (*passive, self.limit_wrenches(at)):
-            yield from ((self.model.bodies[name], wrench, []) for name, wrench in felt.items())
+        for on in (*passive, self.limit_wrenches(at)):
+            yield from ((self.model.bodies[name], wrench, []) for name, wrench in on.items())
 
     def acceleration_field(self, at: Instant, elements: Sequence[Element] | None = None) -> Array | None:
         """Fields of acceleration by elements, all if not given: (n_bodies, 12) around bodies' origins; None for none.
@@ -430,11 +430,11 @@ class Motion(StateChart):
         found: dict[str, list[Scalar]] = {"control": list(active), **self._at_joints(at)}
         found["limits"] = self.limit_forces(at)
         found["external"] = [0.0] * self.nv
-        felt: dict[str, list[tuple[str, Flat]]] = {
+        on_bodies: dict[str, list[tuple[str, Flat]]] = {
             cause: list(on.items()) for cause, on in self.passive.on_bodies(at.q, at.v, own).items()
         }
         if at_limits := self.limit_wrenches(at):
-            felt["limits"] = list(at_limits.items())
+            on_bodies["limits"] = list(at_limits.items())
 
         def add(element: Element, cause: str, factor: float, given: Given) -> None:
             force = None if cause == "control" else element.force(*given)  # of controls, clipped, it is in the sum
@@ -446,7 +446,7 @@ class Motion(StateChart):
             of_wrenches = self._on_bodies(at.q, element, element.wrench(*given))
             in_fields = self._in_fields(at._replace(v=given[2]), [element])
             for body, wrench, on_modes in (*of_wrenches, *in_fields):
-                felt.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
+                on_bodies.setdefault(cause, []).append((body.name, [value * factor for value in wrench]))
                 for i, value in enumerate(on_modes, body.v_slice.start):
                     found[cause][i] = found[cause][i] + value * factor
 
@@ -462,7 +462,7 @@ class Motion(StateChart):
                     add(element, cause, factor, state)
             else:
                 add(element, element.cause, 1.0, given)
-        for cause, on in felt.items():
+        for cause, on in on_bodies.items():
             pushed = as_joint_forces(self.model, at.q, on, own)
             assert pushed is not None
             found[cause] = plus(found[cause], pushed)
@@ -470,23 +470,23 @@ class Motion(StateChart):
 
     # Motion.
     def all_forces(
-        self, at: Instant, hosted: Flat | None = None, felt: Mapping[str, Flat] | None = None
+        self, at: Instant, hosted: Flat | None = None, impulsive: Mapping[str, Flat] | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
         """Joint forces of all that acts but closures and forces on bodies, and those of actuators among them; nv each.
 
-        ``felt`` are those of :meth:`felt_in_steps`.
+        ``impulsive`` are those of :meth:`impulsive_forces`.
         """
         active, passive = self.joint_forces(at, hosted)
         losses = self.joint_losses(at)
-        for more in (felt or {}).values():
+        for more in (impulsive or {}).values():
             losses = plus(losses, more)
         return [a + b + c for a, b, c in zip(active, passive, losses, strict=True)], active
 
     def acceleration(
-        self, at: Instant, hosted: Flat | None = None, felt: Mapping[str, Flat] | None = None
+        self, at: Instant, hosted: Flat | None = None, impulsive: Mapping[str, Flat] | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """v̇ and the actuators' joint forces; ``felt`` are those of :meth:`felt_in_steps`."""
-        tau, active = self.all_forces(at, hosted, felt)
+        """v̇ and the actuators' joint forces; ``impulsive`` are those of :meth:`impulsive_forces`."""
+        tau, active = self.all_forces(at, hosted, impulsive)
         given = self.closure_inputs(at.t, at.x, at.p)
         if self.closing and self.closing.rate:
             given["closing_rate"] = self.closing.rate
@@ -576,7 +576,7 @@ class Motion(StateChart):
                 total[i] = total[i] + J * square
         return total
 
-    def felt_in_steps(self, model: Model, at: Instant) -> dict[str, list[Scalar]]:
+    def impulsive_forces(self, model: Model, at: Instant) -> dict[str, list[Scalar]]:
         """Mean joint forces (nv) of the last step, by cause, that the impulses of a model in steps amount to at q."""
         if self.contacts is None:
             return {}
@@ -588,11 +588,11 @@ class Motion(StateChart):
         return {cause: [rate * x for x in own] for cause, own in push._asdict().items()}
 
     def explained_forces(
-        self, at: Instant, vdot: Flat, hosted: Flat | None = None, felt: Mapping[str, Flat] | None = None
+        self, at: Instant, vdot: Flat, hosted: Flat | None = None, impulsive: Mapping[str, Flat] | None = None
     ) -> dict[str, list[Scalar]]:
-        """Those of :meth:`forces_by_cause`, those felt in steps and, of closures, what else the accelerations need."""
+        """Those of :meth:`forces_by_cause`, those of impulses and, of closures, what else the accelerations need."""
         found = self.forces_by_cause(at, hosted)
-        for cause, more in (felt or {}).items():
+        for cause, more in (impulsive or {}).items():
             found[cause] = plus(found[cause], more)
         if self.model.closures:
             own = self.model_parameters(at.p)

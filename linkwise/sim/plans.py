@@ -289,10 +289,10 @@ class Plan:
 
         def text(t: Flat, y: Flat, p: Flat, hosted: Flat) -> NamedNumbers:
             at, x = m.in_force(m.at(t[0], y, p)), m.parts(y)[2]
-            felt = m.felt_in_steps(stepping(m.model, m.rules), at) if m.contacts is not None else {}
-            vdot, tau = m.acceleration(at, hosted if self.hosted else None, felt)
+            impulsive = m.impulsive_forces(stepping(m.model, m.rules), at) if m.contacts is not None else {}
+            vdot, tau = m.acceleration(at, hosted if self.hosted else None, impulsive)
             found = {"vdot": vdot, "tau": tau, "energy": m.energy(at)}
-            forces = m.explained_forces(at, vdot, hosted if self.hosted else None, felt)
+            forces = m.explained_forces(at, vdot, hosted if self.hosted else None, impulsive)
             acting = {cause: own for cause, own in forces.items() if cause == "control" or not all(map(is_zero, own))}
             found |= {f"force:{cause}": own for cause, own in acting.items()}
             if m.works:

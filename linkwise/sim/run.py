@@ -11,9 +11,10 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import message
+from linkwise.model.closures import OPEN
 from linkwise.sim.chart import Instant
 from linkwise.sim.checks import spacing
-from linkwise.sim.closed_states import OPEN, drift
+from linkwise.sim.closed_states import drift
 from linkwise.sim.happenings import Happenings
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress, held_back

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.contact.scene import meetings_of
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.bodies_and_joints import JointInstance
@@ -176,7 +177,7 @@ class Touch:
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """Normal forces (..., T, n), N; 0 where nothing touches."""
         touched, model = trajectory.contacts, model_of(trajectory)
-        there = {body for two in touched.bodies for body in two if body >= 0}
+        there = {body.index for pair in meetings_of(model) for body in (pair.body, pair.other) if body is not None}
         names = [model.bodies[k].name for k in sorted(there)] if self.bodies is None else self.bodies
         clean = np.stack([touched.pressing(name) for name in names], axis=-1)
         return noisy(clean, self.noise, 0.0, np.random.default_rng(rng))

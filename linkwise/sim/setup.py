@@ -18,10 +18,11 @@ from linkwise.contact.scene import rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.memoized import Memory, cached_property, once
+from linkwise.model.closures import OPEN
 from linkwise.model.model import Model
 from linkwise.model.passive_forces import refuse_rigid_contacts
 from linkwise.sim.checks import check_start, checked_vector
-from linkwise.sim.closed_states import OPEN, captures_of, check_switched, closure_flags, start_closed
+from linkwise.sim.closed_states import captures_of, check_switched, closure_flags, start_closed
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events

@@ -186,10 +186,11 @@ class EqualSteps:
             if run.plan.method in ("variational", "generalized_alpha")
             else ""
         )
+        rodas4 = "" if run.plan.method == "moreau" else ', method="rodas4" if it is stiff'
         return message(
             f"{who} diverged: a value is infinite or not a number{why}",
             got="; ".join(filter(None, (f"from t = {since:.9g} s, with steps of {self.h:g} s", blame))),
-            do='a smaller dt, method="rodas4" if it is stiff; see whether the control lets the motion diverge',
+            do=f"a smaller dt{rodas4}; see whether the control lets the motion diverge",
         )
 
     def doubt(self, run: Run) -> str:

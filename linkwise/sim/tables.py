@@ -236,32 +236,47 @@ def polynomial(parts: Sequence[Scalar], s: Scalar) -> Scalar:
 
 def read_columns(path: str | Path) -> tuple[Array, dict[str, Array]]:
     """Times (T), and the other columns (T) by name; by their numbers, "1", "2", …, where the file names none."""
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file", got=str(error)) from None
-    names = [text.strip() for text in lines[0]] if lines and not _is_number(lines[0][0]) else []
-    body = lines[1:] if names else lines
-    if not body or len(body[0]) < 2:
+    names, values = csv_table(path)
+    if not len(values) or len(names) < 2:
         raise InputError(
-            f"{path} holds no table", got=f"{len(body)} lines of numbers", allowed="a line `t,joint,…`, then numbers"
+            f"{path} holds no table", got=f"{len(values)} lines of numbers", allowed="a line `t,joint,…`, then numbers"
         )
-    names = names or [str(k) for k in range(len(body[0]))]
-    values = np.empty((len(body), len(names)))
-    for k, line in enumerate(body):
-        number = k + (2 if len(lines) > len(body) else 1)
-        if len(line) != len(names):
-            raise InputError(
-                f"{path}:{number}: the line is of another length", got=f"{len(line)} entries", allowed=f"{len(names)}"
-            )
-        for j, text in enumerate(line):
-            if not _is_number(text):
-                raise InputError(f"{path}:{number}: {names[j]} is not a number", got=repr(text), allowed="e.g. 0.5")
-            values[k, j] = float(text)
     if len(set(names)) < len(names):
         raise InputError(f"{path} names a column twice", got=", ".join(names))
     return values[:, 0], {name: values[:, j] for j, name in enumerate(names) if j}
+
+
+def csv_table(path: str | Path, first: str | None = None) -> tuple[list[str], Array]:
+    """Names and numbers (lines, columns) of a CSV file; names are numbers, "0", "1", …, where the file has none.
+
+    Lines that begin with ``#`` are passed over. ``first``: the name that the first column must have.
+    """
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            lines = [(reader.line_num, line) for line in reader if line and not line[0].startswith("#")]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path} is not a CSV file", got=str(error)) from None
+    head = lines.pop(0)[1] if lines and not _is_number(lines[0][1][0]) else []
+    names = [text.strip() for text in head] or [str(k) for k in range(len(lines[0][1]) if lines else 0)]
+    if first is not None and names[:1] != [first]:
+        raise InputError(
+            f"{path}: the first column is not the time", got=", ".join(names), allowed=f"{first},q:joint1,q:joint2,…"
+        )
+    try:
+        return names, np.array([line for _, line in lines], float).reshape(len(lines), len(names))
+    except ValueError:
+        for number, line in lines:
+            if len(line) != len(names):
+                raise InputError(
+                    f"{path}:{number}: the line is of another length", got=f"{len(line)} entries", allowed=len(names)
+                ) from None
+            for name, text in zip(names, line, strict=True):
+                if not _is_number(text):
+                    raise InputError(
+                        f"{path}:{number}: {name} is not a number", got=repr(text), allowed="e.g. 0.5"
+                    ) from None
+        raise
 
 
 def _is_number(text: str) -> bool:

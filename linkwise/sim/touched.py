@@ -11,6 +11,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
+from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places
 from linkwise.errors import InputError, message
 from linkwise.mechanism.description import Geometry
@@ -19,6 +20,7 @@ from linkwise.memoized import cached_property
 if TYPE_CHECKING:
     from linkwise.contact.catalogue import ContactPoints
     from linkwise.model.model import Model
+    from linkwise.sim.contact_switches import ContactSwitch
     from linkwise.sim.motion import Motion
     from linkwise.sim.trajectory import Trajectory
 
@@ -159,6 +161,16 @@ class MotionContacts:
         """Points that found no room (..., T)."""
         return np.asarray(self.motion._value("contact_overflow"))[..., 0]
 
+    @property
+    def count(self) -> Array:
+        """Points that press (..., T)."""
+        return np.asarray((self.impulse[..., 0] > 0.0).sum(axis=-1))
+
+    @property
+    def deepest(self) -> Array:
+        """The least gap of all points (..., T), m; where nothing is near, that of points that are not used."""
+        return np.asarray(self.gap.min(axis=-1, initial=UNUSED_GAP))
+
     @cached_property
     def impulse(self) -> Array:
         """Normal and tangential impulses of each point (..., T, n, 3), N s, along its normal and tangents."""
@@ -271,6 +283,24 @@ class MotionContacts:
         two = np.array([(m.body.index, -1 if m.other is None else m.other.index) for m in self._pairs])
         return np.asarray(np.where(self.pair[..., None] >= 0, two[self.pair], -1))
 
+    def force_on(self, body: str, by: str | None = None) -> Array:
+        """Forces on a body in the world's axes (..., T, 3), N: of all that it touches, or of one other body.
+
+        Args:
+            body: its name.
+            by: name of the other; ``"ground"`` for all that is fixed to the world.
+        """
+        own = self.model.bodies[body].index
+        other = -1 if by == "ground" else None if by is None else self.model.bodies[by].index
+        counts = np.zeros(self.impulse.shape[:-1])
+        for side, sign in ((0, 1.0), (1, -1.0)):
+            there = self._sides[..., side] == own
+            if other is not None:
+                there &= self._sides[..., 1 - side] == other
+            counts += sign * (there & (self.impulse[..., 0] != 0.0))
+        force = np.where(counts[..., None] != 0.0, self.force, 0.0)
+        return np.asarray((counts[..., None] * force).sum(axis=-2))
+
     def pressing(self, body: str, within: Callable[[Array], Array] | None = None) -> Array:
         """The sum of the normal forces on a body (..., T), N.
 
@@ -283,6 +313,27 @@ class MotionContacts:
             inside = [within(self.points[..., k, :]) for k in range(counts.shape[-1])]
             counts = counts & np.stack([np.asarray(each, bool) for each in inside], axis=-1)
         return np.asarray(np.where(counts, self.impulse[..., 0] / self.step, 0.0).sum(axis=-1))
+
+    @cached_property
+    def slip(self) -> Array:
+        """Velocities of first surfaces past second ones at the points (..., T, n, 3), m/s, in the world's axes."""
+        from linkwise.sim.contact_switches import slip_velocities
+
+        return slip_velocities(self)
+
+    def switches(self) -> list[ContactSwitch]:
+        """Instants at which points touch, slip, stick or part, of a motion of one state, in their order.
+
+        They lie between steps, and are exact where forces and speeds change evenly, else to the second order of the
+        step; a motion of which only some steps are kept tells them to within its samples.
+        """
+        from linkwise.sim.contact_switches import switches
+
+        return switches(self)
+
+    def name_of(self, sample: int, point: int) -> str:
+        """What touches what at a point of a motion of one state."""
+        return self._pairs[int(self.pair[sample, point])].name
 
     @cached_property
     def friction(self) -> Array:

@@ -221,7 +221,7 @@ class Trajectory(Outputs):
         """Velocities (..., T, nv) by differences of the samples."""
         from linkwise.sim.resample import velocities
 
-        return self._brought(velocities(model, self.t, self.home.to_host(self.q)))
+        return self._from_host(velocities(model, self.t, self.home.to_host(self.q)))
 
     def __getstate__(self) -> dict[str, object]:
         """For pickle and other processes: what follows from the states is computed first; the memory is not shared."""
@@ -295,14 +295,15 @@ class Trajectory(Outputs):
         known = self._values.get("active")
         if known is not None:
             return known
-        return self._brought(np.ones((*self.q.shape[:-1], len(closures))))
+        return self._from_host(np.ones((*self.q.shape[:-1], len(closures))))
 
     @cached_property
     def contacts(self) -> MotionContacts:
-        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``.
+        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``."""
+        if "contact_bodies" in self._values:
+            from linkwise.sim.piles.run import PileMotionContacts
 
-        Of a pile they are :class:`~linkwise.sim.piles.run.PileMotionContacts`.
-        """
+            return PileMotionContacts(self)
         from linkwise.sim.touched import MotionContacts
 
         return MotionContacts(self)
@@ -314,7 +315,7 @@ class Trajectory(Outputs):
         Of each closure as many as it has equations between places.
         """
         if self.home is not PROCESSOR:
-            return self._brought(self.on_host().closure_error)
+            return self._from_host(self.on_host().closure_error)
         model = self._with_model("closure_error")
         counts = [len(closure.type.equations) for closure in model.closures]
         if not sum(counts):
@@ -335,7 +336,7 @@ class Trajectory(Outputs):
     def deflection(self, body: str, node: str | int) -> Array:
         """How far a node of a flexible body is from its place at rest (..., T, 3), in the body's root axes, m."""
         if self.home is not PROCESSOR:
-            return self._brought(self.on_host().deflection(body, node))
+            return self._from_host(self.on_host().deflection(body, node))
         model, p = self._with_model("deflection"), self.model_parameters
         at_rest = model.frame(body, node).node  # says what is wrong with a name
         root, there = model.pose(self.q, body, p=p), model.pose(self.q, body, node=node, p=p)
@@ -367,7 +368,7 @@ class Trajectory(Outputs):
         As :meth:`Model.constraint_forces`, with all the forces that acted; zero for closures that are released.
         """
         if self.home is not PROCESSOR:
-            return ConstraintForces(*(self._brought(part) for part in self.on_host().constraint_forces()))
+            return ConstraintForces(*(self._from_host(part) for part in self.on_host().constraint_forces()))
         model: Model = self._with_model("constraint_forces")
         forces, known = self.forces(), self._values
         q, v, tau = (np.asarray(part, float) for part in (self.q, self.v, forces.total - forces.closures))
@@ -387,8 +388,8 @@ class Trajectory(Outputs):
             )
         if self.home is not PROCESSOR:
             here = self.on_host().energy_account()
-            works = {cause: self._brought(work) for cause, work in here.work.items()}
-            kinetic, potential, events = (self._brought(a) for a in (here.kinetic, here.potential, here.events))
+            works = {cause: self._from_host(work) for cause, work in here.work.items()}
+            kinetic, potential, events = (self._from_host(a) for a in (here.kinetic, here.potential, here.events))
             return EnergyAccount(kinetic, potential, works, events)
         model: Model = self._with_model("energy_account")
         p, work = self.model_parameters, np.asarray(self._value("work"), float)
@@ -415,7 +416,7 @@ class Trajectory(Outputs):
             flat[state] += np.where(later, after - before, 0.0)
         return found
 
-    def _brought(self, array: Array) -> Array:
+    def _from_host(self, array: Array) -> Array:
         """An array of the host where the others are."""
         with self.home.entered():
             return cast(Array, self.home.as_callers_library(self.home.to_device(array)))

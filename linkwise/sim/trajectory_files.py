@@ -18,6 +18,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, message, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.events import Occurrence
+from linkwise.sim.tables import csv_table
 from linkwise.sim.trajectory import Jumps, Trajectory
 
 if TYPE_CHECKING:
@@ -294,10 +295,8 @@ def _save_csv(trajectory: Trajectory, target: Path) -> None:
 
 
 def _read_csv(source: Path) -> dict[str, Any]:
-    with source.open(newline="", encoding="utf-8") as file:
-        head, *rows = csv.reader(file)
     try:
-        table = np.array(rows, float).reshape(len(rows), len(head))
+        head, table = csv_table(source)
         batch: tuple[int, ...] = ()
         if head[0].startswith("state "):
             batch = tuple(int(n) for n in head[0].removeprefix("state ").split("x"))

@@ -25,8 +25,7 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.space.magnetism import MagneticField
 from linkwise.space.orbit import Orbit
 from linkwise.space.placed import Placed
-from linkwise.space.shadow import sunlit
-from linkwise.space.sky import AnySky
+from linkwise.space.sky import AnySky, sunlit
 from linkwise.spatial.quaternions import from_matrix, multiply, normalized
 from linkwise.spatial.scalar import Scalar, atan2, sqrt, where
 from linkwise.spatial.vectors import Vec

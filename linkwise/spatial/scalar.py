@@ -283,6 +283,42 @@ class Items(NamedTuple):
         return list(self.numbers[start : start + self.width])
 
 
+class RowTable:
+    """Rows of numbers that are known, to be looked up.
+
+    Args:
+        numbers: one after the other.
+        count: number of rows.
+        stride: from the beginning of a row to that of the next, which may overlap.
+        width: numbers of a row.
+    """
+
+    def __init__(self, numbers: Sequence[float], count: int, stride: int, width: int) -> None:
+        self.numbers, self.count, self.stride, self.width = tuple(numbers), count, stride, width
+
+    def row(self, k: int) -> list[Scalar]:
+        """One of them."""
+        return list(self.numbers[self.stride * k : self.stride * k + self.width])
+
+    def at(self, place: Scalar) -> tuple[Scalar, list[Scalar]]:
+        """The number of the row at a place, which is rounded down and held within the table, and that row.
+
+        Both count as constants in derivatives. Where numbers are traced it is one step of the program, however many
+        rows there are; of symbols of other libraries each row is a case.
+        """
+        place = hold(place)
+        if isinstance(place, (float, int)):
+            k = int(min(place, self.count - 1.0)) if place > 0.0 else 0
+            return float(k), self.row(k)
+        traced = HANDLERS["row_of_table"](self, place) if "row_of_table" in HANDLERS else None
+        if traced is not None:
+            return traced[0], traced[1:]
+        found: list[Scalar] = [0.0, *self.row(0)]
+        for k in range(1, self.count):
+            found = either(place >= float(k), [float(k), *self.row(k)], found)
+        return found[0], found[1:]
+
+
 def looped_over(
     columns: Sequence[Items],
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],

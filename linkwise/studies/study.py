@@ -136,6 +136,13 @@ class Study:
                     f"{name} is not a setting of the simulation here",
                     do="put q0, v0, x0 and p into inputs=, and threads into lw.ensemble(threads=)",
                 )
+        if not isinstance(inputs, Mapping | None):
+            raise InputError(
+                "inputs are given by name",
+                got=repr(inputs),
+                allowed='{"q0": scipy.stats.norm(0, 0.1), …}, or None where no member differs',
+                do="the number of members comes after them: lw.ensemble(model, {…}, 100)",
+            )
         given = dict(inputs or {})
         self.model, self.members = model, _count(given, members)
         self.seeds = Seeds(seed)

@@ -147,7 +147,7 @@ def register(new: Target) -> None:
 def place_of(arrays: Sequence[object]) -> Target | None:
     """The target in whose memory one of the arrays is; None if all are on the host."""
     for array in arrays:
-        if type(array) not in _ON_HOST:
+        if type(array) not in _ON_HOST and getattr(array, "dtype", None) != np.dtype(object):  # symbols are nobody's
             for each in _known().values():
                 if each.holds(array):
                     return each

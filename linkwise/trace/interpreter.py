@@ -25,6 +25,7 @@ from linkwise.trace.program import (
     Host,
     IfAny,
     Lookup,
+    ParameterRow,
     Place,
     Program,
     Read,
@@ -180,6 +181,12 @@ class _Interpretation:
                 memory[cosines][...] = np.cos(memory[arguments])
             case Lookup(table, index, target):
                 memory[target][:, 0] = tables[table][self.index(index)]
+            case ParameterRow(index, target, count, stride):
+                wanted = np.nan_to_num(memory[index][:, 0], nan=0.0, posinf=count, neginf=0.0)
+                own = np.clip(wanted, 0, count - 1).astype(np.int64)
+                memory[target][:, 0] = own
+                for k in range(memory[target].shape[1] - 1):
+                    memory[target][:, 1 + k] = self.program.parameters[stride * own + k]
             case Seek(curve, at, target, offset):
                 rows = tables[curve]
                 part = memory[target][:, offset : offset + rows.shape[2]]

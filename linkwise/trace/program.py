@@ -156,6 +156,19 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class ParameterRow:
+    """``target = [k, parameters[stride · k:]]``, each state with its own k: its index rounded down, of 0 … count - 1.
+
+    As many parameters as the target has room for. An index beyond either end takes the row there, NaN the first.
+    """
+
+    index: str
+    target: str
+    count: int
+    stride: int
+
+
+@dataclass(frozen=True)
 class Seek:
     """The row of a curve that is in force at a time, into a part of a buffer.
 
@@ -225,7 +238,9 @@ class IfAny:
     body: tuple[Statement, ...]
 
 
-Statement = Call | Host | Copy | Unit | Angles | Lookup | Seek | Read | Record | For | Switch | WhileAny | IfAny
+Statement = (
+    Call | Host | Copy | Unit | Angles | Lookup | ParameterRow | Seek | Read | Record | For | Switch | WhileAny | IfAny
+)
 
 
 def columns(unit: str, count: int, column: str, height: int, matrix: str, body: Sequence[Statement]) -> For:
@@ -265,6 +280,8 @@ def places_of(statement: Statement) -> tuple[Sequence[Place], Sequence[Place]]:
             return (arguments,), (sines, cosines)
         case Lookup(_, index, target) | Seek(_, index, target, _) | Read(_, index, target):
             return (index,), (target,)
+        case ParameterRow(index, target, _, _):
+            return (index, PARAMETERS), (target,)
         case Record(_, value, index, mask):
             return (value, index, mask), ()
         case WhileAny(flag, _) | IfAny(flag, _):
@@ -322,6 +339,11 @@ class Program:
     def sizes(self) -> dict[str, int]:
         """Numbers in each buffer."""
         return {buffer.name: buffer.size for buffer in self.buffers} | {PARAMETERS: len(self.parameters)}
+
+    @cached_property
+    def reads_parameters(self) -> bool:
+        """Whether a statement of its own reads the buffer PARAMETERS."""
+        return any(PARAMETERS in map(buffer_of, places_of(statement)[0]) for statement in self.walk())
 
     @cached_property
     def kept(self) -> tuple[Buffer, ...]:
@@ -476,6 +498,8 @@ def lines_of(
                 yield f"{indent}{sines}, {cosines} = sin, cos {arguments}"
             case Lookup(table, index, target):
                 yield f"{indent}{target} = {table}[{index}]"
+            case ParameterRow(index, target, count, stride):
+                yield f"{indent}{target} = k, {PARAMETERS}[{stride} * k:] at k = {index} of {count}"
             case Seek(curve, at, target, offset):
                 yield f"{indent}{target}[{offset}:] = row of {curve} at {at}"
             case Read(series, index, target):

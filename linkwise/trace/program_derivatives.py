@@ -25,6 +25,7 @@ from linkwise.trace.program import (
     For,
     IfAny,
     Initial,
+    ParameterRow,
     Place,
     Program,
     Slice,
@@ -36,7 +37,17 @@ from linkwise.trace.program import (
     buffer_of,
 )
 from linkwise.trace.replay import Table, values
-from linkwise.trace.state_loops import CAPTURED, STATE, CountedLoop, ItemLoop, Spread, as_it_is, laid_out, zeros
+from linkwise.trace.state_loops import (
+    CAPTURED,
+    STATE,
+    CountedLoop,
+    ItemLoop,
+    Spread,
+    TableRow,
+    as_it_is,
+    laid_out,
+    zeros,
+)
 from linkwise.trace.tracer import Number, Traced, Tracer
 
 Code = Block | Program
@@ -78,6 +89,14 @@ def _stepped(program: Program, inputs: Sequence[Sequence[Number]], table: Table)
                 case Copy(source, target):
                     whole = source if isinstance(source, str) else target
                     write(target, read(source, program.sizes[buffer_of(whole)], count), count)
+                case ParameterRow(index, target, rows, stride):
+                    width = program.sizes[target] - 1
+                    own = [[float(k), *program.parameters[stride * k :][:width].tolist()] for k in range(rows)]
+                    found = list(own[0])
+                    for row in own[1:]:
+                        beyond = table["le"](row[0], memory[index][0])
+                        found = [table["select"](beyond, a, b) for a, b in zip(row, found, strict=True)]
+                    memory[target] = found
                 case For(int(passes), body, reverse):
                     for k in reversed(range(passes)) if reverse else range(passes):
                         run(body, k)
@@ -188,7 +207,7 @@ class _Forward:
                 return [replace(statement, body=self._all(body))]
             case Switch(_, cases):
                 return [replace(statement, cases=tuple(self._all(case) for case in cases))]
-            case Unit():
+            case Unit() | ParameterRow():  # which are the same for all that is near
                 return [statement]
             case _:
                 raise InputError(
@@ -308,6 +327,8 @@ def has_reverse(code: Code) -> bool:
         return True
     if isinstance(code, (CountedLoop, ItemLoop)):
         return has_reverse(code.code)
+    if isinstance(code, TableRow):
+        return True
     for statement in code.statements:
         if not isinstance(statement, Call):
             return False
@@ -328,6 +349,8 @@ def _backward(code: Code) -> Code:
         )
     if isinstance(code, ItemLoop):
         return _items_back(code)
+    if isinstance(code, TableRow):
+        return _row_back(code)
     return _loop_back(code) if isinstance(code, CountedLoop) else _calls_back(code)
 
 
@@ -343,6 +366,11 @@ def _block_back(block: Block) -> Block:
         for spec, array in zip(block.inputs, back, strict=True)
     ]
     return tracer.finish(f"{block.name}_back", outputs)
+
+
+def _row_back(row: TableRow) -> Block:
+    place, found = row.inputs[0], replace(row.outputs[0], name="w:row")
+    return Block("row_back", (("const", 0.0),), (place, found), (replace(place, name="w:place"),), ((0,),))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Loops over a state of a few numbers, as programs: so many times, or while a condition holds."""
+"""Loops over a state of a few numbers, as programs: so many times, or while a condition holds; and rows of tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 
 from linkwise.dataclass import dataclass, field
 from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.program import PARAMETERS, Buffer, Call, Copy, For, IfAny, Program, Statement, Stretch, WhileAny
+from linkwise.trace.program import (
+    PARAMETERS,
+    Buffer,
+    Call,
+    Copy,
+    For,
+    IfAny,
+    ParameterRow,
+    Program,
+    Statement,
+    Stretch,
+    WhileAny,
+)
 
 STATE, CAPTURED, RESULT, MADE = "in:state", "in:captured", "out:state", "out:made"
 
@@ -121,6 +133,18 @@ def loop_over_items(
         columns=tuple(columns),
         asks=tuple(asks),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class TableRow(Program):
+    """``[k, table[stride · k:]]`` for the whole number k below a place; see :class:`ParameterRow`."""
+
+
+def table_row(numbers: NDArray[np.float64], count: int, stride: int, width: int) -> TableRow:
+    """The program that finds the row of a table at a place, of so many rows."""
+    buffers = Buffer("in:place", 1, load=True), Buffer("out:row", 1 + width, store=True)
+    found = ParameterRow("in:place", "out:row", count, stride)
+    return TableRow("table_row", buffers, (found,), parameters=numbers)
 
 
 def laid_out(

@@ -20,6 +20,7 @@ from linkwise.trace.program import (
     For,
     IfAny,
     Lookup,
+    ParameterRow,
     Place,
     Program,
     Read,
@@ -115,6 +116,10 @@ def _check_statements(program: Program, statements: Sequence[Statement], over_ro
                 raise ValueError(f"{statement} {where} is outside a counted loop, or has too few numbers for it")
             case Seek(curve, _, target, offset) if offset + dict(program.curves)[curve] > sizes[target]:
                 raise ValueError(f"a row of {curve!r} does not fit into {target!r} {where}")
+            case ParameterRow(_, target, count, stride) if count < 1 or (count - 1) * stride + sizes[target] - 1 > len(
+                program.parameters
+            ):
+                raise ValueError(f"{count} rows, {stride} apart, are not in the parameters {where}")
             case Read(series, _, target) if dict(program.series)[series] != sizes[target]:
                 raise ValueError(f"a row of {series!r} is not what {target!r} {where} takes")
             case For(over, body):

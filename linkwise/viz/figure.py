@@ -66,7 +66,9 @@ class Figure:
         self.poses: Array = np.zeros((len(model.bodies), 4, 4))
         self.offset: Array = np.asarray(offset, float)
         self.base = scene.add_frame(root, show_axes=False, position=self.offset)
-        self.base_meshes = [self._mesh(f"{root}/world/{k}", solid) for k, solid in enumerate(looks.base)]
+        self.base_meshes = [
+            self._mesh(f"{root}/world/{k}", solid) for k, solid in enumerate((*looks.base, *looks.ground))
+        ]
         self.nodes = [scene.add_frame(self.name_of(k), show_axes=False) for k in range(len(model.bodies))]
         self.meshes: list[list[SurfaceHandle]] = []
         for k, solids in enumerate(looks.bodies):
@@ -146,7 +148,8 @@ class Figure:
 
     def see_through(self, share: float) -> None:
         """Draw all surfaces with this share of their own opacity."""
-        solids = [*self.looks.base, *(solid for k in range(len(self.nodes)) for solid in self.looks.surfaces(k))]
+        fixed = (*self.looks.base, *self.looks.ground)
+        solids = [*fixed, *(solid for k in range(len(self.nodes)) for solid in self.looks.surfaces(k))]
         handles = [*self.base_meshes, *(handle for k in range(len(self.nodes)) for handle in self.surfaces(k))]
         for handle, solid in zip(handles, solids, strict=True):
             opacity = solid.opacity * self.opacity * share

@@ -14,7 +14,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.resources import mesh_file, picture_file
-from linkwise.mechanism.bodies_and_joints import Body
+from linkwise.mechanism.bodies_and_joints import Body, rows
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.description import Geometry
 from linkwise.model.model import Model
@@ -58,6 +58,7 @@ class Looks:
 
     Args:
         base: what is fixed to the world.
+        ground: what is fixed and touched from above: hills, and the grounds of contacts that are no planes.
         bodies: for each body, in the order of ``model.bodies``.
         bent: for each flexible body, by index, the surfaces that deform with it.
         ellipsoids: for each body, that of its inertia; None without mass.
@@ -66,6 +67,7 @@ class Looks:
     """
 
     base: tuple[Solid, ...]
+    ground: tuple[Solid, ...]
     bodies: tuple[tuple[Solid, ...], ...]
     bent: dict[int, tuple[Bending, ...]]
     ellipsoids: tuple[Solid | None, ...]
@@ -104,7 +106,9 @@ def looks_of(model: Model) -> Looks:
     """Looks of a model; one warning names the meshes that could not be read and where they were looked for."""
     size = size_of(model)
     shapes = [body.visuals or body.collisions for body in model.bodies]
-    all_shapes = [*model.base_visuals, *(shape for each in shapes for shape in each)]
+    hills = _hills(model)
+    fixed = [shape for shape in model.base_visuals if shape.kind not in _HILLS]
+    all_shapes = [*fixed, *hills, *(shape for each in shapes for shape in each)]
     meshes, troubles = _read_all(all_shapes, size)
     if troubles:
         _warn(model, troubles, "a mesh of {} is drawn as a placeholder")
@@ -122,21 +126,42 @@ def looks_of(model: Model) -> Looks:
         elif not solids:
             solids = _imagined(model, body, inertia, size)
         bodies.append(tuple(joined(solids)))
-    base = tuple(joined(_solids(model.base_visuals, meshes, images)))
-    return Looks(base, tuple(bodies), bent, ellipsoids, size, tuple(str(error) for error in troubles.values()))
+    base, ground = (tuple(joined(_solids(each, meshes, images))) for each in (fixed, hills))
+    ground = tuple(solid.painted(solid.colour or EARTH, solid.opacity) for solid in ground)
+    found = tuple(str(error) for error in troubles.values())
+    return Looks(base, ground, tuple(bodies), bent, ellipsoids, size, found)
+
+
+_HILLS = ("heightfield", "terrain")
+EARTH = (166, 172, 138)
+"""Colour of hills that have none of their own."""
+
+
+def _hills(model: Model) -> list[Geometry]:
+    """Shapes of the ground, in the world; a plane is drawn as the floor."""
+    fixed = [shape for shape in (*model.base_visuals, *model._base_collisions) if shape.kind in _HILLS]
+    found = {(shape.placement, shape.heights, shape.vertices): shape for shape in reversed(fixed)}
+    grounds = () if model._contact_scene is None else model._contact_scene.grounds
+    own = [
+        replace(ground.shape, placement=rows(np.array(ground.placement) @ np.array(ground.shape.placement)))
+        for ground in grounds
+        if ground.shape.kind != "plane"
+    ]
+    return [*found.values(), *own]
 
 
 def fewer(looks: Looks, most: int) -> Looks:
     """Looks with so many triangles at most, shared out by what each surface has now."""
     total = sum(len(solid.faces) for solids in (looks.base, *looks.bodies) for solid in solids)
+    ground = tuple(simplified(solid, most) for solid in looks.ground)
     if total <= most:
-        return looks
+        return replace(looks, ground=ground)
     share = most / total
 
     def small(solids: Sequence[Solid]) -> tuple[Solid, ...]:
         return tuple(simplified(solid, max(40, int(share * len(solid.faces)))) for solid in joined(solids))
 
-    return replace(looks, base=small(looks.base), bodies=tuple(map(small, looks.bodies)))
+    return replace(looks, base=small(looks.base), ground=ground, bodies=tuple(map(small, looks.bodies)))
 
 
 def outlines_of(model: Model, size: float) -> tuple[tuple[Solid, ...], ...]:

@@ -12,8 +12,7 @@ from linkwise.sim.checks import check_positive
 from linkwise.sim.trajectory import Trajectory
 from linkwise.space.orbit import Orbit
 from linkwise.space.planets import EARTH
-from linkwise.space.shadow import sunlit
-from linkwise.space.sky import AnySky, Sky, StillSky
+from linkwise.space.sky import AnySky, Sky, StillSky, sunlit
 from linkwise.spatial.vectors import Vec
 from linkwise.viz.markers import Markers
 

@@ -81,8 +81,9 @@ def _save_gltf(target: Path, names: Sequence[str], looks: Looks, t: Array, poses
         nodes[0]["children"].append(len(nodes) - 1)
         return len(nodes) - 1
 
-    if looks.base:
-        node("base", looks.base)
+    for name, solids in (("base", looks.base), ("ground", looks.ground)):
+        if solids:
+            node(name, solids)
     times = binary.add(t, "SCALAR")
     for k, name in enumerate(names):
         number = node(name, looks.surfaces(k))
@@ -177,9 +178,10 @@ def _save_usd(target: Path, names: Sequence[str], looks: Looks, t: Array, poses:
             mesh.CreateDisplayColorAttr([Gf.Vec3f(*(c / 255.0 for c in solid.colour or GREY))])
             mesh.CreateDisplayOpacityAttr([float(solid.opacity)])
 
-    UsdGeom.Xform.Define(stage, "/World/base")
-    surfaces("/World/base", looks.base)
-    taken: set[str] = {"base"}
+    for word, solids in (("base", looks.base), ("ground", looks.ground)):
+        UsdGeom.Xform.Define(stage, f"/World/{word}")
+        surfaces(f"/World/{word}", solids)
+    taken: set[str] = {"base", "ground"}
     for k, name in enumerate(names):
         word = _prim_name(name, taken)
         body = UsdGeom.Xform.Define(stage, f"/World/{word}")

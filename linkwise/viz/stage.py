@@ -106,7 +106,7 @@ def floats(model: Model) -> bool:
 def floor_height(model: Model, looks: Looks, start: float, lowest: float) -> float | None:
     """Height of the floor, m: that of what is fixed to the world, or 0, or below where the model starts.
 
-    None where nothing pulls downwards and nothing is fixed: in space.
+    None where nothing pulls downwards and nothing is fixed: in space; and where there are hills instead.
 
     Args:
         model: the mechanism.
@@ -114,6 +114,10 @@ def floor_height(model: Model, looks: Looks, start: float, lowest: float) -> flo
         start: the lowest point of the model at the start, m.
         lowest: the lowest point that it comes to, m; matters where it hangs on nothing that can be seen.
     """
+    scene = model._contact_scene
+    grounds = () if scene is None else tuple(ground.shape for ground in scene.grounds)
+    if looks.ground and not any(shape.kind == "plane" for shape in (*grounds, *model._base_collisions)):
+        return None
     if floats(model):
         return min(0.0, start) if np.any(model.gravity) else None
     fixed = [float(solid.vertices[:, 2].min()) for solid in looks.base]

@@ -89,7 +89,7 @@ def thumbnail(model: Model, q: ArrayLike, width: int = 480, height: int = 360) -
     solids = placed(model, looks, q)
     low, high = bounds_of(solids)
     z = floor_height(model, looks, float(low[2]), float(low[2]))
-    ground = [] if z is None else [*floor(z, low, high), *shadow(solids, z)]
+    ground = [*looks.ground, *([] if z is None else [*floor(z, low, high), *shadow(solids, z)])]
     pixels = picture([*ground, *solids], Camera.seeing(low, high, width, height))
     file = io.BytesIO()
     image.fromarray(pixels).quantize(64).save(file, "PNG", optimize=True)
@@ -140,10 +140,10 @@ class Pictured:
             if np.isfinite(q).all():
                 solids += placed(self.model, self.looks, q, own, 1.0 if n == 0 else 0.3)
                 self.shift = self._middle(q, own) - self.start if n == 0 else self.shift
-        ground: list[Solid] = []
+        ground = list(self.looks.ground)
         if self.floor is not None:
             corners = self.low + self.shift, self.high + self.shift
-            ground = [*floor(self.floor, *corners, SKY[1]), *shadow(solids, self.floor)]
+            ground += [*floor(self.floor, *corners, SKY[1]), *shadow(solids, self.floor)]
         return picture([*ground, *solids, *more], self.eye.moved(self.shift), self.background)
 
 

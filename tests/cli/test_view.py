@@ -64,7 +64,7 @@ def test_mistakes(run, line, said):
 )
 def test_a_page_is_served_until_ctrl_c(line):
     environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    command = [sys.executable, "-m", "linkwise.cli", *line.split()]
+    command = [sys.executable, "-m", "linkwise", *line.split()]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:

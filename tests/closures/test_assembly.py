@@ -311,3 +311,23 @@ def test_a_closure_within_one_rigid_cluster_is_refused(a: str, b: str) -> None:
 def test_unknown_bodies_of_a_closure_are_named() -> None:
     with pytest.raises(lw.errors.UnknownNameError, match=r"body_b of closure 'loop'[\s\S]*did you mean 'slider'"):
         samples.slider_crank().with_closure("loop", "rod", None, "slidr", None, joint=lw.Spherical())
+
+
+def test_loops_that_contradict_each_other_in_their_last_digits():
+    """A parallel linkage closed twice, by pins whose places disagree by 4e-8 m, as a file's few digits make them."""
+    hinge = lw.Revolute(axis=(0, 1, 0))
+    rod = {"mass": 1.0, "inertia": np.diag([1 / 12, 1 / 12, 1e-3])}
+    b = lw.ModelBuilder("twice closed")
+    b.add_body("left", joint=hinge, com=(0, 0, 0.5), **rod)
+    b.add_body("top", parent="left", joint=hinge, placement=lw.transform(xyz=(0, 0, 1)), com=(0.5, 0, 0), **rod)
+    b.add_body("right", joint=hinge, placement=lw.transform(xyz=(1, 0, 0)), com=(0, 0, 0.5), **rod)
+    for k, off in enumerate((0.0, 4e-8)):
+        end, tip = lw.transform(xyz=(1 + off, 0, 0)), lw.transform(xyz=(0, 0, 1))
+        b.add_closure(f"pin{k}", body_a="top", placement_a=end, body_b="right", placement_b=tip, joint=hinge)
+    model = b.build()
+    with pytest.raises(lw.errors.ClosureError, match=r"tol=.* takes it as it is"):
+        model.assemble(model.neutral())
+    assert 1e-9 < np.abs(model.closure_error(model.start)).max() < 1e-7
+    motion = lw.simulate(model, duration=0.5)
+    assert motion.status == "done"
+    assert np.abs(motion.closure_error).max() < 1e-6

@@ -12,8 +12,8 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.algorithms.block_triangular import BlockTriangular, irreducible_blocks
 from linkwise.algorithms.embedded import pivots
+from linkwise.algorithms.factors import BlockTriangular, irreducible_blocks
 from tests.closures.mechanisms import EagerModel, closed_tree
 
 Array = Any

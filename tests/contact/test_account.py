@@ -96,6 +96,18 @@ def test_sensors_at_rest() -> None:
     assert 0.4 < noise.std() < 0.6
 
 
+def test_touch_sensors_where_places_of_points_are_shared() -> None:
+    """Of a scene whose nearest points are kept, all bodies that may touch are read, and the one below bears both."""
+    b = lw.ModelBuilder("two")
+    for name in ("lower", "upper"):
+        b.add_body(name, joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), density=1000))
+    rules = lw.ContactRules(solver="primal")
+    model = b.build().with_contacts(lw.Ground(), rules=rules)
+    run = lw.simulate(model, [1, 0, 0, 0, 0, 0, 0.05, 1, 0, 0, 0, 0, 0, 0.15], duration=0.02, dt=0.002)
+    np.testing.assert_allclose(Touch().read(run)[-1], [3.0 * G, G], rtol=1e-6)
+    np.testing.assert_allclose(run.contacts.force_on("lower", by="ground")[-1], [0, 0, 2.0 * G], atol=1e-6)
+
+
 def test_touch_sensors_of_mjcf() -> None:
     """Two sites, of which one is where the ball is touched; MuJoCo reads the same."""
     mujoco = pytest.importorskip("mujoco")

@@ -15,6 +15,15 @@ def on_ground(model: lw.Model, **given: object) -> lw.Model:
     return model.with_contacts(lw.Ground(), **given)
 
 
+@pytest.mark.parametrize(
+    "given", [{"only": "thing"}, {"between": [("thing", "thing")]}, {"between": ["thing"]}, {"exclude": [("thing",)]}]
+)
+def test_bodies_are_given_as_lists_and_pairs(given: dict[str, object]) -> None:
+    with pytest.raises(lw.InputError, match="thing") as caught:
+        on_ground(block(), **given)
+    assert caught.value.allowed
+
+
 def test_small_overlaps_are_resolved_gently() -> None:
     """5 mm deep: surfaces part at the speed of recovery, and the block lies still afterwards."""
     run = lw.simulate(on_ground(block()), placed(0.045), duration=1.0, dt=0.002, method="moreau")

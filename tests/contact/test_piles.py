@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwise as lw
 from linkwise.sim.piles.islands import frames, projected, projection_slopes
@@ -30,12 +30,41 @@ def test_stack_of_ten_carries_what_is_above():
     found = motion.contacts
     for k in range(10):
         below = "ground" if k == 0 else f"box {k - 1}"
-        force = found.force(f"box {k}", on=below)[-1]
+        force = found.force_on(f"box {k}", by=below)[-1]
         assert_allclose(force[2], (10 - k) * WEIGHT, atol=2e-6)
         assert_allclose(force[:2], 0.0, atol=2e-4)
     assert found.residual[-1] < 1e-9
     assert found.residual.max() < 1e-6
     assert np.abs(motion.q[-1] - q0).max() < 1e-7
+
+
+def test_contacts_are_those_of_mechanisms(tmp_path):
+    """The same arrays as a mechanism's, which add up to the same forces; saved and loaded with the motion."""
+    from linkwise.sim.sensors import FootForce, Touch
+
+    q0 = placed([[0, 0, EDGE * (k + 0.5)] for k in range(10)])
+    motion = lw.simulate(boxes(10), q0, duration=0.02, dt=0.002, method="moreau")
+    found = motion.contacts
+    assert_allclose(found.wrenches[-1, :, 5], WEIGHT, atol=2e-6)  # each is held up
+    assert_allclose(found.wrenches[-1, :, 5], FootForce("box 3").read(motion)[-1, 5], atol=4e-6)
+    assert_allclose(Touch(["box 0"]).read(motion)[-1], 19 * WEIGHT, rtol=1e-6)  # from below and above
+    assert_allclose(found.points[-1][found.bodies[-1, :, 1] == -1][:, 2], 0.0, atol=1e-9)
+    assert set(np.unique(found.mode[-1])) <= {0, 2}
+    for suffix in (".npz", ".mat"):
+        again = lw.Trajectory.load(motion.save(tmp_path / f"pile{suffix}"), motion.model).contacts
+        for name in ("force", "gap", "mode", "residual", "points", "overflow", "bodies"):
+            assert_array_equal(getattr(again, name), getattr(found, name), name)
+
+
+def test_forces_between_bodies_of_a_mechanism():
+    """Of three boxes on each other: what is above weighs on each, whoever is first of a pair."""
+    stack = boxes(3, rules=lw.ContactRules())
+    q0 = placed([[0, 0, EDGE * (k + 0.5)] for k in range(3)])
+    found = lw.simulate(stack, q0, duration=0.02, dt=0.002, method="moreau").contacts
+    assert_allclose(found.force_on("box 1", by="box 0")[-1], [0, 0, 2 * WEIGHT], atol=1e-6)
+    assert_allclose(found.force_on("box 0", by="box 1")[-1], [0, 0, -2 * WEIGHT], atol=1e-6)
+    assert_allclose(found.force_on("box 0")[-1], [0, 0, WEIGHT], atol=1e-6)
+    assert found.count[-1] > 0 and abs(found.deepest[-1]) < 1e-9
 
 
 def test_row_slides_as_each_alone_would():
@@ -52,7 +81,7 @@ def test_row_slides_as_each_alone_would():
     assert errors[1] < 4e-6  # m
     assert errors[0] / errors[1] > 3.5
     assert np.abs(motion.v[-1]).max() < 1e-7
-    assert len(np.unique(np.round(motion.contacts.touched[-1].contacts.body[:, 0]))) == 9
+    assert len(np.unique(motion.contacts.bodies[-1, :, 0])) == 9
 
 
 def test_random_boxes_fall_without_gaining_energy_or_sinking():
@@ -130,7 +159,7 @@ def test_refused():
         lw.simulate(boxes(9, material=lw.Material(rolling=0.01)), apart, duration=0.1, dt=0.002, method="moreau")
     motion = lw.simulate(boxes(9), apart, duration=0.01, dt=0.002, method="moreau")
     with pytest.raises(lw.errors.UnknownNameError, match="box 0"):
-        motion.contacts.force("bxo 0")
+        motion.contacts.force_on("bxo 0")
 
 
 def test_large_island_obeys_all_laws():

@@ -55,3 +55,12 @@ def test_the_first_call_goes_that_way() -> None:
     assert named - set(ran.stdout.split()) <= {"linkwise/trace/block.py", "linkwise/algorithms/catalogue.py"}, (
         "but for data, the files of the call are those that it runs through"
     )
+
+
+def test_the_rooms_are_as_large_as_said() -> None:
+    """To within a tenth: who makes one much larger says there what for."""
+    rooms = re.findall(r"^\| `(linkwise/[\w/]+/)` \| ([\d ]+) \|", TEXT, re.MULTILINE)
+    assert len(rooms) > 20
+    for folder, said in rooms:
+        count = sum(path.read_text(encoding="utf-8").count("\n") for path in (ROOT / folder).rglob("*.py"))
+        assert abs(count - int(said.replace(" ", ""))) <= max(0.1 * count, 100), f"{folder} has {count} lines"

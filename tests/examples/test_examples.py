@@ -19,6 +19,7 @@ FOUND = {
     "inverse_kinematics": lambda r: r["off"] < 1e-3,
     "humanoid": lambda r: r["fallen"] < 0.6,
     "box_on_floor": lambda r: r["speed"] < 1e-6 and min(abs(r["height"] - h) for h in (0.1, 0.15, 0.2)) < 1e-3,
+    "walking_quadruped": lambda r: r["way"] > 3.0 and r["deepest"] < 1.0,
     "stewart_platform": lambda r: r["gap"] < 1e-9,
     "satellite": lambda r: r["away"] < 1.0,
     "gravity_gradient": lambda r: r["first"] > 35.0 and r["last"] < 5.0,

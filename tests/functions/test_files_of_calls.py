@@ -1,7 +1,8 @@
-"""How many files of the package a call goes through: of later calls none, and of a simulation not more than today."""
+"""How many files of the package a call goes through: of later calls none; of first calls and simulations, so many."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 
 import linkwise as lw
 from linkwise import samples
@@ -49,4 +51,40 @@ def test_later_simulations_go_through_few_files() -> None:
         return lw.simulate(model, [0.1, 0.2, 0.3], duration=0.1, dt=0.01, method="rk4")
 
     call()
-    assert len(files_of(call)) <= 36
+    assert len(files_of(call)) <= 22
+
+
+FIRST = """
+import sys
+from pathlib import Path
+import numpy as np
+import linkwise as lw
+from linkwise import samples
+
+package, seen, loading = str(Path(lw.__file__).parent), set(), 0
+
+def look(frame, event, argument):
+    global loading
+    if frame.f_code.co_name == "<module>":
+        loading += {"call": 1, "return": -1}.get(event, 0)
+    elif event == "call" and not loading and frame.f_code.co_filename.startswith(package):
+        seen.add(frame.f_code.co_filename)
+
+model = samples.four_bar(1) if "%s" == "closed" else samples.planar_arm(3)
+q, v = np.array(model.start), np.zeros(model.nv)
+sys.setprofile(look)
+if "%s" == "simulate":
+    lw.simulate(model, q, duration=0.1, dt=0.01, method="rk4")
+else:
+    model.forward_dynamics(q, v, v)
+sys.setprofile(None)
+print(len(seen))
+"""
+
+
+@pytest.mark.parametrize(("call", "most"), [("one", 56), ("closed", 60), ("simulate", 95)])
+def test_first_calls_go_through_so_many_files(call: str, most: int) -> None:
+    """Those in which functions run; what is only loaded on the way does not count."""
+    text = FIRST.replace("%s", call)
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) <= most

@@ -10,8 +10,7 @@ from linkwise.mechanism.tree import Link
 from linkwise.operators import RULES
 from linkwise.operators.array_blocks import ArrayBlocks, Plan, rows_of
 from linkwise.operators.engine import Engine
-from linkwise.operators.lanes import Lanes
-from linkwise.operators.links import RigidLinks
+from linkwise.operators.links import Lanes, RigidLinks
 from linkwise.operators.maps import Entries
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.state import Operators

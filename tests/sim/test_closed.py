@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.samples.squeezer import squeezer_forces
+from linkwise.samples.mechanisms import squeezer_forces
 from tests.files.recording import robot_files
 from tests.sim.closed_benchmarks import (
     SQUEEZER_Q,

@@ -13,6 +13,7 @@ from linkwise.viz.bending import bending
 from linkwise.viz.looks import looks_of
 from linkwise.viz.meshes import placeholder
 from linkwise.viz.solids import box
+from linkwise.viz.stage import floor_height
 
 ROBOT = """<robot name="r"><link name="base"/>
 <material name="paint"><color rgba="0.2 0.4 0.6 0.5"/></material>
@@ -208,3 +209,17 @@ def test_a_rod_in_the_frame_of_its_chord():
     x, middle = tube.solid.vertices[:, 0], np.abs(rod.node(4).Gamma[1, 0]) * 0.01
     bent = np.abs(moved[:, 1])
     np.testing.assert_allclose(bent, middle * np.sin(np.pi * x), atol=2e-2 * middle)
+
+
+def test_hills_are_drawn_in_place_of_the_floor():
+    b = lw.ModelBuilder("ball")
+    b.add_body("ball", joint=lw.Free(), shape=lw.shapes.sphere(0.1, density=500))
+    ball = b.build()
+    hills = lw.Ground(lw.transform(xyz=(0, 0, 2)), shape=lw.shapes.heightfield([[0.0, 1.0], [0.0, 1.0]], (4, 4)))
+    looks = looks_of(ball.with_contacts(hills))
+    (ground,) = looks.ground
+    np.testing.assert_allclose([ground.vertices.min(axis=0), ground.vertices.max(axis=0)], [[-2, -2, 2], [2, 2, 3]])
+    assert floor_height(ball.with_contacts(hills), looks, 0.0, 0.0) is None
+    both = ball.with_contacts(hills, lw.Ground())
+    assert floor_height(both, looks_of(both), 0.0, 0.0) == 0.0
+    assert not looks_of(ball.with_contacts(lw.Ground())).ground

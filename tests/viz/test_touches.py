@@ -41,6 +41,19 @@ def test_forces_lie_within_cones(motion: lw.Trajectory) -> None:
     np.testing.assert_allclose(np.hypot(way[:, 0], way[:, 1]), 0.5 * way[:, 2], atol=1e-12)
 
 
+def test_points_of_a_pile() -> None:
+    b = lw.ModelBuilder("stack")
+    for k in range(9):
+        b.add_body(f"box {k}", joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), density=1000))
+    pile = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+    q0 = np.concatenate([[1, 0, 0, 0, 0, 0, 0.1 * k + 0.05] for k in range(9)])
+    stack = lw.simulate(pile, q0, duration=0.004, dt=0.002)
+    there = Touches.of(stack.contacts, len(stack.t) - 1)
+    np.testing.assert_allclose(np.abs(there.forces[:, 2]).sum(), 45 * G, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(there.normals[:, 2]), 1.0)
+    assert len(motion_html(stack, fps=100)) > len(motion_html(stack, fps=100, show=()))
+
+
 def test_the_player_shows_them(motion: lw.Trajectory) -> None:
     with motion.view(port=0, open=False) as page:
         for title in ("contact points", "contact forces", "friction cones"):

@@ -1,24 +1,31 @@
 """Heightfields and terrains of triangles, looked up under the points of a shape.
 
-The height over a place is found in loops: over the strips of a heightfield, and the cells of the one strip that counts
-(bilinear between nodes), or over all triangles, whose number the time of a look-up grows with.
+The cell of a grid that a place is in is found by its number: its four nodes, between which heights are bilinear, or the
+triangles that reach into it. So a look-up takes the same time however large the ground is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.points import UNUSED_GAP, ContactPoint, Contacts, direction, ends, into, out_of
 from linkwise.contact.geometry.supports import facing, support
 from linkwise.errors import InputError
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Items, Scalar, clip, looped_over, repeated, where
+from linkwise.spatial.scalar import Items, RowTable, Scalar, clip, looped_over, repeated, where
 from linkwise.spatial.vectors import Vec
 
 MOST_NODES = 1 << 18
 """Most nodes of a heightfield, and most triangles of a terrain."""
+
+_ROOM = 16
+"""Places for triangles in all cells of a grid, for each triangle."""
 
 
 class Under(NamedTuple):
@@ -86,77 +93,117 @@ def ground_under(b: Geometry, x: Scalar, y: Scalar) -> Under:
 
 
 def _heightfield(b: Geometry, x: Scalar, y: Scalar) -> Under:
-    """Bilinear between nodes: a loop over strips between two rows, and in those that are asked for over their cells."""
+    """Bilinear between the four nodes of the cell that a place is in."""
     rows, columns = len(b.heights), len(b.heights[0])
     dx, dy = b.size[0] / (columns - 1), b.size[1] / (rows - 1)
     s, t = (clip(p / d + 0.5 * (n - 1), 0.0, n - 1.0) for p, d, n in ((x, dx, columns), (y, dy, rows)))
-    strips = [[float(k), *b.heights[k], *b.heights[k + 1]] for k in range(rows - 1)]
-    numbers = [[float(k)] for k in range(columns - 1)]
-
-    def in_strip(state: Sequence[Scalar], strip: Sequence[Scalar]) -> Any:
-        return _between(t, strip[0], rows)
-
-    def strip(state: Sequence[Scalar], strip: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-        first, second = (Items(strip[1:], range(at, at + columns - 1), 2) for at in (0, columns))
-        v = t - strip[0]
-
-        def in_cell(state: Sequence[Scalar], number: Sequence[Scalar], *_: Sequence[Scalar]) -> Any:
-            return in_strip(state, strip) & _between(s, number[0], columns)
-
-        def cell(
-            state: Sequence[Scalar], number: Sequence[Scalar], low: Sequence[Scalar], high: Sequence[Scalar]
-        ) -> tuple[list[Scalar], list[Scalar]]:
-            u = s - number[0]
-            along = [(1.0 - v) * (low[1] - low[0]) + v * (high[1] - high[0])]
-            along.append((1.0 - u) * (high[0] - low[0]) + u * (high[1] - low[1]))
-            height = low[0] + v * (high[0] - low[0]) + u * along[0]
-            found = [height, along[0] / dx, along[1] / dy]
-            there = in_cell(state, number)
-            return [where(there, a, b) for a, b in zip(found, state, strict=True)], []
-
-        return looped_over([Items.rows(numbers), first, second], cell, state, (in_cell,))[0], []
-
-    height, along_x, along_y = looped_over([Items.rows(strips)], strip, [0.0 * x, 0.0 * x, 0.0 * x], (in_strip,))[0]
-    return Under(height, along_x, along_y, 1.0)
+    along, across, nodes = _nodes(b.heights)
+    column, row = along.at(s)[0], across.at(t)[0]
+    first = row * float(columns) + column
+    low, high = nodes.at(first)[1], nodes.at(first + float(columns))[1]
+    u, v = s - column, t - row
+    slope_x = (1.0 - v) * (low[1] - low[0]) + v * (high[1] - high[0])
+    slope_y = (1.0 - u) * (high[0] - low[0]) + u * (high[1] - low[1])
+    return Under(low[0] + v * (high[0] - low[0]) + u * slope_x, slope_x / dx, slope_y / dy, 1.0)
 
 
-def _between(s: Scalar, number: Scalar, count: int) -> Any:
-    """Whether s is in [k, k + 1) for the number k of one of the intervals between so many nodes; the last is closed."""
-    away = s - number
-    return (away >= 0.0) & ((away < 1.0) | (s >= count - 1.0) & (away <= 1.0))
+@lru_cache(maxsize=16)
+def _nodes(heights: tuple[tuple[float, ...], ...]) -> tuple[RowTable, RowTable, RowTable]:
+    """Tables of the numbers of columns and of rows of cells, and of the heights of two nodes beside each other."""
+    rows, columns = len(heights), len(heights[0])
+    numbers = [z for row in heights for z in row]
+    return RowTable((), columns - 1, 0, 0), RowTable((), rows - 1, 0, 0), RowTable(numbers, len(numbers) - 1, 1, 2)
 
 
 def _terrain(b: Geometry, x: Scalar, y: Scalar) -> Under:
-    """The highest triangle at a place: a loop over all."""
-    rows = []
-    for face in b.faces:
-        p, q, r = (b.vertices[k] for k in face)
-        area = (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
-        if not area > 0.0:
-            continue  # a wall, or the underside
-        slope_x = ((q[2] - p[2]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[2] - p[2])) / area
-        slope_y = ((q[0] - p[0]) * (r[2] - p[2]) - (q[2] - p[2]) * (r[0] - p[0])) / area
-        rows.append([*p[:2], *q[:2], *r[:2], slope_x, slope_y, p[2]])
-    if not rows:
+    """The highest triangle at a place, of those whose bounding rectangles reach into the place's cell of a grid."""
+    grid = _grid(b.vertices, b.faces)
+    if grid is None:
         return Under(0.0, 0.0, 0.0, 0.0)
+    column, row = (
+        numbers.at((p - start) / size)[0]
+        for numbers, p, start, size in zip(grid.cells, (x, y), grid.corner, grid.size, strict=True)
+    )
+    places = grid.places.at(row * float(grid.cells[0].count) + column)[1]
 
-    def is_inside(state: Sequence[Scalar], face: Sequence[Scalar]) -> Any:
+    def triangle(state: Sequence[Scalar], place: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        face = grid.faces.at(place[0])[1]
         corners = [face[0:2], face[2:4], face[4:6]]
         sides = [
             (c[0] - a[0]) * (y - a[1]) - (c[1] - a[1]) * (x - a[0]) >= 0.0
             for a, c in zip(corners, (*corners[1:], corners[0]), strict=True)
         ]
-        return sides[0] & sides[1] & sides[2]
-
-    def triangle(state: Sequence[Scalar], face: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         level = face[8] + face[6] * (x - face[0]) + face[7] * (y - face[1])
-        taken = is_inside(state, face) & (level > state[0])
+        taken = sides[0] & sides[1] & sides[2] & (level > state[0])
         return [where(taken, a, b) for a, b in zip([level, face[6], face[7], 1.0], state, strict=True)], []
 
     nothing = 0.0 * x
     begin = [nothing - UNUSED_GAP, nothing, nothing, nothing]
-    height, along_x, along_y, there = looped_over([Items.rows(rows)], triangle, begin, (is_inside,))[0]
+    found = looped_over([Items(places, range(len(places)), 1)], triangle, begin)[0]
+    height, along_x, along_y, there = found
     return Under(where(there > 0.5, height, 0.0), along_x, along_y, there)
+
+
+class _Grid(NamedTuple):
+    """Triangles by the cells of a grid.
+
+    Args:
+        corner: where it begins, m.
+        size: of a cell, m.
+        cells: tables of the numbers of its columns and of its rows.
+        places: of each cell the numbers of its triangles, and again the last.
+        faces: of each triangle its corners from above, its slopes, and the height of the first corner.
+    """
+
+    corner: tuple[float, float]
+    size: tuple[float, float]
+    cells: tuple[RowTable, RowTable]
+    places: RowTable
+    faces: RowTable
+
+
+@lru_cache(maxsize=16)
+def _grid(vertices: tuple[tuple[float, ...], ...], faces: tuple[tuple[int, ...], ...]) -> _Grid | None:
+    """The grid of the triangles that look up; None where there are none: walls and undersides bear nothing."""
+    p, q, r = np.moveaxis(np.array(vertices, float)[np.array(faces, int)], 1, 0)
+    area = (q[:, 0] - p[:, 0]) * (r[:, 1] - p[:, 1]) - (q[:, 1] - p[:, 1]) * (r[:, 0] - p[:, 0])
+    p, q, r, area = (each[area > 0.0] for each in (p, q, r, area))
+    count = len(area)
+    if not count:
+        return None
+    slope_x = ((q[:, 2] - p[:, 2]) * (r[:, 1] - p[:, 1]) - (q[:, 1] - p[:, 1]) * (r[:, 2] - p[:, 2])) / area
+    slope_y = ((q[:, 0] - p[:, 0]) * (r[:, 2] - p[:, 2]) - (q[:, 2] - p[:, 2]) * (r[:, 0] - p[:, 0])) / area
+    numbers = np.column_stack([p[:, :2], q[:, :2], r[:, :2], slope_x, slope_y, p[:, 2]])
+    low, high = (pick([p[:, :2], q[:, :2], r[:, :2]], axis=0) for pick in (np.min, np.max))
+    corner, whole = low.min(axis=0), high.max(axis=0) - low.min(axis=0)
+    side = max(1, math.isqrt(count // 2))
+    while True:  # a coarser grid where some cells have so many triangles that there is hardly room for all
+        size = np.maximum(whole, 1e-12) / side
+        # Rectangles are a little larger than they are: in single precision a place is found in a neighbouring cell.
+        first, last = (
+            np.clip((edge - corner) / size, 0, side - 1).astype(int)
+            for edge in (low - 1e-6 * whole, high + 1e-6 * whole)
+        )
+        wide, tall = (last - first + 1).T
+        own = np.repeat(np.arange(count), wide * tall)
+        turn = np.arange(len(own)) - np.repeat(np.cumsum(wide * tall) - wide * tall, wide * tall)
+        cell = (first[own, 1] + turn // wide[own]) * side + first[own, 0] + turn % wide[own]
+        held = np.bincount(cell, minlength=side * side)
+        most = int(held.max())
+        if side == 1 or side * side * most <= _ROOM * count:
+            break
+        side //= 2
+    order = np.argsort(cell, kind="stable")
+    starts = np.cumsum(held) - held
+    # A cell without triangles takes some that are elsewhere; none of them is under the place.
+    places = np.minimum(starts[:, None] + np.minimum(np.arange(most), np.maximum(held - 1, 0)[:, None]), len(own) - 1)
+    return _Grid(
+        (float(corner[0]), float(corner[1])),
+        (float(size[0]), float(size[1])),
+        (RowTable((), side, 0, 0), RowTable((), side, 0, 0)),
+        RowTable(own[order][places].ravel().astype(float).tolist(), side * side, most, most),
+        RowTable(numbers.ravel().tolist(), count, 9, 9),
+    )
 
 
 def _check(b: Geometry) -> None:

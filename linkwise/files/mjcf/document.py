@@ -12,6 +12,7 @@ Each element is written on a line of its own, and `Document.where` has the file 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -44,8 +45,11 @@ _REFUSED = {
 PICTURE = "picture "
 """Names of ours for pictures begin so; those of models that are attached have a prefix before it."""
 _MOST_FILES = 1000
-_LARGEST_MESHES = 8 * LARGEST_FILE
-_MESHES = (".stl", ".obj", ".msh")
+_LARGEST_ASSETS = 8 * LARGEST_FILE
+_ASSETS = {"mesh": (".stl", ".obj", ".msh"), "hfield": (".png", ".bin", ".hf", "")}
+"""Endings of the files that elements name. Of heights all but pictures are of MuJoCo's own binary kind."""
+_PNG = b"\x89PNG\r\n\x1a\n"
+_MOST_HEIGHTS = 2048
 _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 
@@ -57,10 +61,9 @@ class Document:
         text: the model, without includes and paths.
         where: for each line of the text, where it came from.
         parts: the texts of the models that this one attaches, by the name that the text has for them.
-        assets: the bytes of mesh files, likewise.
+        assets: the bytes of files of meshes and height fields, likewise.
         meshes: for each mesh, by its name in the text, the path of its file.
         pictures: for each texture that is a picture in a file, by its name in the text, that file.
-        ignored: what is about contact and was left out, each once.
     """
 
     text: str
@@ -69,7 +72,6 @@ class Document:
     assets: dict[str, bytes] = field(default_factory=dict)
     meshes: dict[str, Path] = field(default_factory=dict)
     pictures: dict[str, str] = field(default_factory=dict)
-    ignored: dict[str, Spot] = field(default_factory=dict)
 
     def spot(self, line: int | None) -> Spot:
         """Where a line of the text came from; the start of the file for what has none."""
@@ -86,14 +88,14 @@ def read_document(root: Element, file: str, places: SearchPath) -> Document:
     """
     reader = _Reader(places)
     text, where, _ = reader.whole(root, file)
-    return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.pictures, reader.ignored)
+    return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.pictures)
 
 
 class _Reader:
     """Walks through a file, its includes and the models that it attaches; nothing outside the folders of ``places``.
 
     Attributes:
-        assets: the bytes of mesh files, each under a name of ours.
+        assets: the bytes of files of meshes and height fields, each under a name of ours.
         meshes: for each of these names, the path of the file.
     """
 
@@ -103,8 +105,7 @@ class _Reader:
         self.meshes: dict[str, Path] = {}
         self.parts: dict[str, bytes] = {}
         self.pictures: dict[str, str] = {}
-        self.ignored: dict[str, Spot] = {}
-        self._files = self._size = self._mesh_size = 0
+        self._files = self._size = self._asset_size = 0
 
     def whole(self, root: Element, file: str, depth: int = 0) -> tuple[str, list[Spot], int]:
         """The text of one model, where its lines came from, and how many elements it stands for."""
@@ -137,21 +138,41 @@ class _Reader:
             self.fail("the included files are too large to be a model", element, file, allowed=f"{LARGEST_FILE} bytes")
         return parse(content, str(path)), str(path), path
 
-    def mesh(self, element: Element, file: str, home: Path | None, folder: str, strip: bool) -> str:
-        """Read the file of a mesh, named by a file in the folder `home`, and return our name for it."""
-        name = _named(element, strip)
+    def asset(self, element: Element, file: str, home: Path | None, folder: str, strip: bool) -> str:
+        """Read the file of a mesh or height field, named by a file in the folder `home`; return our name for it."""
+        name, known = _named(element, strip), _ASSETS[element.tag]
         suffix = Path(name).suffix.lower()
-        if suffix not in _MESHES:
-            self.fail("this kind of mesh cannot be read", element, file, got=shown(name), allowed=", ".join(_MESHES))
+        if suffix not in known:
+            what = f"this kind of {element.tag} cannot be read"
+            self.fail(what, element, file, got=shown(name), allowed=", ".join(filter(None, known)))
         path = self.found(_joined(folder, name), element, file, home)
         content = self.read(path, element, file, LARGEST_FILE)
-        self._mesh_size += len(content)
-        if self._mesh_size > _LARGEST_MESHES:
-            self.fail("the meshes are too large to be a model", element, file, allowed=f"{_LARGEST_MESHES} bytes")
+        if element.tag == "hfield":
+            self.check_heights(content, suffix, element, file)
+        self._asset_size += len(content)
+        if self._asset_size > _LARGEST_ASSETS:
+            self.fail("the meshes are too large to be a model", element, file, allowed=f"{_LARGEST_ASSETS} bytes")
         ours = f"{len(self.assets)}{suffix}"
         self.assets[ours] = content
         self.meshes[ours] = path
         return ours
+
+    def check_heights(self, content: bytes, suffix: str, element: Element, file: str) -> None:
+        """A file of heights says how many there are before it has them: no more than can be used, and all of them."""
+        if suffix == ".png":
+            is_whole = content.startswith(_PNG) and len(content) >= 24
+            columns, rows = struct.unpack(">II", content[16:24]) if is_whole else (0, 0)
+        else:
+            rows, columns = struct.unpack("<ii", content[:8]) if len(content) >= 8 else (0, 0)
+            is_whole = len(content) == 8 + 4 * rows * columns
+        if not is_whole or not 2 <= min(rows, columns) <= max(rows, columns) <= _MOST_HEIGHTS:
+            self.fail(
+                "the file of this <hfield> has no heights that can be read",
+                element,
+                file,
+                got=f"{len(content)} bytes for {rows} rows of {columns}",
+                allowed=f"a PNG picture, or two integers and as many floats; 2 to {_MOST_HEIGHTS} rows and columns",
+            )
 
     def picture(self, element: Element, home: Path | None, folder: str, strip: bool) -> str:
         """The file of a picture, which is not read: its path where it is found, or as written.
@@ -204,7 +225,8 @@ class _Writer:
         self.lines: list[str] = []
         self.where: list[Spot] = []
         self.seen: set[Path] = set()
-        # Lines with meshes and textures, whose folder is known at the end, and with materials, which name textures.
+        # Lines with files of meshes, heights and pictures, whose folder is known at the end, and with materials, which
+        # name textures.
         self.late: list[tuple[int, Element, str, Path | None]] = []
         self.textures: dict[str, str] = {}  # names of pictures in this model to ours
         self.folder, self.picture_folder, self.strip = "", "", False
@@ -223,8 +245,9 @@ class _Writer:
                 if not attributes["texture"]:  # painted by MuJoCo's compiler, or around all six sides
                     del attributes["texture"]
             else:
-                attributes["file"] = self.reader.mesh(element, file, home, self.folder, self.strip)
+                attributes["file"] = self.reader.asset(element, file, home, self.folder, self.strip)
                 attributes.setdefault("name", _stem(element))
+                attributes.pop("content_type", None)  # the ending says it, by which the content was checked
             self.lines[line] = _tag(element.tag, attributes, element.tag == "material" and bool(element.children))
         return "\n".join(self.lines) + "\n", self.where, self.elements
 
@@ -284,9 +307,9 @@ class _Writer:
         edit = _EDITS.get(element.tag)
         if edit is not None:
             edit(self, element, attributes, file)
-        if element.tag == "mesh" and "file" in attributes:
+        if element.tag in _ASSETS and "file" in attributes:
             if is_open:
-                self.reader.fail("a <mesh> has elements inside", element.children[0], file)
+                self.reader.fail(f"a <{element.tag}> has elements inside", element.children[0], file)
             self.late.append((len(self.lines), element, file, home))
         if element.tag == "texture" or (element.tag == "material" and "texture" in attributes):
             self.late.append((len(self.lines), element, file, home))
@@ -330,16 +353,6 @@ class _Writer:
         for name in _DIRECTORIES:
             attributes.pop(name, None)
 
-    def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
-        """The heights of a height field in a file are not read: a flat one of two by two stands for it."""
-        if "file" not in attributes:
-            return
-        self.reader.ignored.setdefault("height fields in files", (file, element.line))
-        attributes.setdefault("name", _stem(element))
-        for name in ("file", "elevation", "content_type"):
-            attributes.pop(name, None)
-        attributes |= {"nrow": "2", "ncol": "2"}
-
     def mesh(self, element: Element, attributes: dict[str, str], file: str) -> None:
         numbers = [float(word) for word in attributes.get("params", "").split() if _NUMBER.fullmatch(word)]
         if any(not abs(number) <= _LARGEST_COUNT for number in numbers):
@@ -356,7 +369,6 @@ class _Writer:
 
 _EDITS: dict[str, Callable[[_Writer, Element, dict[str, str], str], None]] = {
     "compiler": _Writer.compiler,
-    "hfield": _Writer.hfield,
     "mesh": _Writer.mesh,
     "model": _Writer.model,
 }

@@ -69,7 +69,7 @@ def read_mjcf(
         shapes_of(source, 0, WORLD, snap)[1],
         tuple(_excludes(source, names)),
     )
-    return description, [*_warnings(source, file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
+    return description, [*_warnings(file, ignored), *(ModelWarning(f"{file}: {note}") for note in source.notes)]
 
 
 def _excludes(source: Compiled, names: Names) -> Iterator[tuple[str, str]]:
@@ -148,9 +148,9 @@ def _forces_left_out(source: Compiled, names: Names) -> list[str]:
     return found
 
 
-def _warnings(source: Compiled, file: str, ignored: list[str]) -> list[ModelWarning]:
+def _warnings(file: str, ignored: list[str]) -> list[ModelWarning]:
     """One line, whatever it is that has no counterpart here: the list is for ``linkwise check``."""
-    everything = [*dict.fromkeys(ignored), *source.document.ignored]
+    everything = list(dict.fromkeys(ignored))
     if not everything:
         return []
     count = "1 thing is" if len(everything) == 1 else f"{len(everything)} things are"

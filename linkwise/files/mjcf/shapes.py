@@ -156,12 +156,10 @@ def _shape(source: Compiled, geom: int, name: str, snap: float) -> Geometry | No
     return _geometry("mesh", (), X @ inverse_pose(moved), name, path, (sx, sy, sz))
 
 
-def _heightfield(m: Any, field: int, X: FloatArray, name: str) -> Geometry | None:
-    """Heights over the plane of the shape's frame, which MuJoCo keeps from 0 to 1; None where they are not known."""
+def _heightfield(m: Any, field: int, X: FloatArray, name: str) -> Geometry:
+    """Heights over the plane of the shape's frame, which MuJoCo keeps from 0 to 1."""
     first, rows_, columns = (int(x[field]) for x in (m.hfield_adr, m.hfield_nrow, m.hfield_ncol))
     x, y, top, _ = m.hfield_size[field].tolist()
-    if (rows_, columns) == (2, 2) and not m.hfield_data[first : first + 4].any():  # see `document._Writer.hfield`
-        return None
     heights = top * m.hfield_data[first : first + rows_ * columns].reshape(rows_, columns)
     shape = _geometry("heightfield", (2.0 * x, 2.0 * y), X, name)
     return replace(shape, heights=tuple(map(tuple, heights.astype(float).tolist())))

@@ -20,7 +20,7 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.files.description import CouplingWritten, JointWritten, Vector
-from linkwise.files.sdf.places import Place, body_of, relative_pose, world_pose
+from linkwise.files.sdf.places import NamedFrame, body_of, relative_pose, world_pose
 from linkwise.files.tree import WORLD
 from linkwise.files.values import Values, bound, shown
 from linkwise.files.xml import Element
@@ -32,11 +32,11 @@ from linkwise.mechanism.description import JointLimits, Mimic
 class Ends:
     """The two links of a joint; the frames that the file names may be others on them."""
 
-    parent: Place
-    child: Place
+    parent: NamedFrame
+    child: NamedFrame
 
 
-def ends_of(place: Place) -> Ends:
+def ends_of(place: NamedFrame) -> Ends:
     """Which links a joint connects."""
     scope, element = place.scope, place.at
     values, of = scope.values, f"joint {shown(place.name)}"
@@ -58,7 +58,7 @@ def ends_of(place: Place) -> Ends:
     return Ends(parent, child)
 
 
-def read_joint(place: Place, ends: Ends, file: str | None) -> JointWritten:
+def read_joint(place: NamedFrame, ends: Ends, file: str | None) -> JointWritten:
     """A joint that is no gearbox; `file` where it is not that of the description."""
     element, values = place.at, place.scope.values
     of = f"joint {shown(place.name)}"
@@ -101,7 +101,7 @@ def read_joint(place: Place, ends: Ends, file: str | None) -> JointWritten:
     return joint
 
 
-def axis_of(place: Place, tag: str, of: str) -> Vector:
+def axis_of(place: NamedFrame, tag: str, of: str) -> Vector:
     """A unit vector in the joint's frame."""
     scope, values = place.scope, place.scope.values
     axis = values.required_child(place.at, tag, of=of)
@@ -118,7 +118,7 @@ def axis_of(place: Place, tag: str, of: str) -> Vector:
     return values.direction(xyz, axis, of=of, do="write <xyz>0 0 1</xyz>")
 
 
-def is_loop_joint(place: Place) -> bool:
+def is_loop_joint(place: NamedFrame) -> bool:
     """Whether the file asks for the loop to be opened here."""
     values, of = place.scope.values, f"joint {shown(place.name)}"
     physics = values.child(place.at, "physics")
@@ -129,7 +129,7 @@ def is_loop_joint(place: Place) -> bool:
 class _Axis:
     """Contents of an ``<axis>`` beside its direction."""
 
-    def __init__(self, element: Element, place: Place, of: str) -> None:
+    def __init__(self, element: Element, place: NamedFrame, of: str) -> None:
         self.element, self.place, self.of = element, place, of
         self.values = place.scope.values
         self.dynamics = self.values.child(element, "dynamics") or Element("dynamics", {}, element.line)
@@ -197,7 +197,7 @@ def _second_only(value: object) -> tuple[object, object]:
     return (JointLimits(), value) if isinstance(value, JointLimits) else (0.0, value)
 
 
-def _world(place: Place) -> Place:
+def _world(place: NamedFrame) -> NamedFrame:
     at = place
     while at.kind != WORLD:
         at = at.scope.place if at.kind != "model" or at.base is None else at.base
@@ -228,7 +228,9 @@ class _Forest:
 
 
 def couplings_of(
-    gearboxes: Sequence[tuple[Place, Ends, str | None]], joints: Sequence[JointWritten], links: Sequence[Place]
+    gearboxes: Sequence[tuple[NamedFrame, Ends, str | None]],
+    joints: Sequence[JointWritten],
+    links: Sequence[NamedFrame],
 ) -> list[CouplingWritten]:
     """A coupling for each gearbox; `joints` are those of the forest."""
     forest = _Forest(
@@ -238,7 +240,7 @@ def couplings_of(
     return [_coupling(place, ends, file, forest) for place, ends, file in gearboxes]
 
 
-def _coupling(place: Place, ends: Ends, file: str | None, forest: _Forest) -> CouplingWritten:
+def _coupling(place: NamedFrame, ends: Ends, file: str | None, forest: _Forest) -> CouplingWritten:
     values, of = place.scope.values, f"gearbox {shown(place.name)}"
     ratio = values.child_number(place.at, "gearbox_ratio", 1.0, of=of)
     if ratio == 0.0:
@@ -257,7 +259,7 @@ def _coupling(place: Place, ends: Ends, file: str | None, forest: _Forest) -> Co
 
 
 def _angle(
-    reference: Place, link: Place, direction: FloatArray, place: Place, of: str, forest: _Forest
+    reference: NamedFrame, link: NamedFrame, direction: FloatArray, place: NamedFrame, of: str, forest: _Forest
 ) -> dict[str, float]:
     """The angle from the reference body to a link as a sum of joint coordinates: the factor of each."""
     ups, downs = forest.way(reference.name), forest.way(link.name)

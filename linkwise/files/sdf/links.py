@@ -10,7 +10,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.errors import ModelWarning
 from linkwise.files.description import LinkWritten
-from linkwise.files.sdf.places import Place, Scope, read_pose, relative_pose
+from linkwise.files.sdf.places import NamedFrame, Scope, read_pose, relative_pose
 from linkwise.files.values import Values, sdf_colour, shown
 from linkwise.files.xml import Element
 from linkwise.joints.directions import turn_z_to
@@ -24,7 +24,7 @@ _MOMENTS = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0
 _NOT_DRAWN = frozenset(("plane", "heightmap", "image", "polyline", "ellipsoid", "cone", "empty"))
 
 
-def read_link(place: Place, file: str | None, warnings: list[ModelWarning]) -> LinkWritten:
+def read_link(place: NamedFrame, file: str | None, warnings: list[ModelWarning]) -> LinkWritten:
     """A link; `file` where it is not that of the description."""
     values, element = place.scope.values, place.at
     of = f"link {shown(place.name)}"
@@ -75,7 +75,7 @@ def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[f
     return mass, (float(p[0]), float(p[1]), float(p[2])), (inertia + inertia.T) / 2 + 0.0
 
 
-def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
+def _shapes(link: Element, tag: str, place: NamedFrame, warnings: list[ModelWarning]) -> tuple[Geometry, ...]:
     found = ((element, _shape(element, place, warnings)) for element in link.all(tag))
     shapes = []
     for element, shape in found:
@@ -86,7 +86,7 @@ def _shapes(link: Element, tag: str, place: Place, warnings: list[ModelWarning])
     return tuple(shapes)
 
 
-def _bits(element: Element, place: Place, tag: str) -> int:
+def _bits(element: Element, place: NamedFrame, tag: str) -> int:
     """The bits of a <collide_bitmask>: two shapes meet where they have one in common."""
     values, at = place.scope.values, element
     for name in ("surface", "contact", "collide_bitmask"):
@@ -103,7 +103,7 @@ def _bits(element: Element, place: Place, tag: str) -> int:
     return bits
 
 
-def _surface(element: Element, place: Place, tag: str) -> dict[str, Any]:
+def _surface(element: Element, place: NamedFrame, tag: str) -> dict[str, Any]:
     """The material and the compliance that a <surface> has, as far as it says something."""
     values, of = place.scope.values, f"<{tag}> of link {shown(place.name)}"
 
@@ -135,7 +135,7 @@ def _surface(element: Element, place: Place, tag: str) -> dict[str, Any]:
     return found
 
 
-def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geometry | None:
+def _shape(element: Element, link: NamedFrame, warnings: list[ModelWarning]) -> Geometry | None:
     values = link.scope.values
     of = f"<{element.tag}> of link {shown(link.name)}"
     geometry = values.child(element, "geometry")
@@ -176,7 +176,7 @@ def _shape(element: Element, link: Place, warnings: list[ModelWarning]) -> Geome
     return None
 
 
-def _placement(element: Element, link: Place, of: str) -> tuple[tuple[float, ...], ...]:
+def _placement(element: Element, link: NamedFrame, of: str) -> tuple[tuple[float, ...], ...]:
     scope: Scope = link.scope
     written = read_pose(element, scope.values, of=of)
     X = written.X

@@ -19,11 +19,11 @@ from linkwise.files.xml import Element
 from linkwise.mechanism.placement import inverse_pose, pose, rotation_rpy
 from linkwise.spatial import quaternions
 
-Kind = Literal["link", "joint", "frame", "model", "world"]
+FrameKind = Literal["link", "joint", "frame", "model", "world"]
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class NamedFrame:
     """One named frame.
 
     Args:
@@ -37,13 +37,13 @@ class Place:
     """
 
     name: str
-    kind: Kind
+    kind: FrameKind
     at: Element
     scope: Scope
     written: PoseWritten
-    base: Place | None = None
+    base: NamedFrame | None = None
     attached: str = ""
-    carrier: Place | None = None
+    carrier: NamedFrame | None = None
     inner: Scope | None = None
     placement_frame: str = ""
     X: FloatArray | None = None
@@ -67,13 +67,13 @@ class Scope:
     values: Values
     version: tuple[int, int]
     prefix: str = ""
-    names: dict[str, Place] = field(default_factory=dict)
-    place: Place = field(init=False)
+    names: dict[str, NamedFrame] = field(default_factory=dict)
+    place: NamedFrame = field(init=False)
     around: Scope | None = None
     static: bool = False
     includes: int = 0
 
-    def find(self, name: str, at: Element, what: str) -> Place:
+    def find(self, name: str, at: Element, what: str) -> NamedFrame:
         """The place of this name; names of nested models come before ``::``."""
         if name == ("world" if self.place.kind == "world" else "__model__"):
             return self.place
@@ -109,9 +109,9 @@ class Scope:
         )
 
 
-def world_pose(place: Place) -> FloatArray:
+def world_pose(place: NamedFrame) -> FloatArray:
     """The pose in the world, with every joint at its zero position."""
-    chain: list[Place] = []
+    chain: list[NamedFrame] = []
     open_places: set[int] = set()
     at = place
     while at.X is None:
@@ -126,7 +126,7 @@ def world_pose(place: Place) -> FloatArray:
     return X
 
 
-def relative_pose(place: Place, to: Place) -> FloatArray:
+def relative_pose(place: NamedFrame, to: NamedFrame) -> FloatArray:
     """The pose of a place in another, exactly as written where the one was placed by the other."""
     if place is to:
         return pose()
@@ -142,7 +142,7 @@ def relative_pose(place: Place, to: Place) -> FloatArray:
     return tidied(inverse_pose(X_to) @ X, float(abs(X[:3, 3]).max() + abs(X_to[:3, 3]).max()))
 
 
-def body_of(place: Place) -> Place:
+def body_of(place: NamedFrame) -> NamedFrame:
     """The link that carries a place, or the world."""
     seen: set[int] = set()
     at = place
@@ -160,13 +160,13 @@ def body_of(place: Place) -> Place:
     return at
 
 
-def _base(place: Place) -> Place:
+def _base(place: NamedFrame) -> NamedFrame:
     found = _base_or_none(place)
     assert found is not None  # only the world stands on nothing, and it has its pose
     return found
 
 
-def _base_or_none(place: Place) -> Place | None:
+def _base_or_none(place: NamedFrame) -> NamedFrame | None:
     name = place.written.relative_to
     if not name:
         return place.base
@@ -175,7 +175,7 @@ def _base_or_none(place: Place) -> Place | None:
     )
 
 
-def _local(place: Place) -> FloatArray:
+def _local(place: NamedFrame) -> FloatArray:
     """The pose in `_base`: as written, or where that is the pose of a frame inside a model, of the model itself."""
     if not place.placement_frame or place.inner is None:
         return place.written.X
@@ -195,7 +195,7 @@ def _local(place: Place) -> FloatArray:
     return place.written.X @ inverse_pose(X)
 
 
-def _fail_circle(place: Place, what: str) -> NoReturn:
+def _fail_circle(place: NamedFrame, what: str) -> NoReturn:
     place.scope.values.fail(f"the {what} in a circle", place.at, got=f"{place.kind} {shown(place.name)} is one of them")
 
 

@@ -27,7 +27,7 @@ from linkwise.files.description import (
 )
 from linkwise.files.sdf.joints import couplings_of, ends_of, is_loop_joint, read_joint
 from linkwise.files.sdf.links import read_link
-from linkwise.files.sdf.places import Place, Scope, body_of, relative_pose, world_pose
+from linkwise.files.sdf.places import NamedFrame, Scope, body_of, relative_pose, world_pose
 from linkwise.files.sdf.scopes import Contents, Library, read_version, world_scope
 from linkwise.files.tree import WORLD, span
 from linkwise.files.values import Values, shown
@@ -129,22 +129,22 @@ def _described(
     return description, warnings
 
 
-def _held(place: Place, name: str, main: str) -> JointWritten:
+def _held(place: NamedFrame, name: str, main: str) -> JointWritten:
     """A fixed joint that holds a link where the file has it."""
     return JointWritten(name, place.at.line, "fixed", WORLD, place.name, world_pose(place), file=_other(place, main))
 
 
-def _frame(place: Place, main: str) -> FrameWritten:
+def _frame(place: NamedFrame, main: str) -> FrameWritten:
     body = body_of(place)
     return FrameWritten(place.name, place.at.line, body.name, relative_pose(place, body), _other(place, main))
 
 
-def _other(place: Place, main: str) -> str | None:
+def _other(place: NamedFrame, main: str) -> str | None:
     file = place.scope.values.file
     return None if file == main else file
 
 
-def _warn_of_usual_inertias(places: Sequence[Place], main: str, warnings: list[ModelWarning]) -> None:
+def _warn_of_usual_inertias(places: Sequence[NamedFrame], main: str, warnings: list[ModelWarning]) -> None:
     bare = [place for place in places if not place.at.all("inertial") and not place.scope.static]
     if bare:
         named = ", ".join(f"{shown(place.name)} (line {place.at.line})" for place in bare[:5])

@@ -10,7 +10,7 @@ from pathlib import Path
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
-from linkwise.files.sdf.places import Kind, Place, PoseWritten, Scope, read_pose
+from linkwise.files.sdf.places import FrameKind, NamedFrame, PoseWritten, Scope, read_pose
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element, parse
 from linkwise.mechanism.placement import pose
@@ -40,7 +40,7 @@ def read_version(root: Element, values: Values) -> tuple[int, int]:
 def world_scope(element: Element, values: Values, version: tuple[int, int]) -> Scope:
     """The outermost scope."""
     scope = Scope(values, version)
-    scope.place = Place("world", "world", element, scope, PoseWritten(pose()), X=pose())
+    scope.place = NamedFrame("world", "world", element, scope, PoseWritten(pose()), X=pose())
     return scope
 
 
@@ -49,9 +49,9 @@ class Contents:
     """Contents of all models, in the order of the file."""
 
     library: Library
-    links: list[Place] = field(default_factory=list)
-    joints: list[Place] = field(default_factory=list)
-    frames: list[Place] = field(default_factory=list)
+    links: list[NamedFrame] = field(default_factory=list)
+    joints: list[NamedFrame] = field(default_factory=list)
+    frames: list[NamedFrame] = field(default_factory=list)
 
     def fill(self, element: Element, scope: Scope, home: Path | None, depth: int) -> None:
         """Read the frames of a ``<model>`` or ``<world>`` element into its scope; `depth` counts what is around it."""
@@ -127,7 +127,7 @@ class Contents:
         values, of = inner.values, f"model {shown(name)}"
         if depth > _DEEPEST_MODEL:
             values.fail("the models are nested too deeply", model, allowed=f"at most {_DEEPEST_MODEL} levels")
-        place = Place(
+        place = NamedFrame(
             around.prefix + name,
             "model",
             at,
@@ -152,7 +152,7 @@ class Contents:
             self._register(name, place, around)
         self.fill(model, inner, home, depth + 1)
 
-    def _joint(self, element: Element, scope: Scope) -> Place:
+    def _joint(self, element: Element, scope: Scope) -> NamedFrame:
         place = self._place(element, "joint", scope)
         child = scope.values.required_child(element, "child", of=f"joint {shown(place.name)}")
         place.attached = scope.values.content(child, of=f"joint {shown(place.name)}")
@@ -160,21 +160,21 @@ class Contents:
             place.written = PoseWritten(place.written.X, place.attached)
         return place
 
-    def _frame(self, element: Element, scope: Scope) -> Place:
+    def _frame(self, element: Element, scope: Scope) -> NamedFrame:
         place = self._place(element, "frame", scope)
         place.attached, place.carrier = element.attributes.get("attached_to", "").strip(), scope.place
         if not place.written.relative_to:  # its pose is in what carries it
             place.written = PoseWritten(place.written.X, place.attached)
         return place
 
-    def _place(self, element: Element, kind: Kind, scope: Scope) -> Place:
+    def _place(self, element: Element, kind: FrameKind, scope: Scope) -> NamedFrame:
         name = scope.values.text(element, "name", of=f"a {kind}").strip()
         written = read_pose(element, scope.values, of=f"{kind} {shown(name)}")
-        place = Place(scope.prefix + name, kind, element, scope, written, base=scope.place)
+        place = NamedFrame(scope.prefix + name, kind, element, scope, written, base=scope.place)
         self._register(name, place, scope)
         return place
 
-    def _register(self, name: str, place: Place, scope: Scope) -> None:
+    def _register(self, name: str, place: NamedFrame, scope: Scope) -> None:
         if name == "world" or (len(name) >= 4 and name.startswith("__") and name.endswith("__")):
             scope.values.fail(f"a {place.kind} cannot be named {name!r}: the format has it", place.at, do="rename it")
         here: Scope | None = scope

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.functions.rolled.ground import BASE, START, Spot, Written
 from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
 from linkwise.functions.rolled.record import Recorded
-from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind
+from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind
 from linkwise.functions.rolled.systems import Solved, needed
-from linkwise.functions.rolled.vectors import FieldVector, GlobalInput
+from linkwise.functions.rolled.vectors import BASE, START, FieldVector, GlobalInput, Spot, Written
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
@@ -271,14 +270,14 @@ class Finisher:
             found.append(where)
         return found
 
-    def _live(self, kind: Kind) -> bytearray:
+    def _live(self, kind: RolledKind) -> bytearray:
         """For each node of a kind's trace, whether anything stored or kept is made of it."""
         values = [x for loop in self.loops for stored in loop.stores[kind.index].values() for x in stored]
         values += [x for loop in self.loops for x in loop.kept[kind.index]]
         return reached(kind.tracer.nodes, (x.number for x in values if isinstance(x, Traced)))
 
     @staticmethod
-    def _arguments(kind: Kind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:
+    def _arguments(kind: RolledKind, hoisted: dict[int, tuple[str, int]]) -> list[Traced]:
         places = {place: kind.tracer.nodes[number][1] for number, (_, place) in hoisted.items()}
         return [Traced(kind.tracer, places[i]) for i in range(len(places))]
 
@@ -305,7 +304,7 @@ class Finisher:
 
     def _body(
         self,
-        kind: Kind,
+        kind: RolledKind,
         outputs: list[tuple[str, list[Scalar]]],
         known: dict[int, tuple[str, int]],
         same: dict[int, int],

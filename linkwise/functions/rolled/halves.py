@@ -16,7 +16,7 @@ from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction
-from linkwise.functions.rolled.symbolic_links import Kind, SymbolicLink
+from linkwise.functions.rolled.symbolic_links import RolledKind, SymbolicLink
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.joints import Joint
@@ -40,7 +40,7 @@ _MIRRORED = 128  # columns that are mirrored together: few enough for a block to
 class _LinkOfState(SymbolicLink):
     """A link whose constants are those of one state, see :func:`linkwise.algorithms.mass_matrix.of_links`."""
 
-    kind: Kind
+    kind: RolledKind
     joint: Joint
     index: int
     multiplier: float = 1.0
@@ -85,7 +85,7 @@ class _StateTree(RolledTree):
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree)
-        self.kinds = [Kind(kind.index, kind.template, kind.first, kind.members) for kind in self.kinds]
+        self.kinds = [RolledKind(kind.index, kind.template, kind.first, kind.members) for kind in self.kinds]
         for kind in self.kinds:
             kind.link = _LinkOfState(kind, kind.template.joint, kind.template.index)
             kind.rows = np.zeros((len(kind.members), width(kind.template.joint.nv)))

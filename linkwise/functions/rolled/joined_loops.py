@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from linkwise.dataclass import dataclass, field
-from linkwise.functions.rolled.ground import Written, arrays_read
 from linkwise.functions.rolled.record import Recorded
-from linkwise.functions.rolled.symbolic_links import Kind
+from linkwise.functions.rolled.symbolic_links import RolledKind
 from linkwise.functions.rolled.systems import Solved
+from linkwise.functions.rolled.vectors import Written, arrays_read
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced
 
@@ -44,7 +44,7 @@ class JoinedLoop:
         """The spaces that it reads from memory, since other loops made them."""
         return self.reads - self.keeps()
 
-    def found(self, kinds: Sequence[Kind]) -> list[dict[int, int]]:
+    def found(self, kinds: Sequence[RolledKind]) -> list[dict[int, int]]:
         """For each kind, the nodes that read what a member kept, and the nodes that computed it."""
         whole: list[dict[int, int]] = []
         for kind in kinds:
@@ -60,7 +60,7 @@ class JoinedLoop:
 
 
 def joined(
-    records: Iterable[Recorded | Written | Solved], kinds: Sequence[Kind], far: bool = False
+    records: Iterable[Recorded | Written | Solved], kinds: Sequence[RolledKind], far: bool = False
 ) -> list[JoinedLoop | Written | Solved]:
     """The records in an order that works, sweeps joined where that is possible.
 
@@ -113,7 +113,7 @@ def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, 
     return len(plan)
 
 
-def _spaces_read(record: Recorded, kinds: Sequence[Kind]) -> set[str]:
+def _spaces_read(record: Recorded, kinds: Sequence[RolledKind]) -> set[str]:
     """The working spaces that a sweep reads, apart from what it hands on itself."""
     own = f"handed:{record.number}:"
     found: set[str] = set()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from linkwise.dataclass import dataclass
-from linkwise.functions.rolled.ground import BASE, Ground, Spot
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
+from linkwise.functions.rolled.vectors import BASE, Ground, Spot
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.flattening import Rebuild, flatten
@@ -38,7 +38,7 @@ class RolledField(Field[Any]):
         self.loop = loop
         self.kept = kept
         self.per_kind = [flatten(value) for value in kept]
-        self._brought: tuple[list[int | float], Rebuild[Any]] | None = None
+        self._at_base: tuple[list[int | float], Rebuild[Any]] | None = None
 
     def __getitem__(self, link: SymbolicLink | Link) -> Any:
         """Within a sweep, what a link kept; between sweeps, what one link of the tree kept."""
@@ -54,17 +54,17 @@ class RolledField(Field[Any]):
             values[i] = array[place]
         return rebuild(values)
 
-    def brings(self, handed: list[int | float], rebuild: Rebuild[Any]) -> RolledField:
+    def with_base(self, handed: list[int | float], rebuild: Rebuild[Any]) -> RolledField:
         """Of an inward sweep: for each number handed on, its place in memory (int) or its constant value (float)."""
-        self._brought = handed, rebuild
+        self._at_base = handed, rebuild
         return self
 
     @property
     def root(self) -> Any:
         """Value that an inward sweep brought to the base."""
-        if self._brought is None:
+        if self._at_base is None:
             return None
-        handed, rebuild = self._brought
+        handed, rebuild = self._at_base
         size = sum(isinstance(x, int) for x in handed)
         spot = Spot(self.space.replace("kept", "handed"), BASE)
         array = self.tree.ground.read(spot, size) if size else []

@@ -42,9 +42,8 @@ from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.many_links import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
-from linkwise.spatial.dense import transposed, zeros
 from linkwise.spatial.flattening import flatten
-from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.matrices import Mat3, transposed, zeros
 from linkwise.spatial.moving import RigidMotion
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, plus
 from linkwise.spatial.vectors import Force, Vec

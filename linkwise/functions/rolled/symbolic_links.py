@@ -32,7 +32,7 @@ COMPUTED = "computed"
 
 
 @dataclass
-class Kind:
+class RolledKind:
     """One kind of link: a tracer of its own, shared by all loops, so that what they have in common is one node."""
 
     index: int
@@ -65,7 +65,7 @@ class Kind:
 class SymbolicLink:
     """A link that stands for all of its kind; reads its part of q and v from the loop's arrays."""
 
-    kind: Kind
+    kind: RolledKind
     joint: Joint
     multiplier: Scalar
     offset: Scalar
@@ -90,7 +90,7 @@ class SymbolicLink:
 class SymbolicRigidLink(SymbolicLink, Link):
     """One that does not deform."""
 
-    kind: Kind = field(kw_only=True)
+    kind: RolledKind = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class SymbolicSeat:
 
     shape: NodeShape
     modes: int
-    kind: Kind
+    kind: RolledKind
 
     def at(self, q: Vector) -> Transform:
         """From the root of the flexible body to the node's frame."""
@@ -110,7 +110,7 @@ class SymbolicSeat:
         return self.kind.of_parent(q)[: self.modes]
 
 
-def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
+def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[RolledKind]:
     """The kinds of a tree's links, each with its members; a link of its own stands for all of them.
 
     ``space``: where the links' constants are found.
@@ -120,7 +120,7 @@ def sorted_into_kinds(tree: Tree, space: str = PARAMETERS) -> list[Kind]:
         found = _known[tree] = grouped(tree.links)
     kinds = []
     for index, (links, first) in enumerate(found):
-        kinds.append(Kind(index, links.template, first, links.members))
+        kinds.append(RolledKind(index, links.template, first, links.members))
         _make_symbolic(kinds[-1], links, space)
     return kinds
 
@@ -149,7 +149,7 @@ def grouped(links: Sequence[Link]) -> list[tuple[LinkKind, bool]]:
     return [(kind, bool(first[kind.template.index])) for kind in found]
 
 
-def _make_symbolic(kind: Kind, links: LinkKind, space: str) -> None:
+def _make_symbolic(kind: RolledKind, links: LinkKind, space: str) -> None:
     """Constants that all members share stay constants, the others become entries of the kind's parameter rows."""
     rows = links.rows
     computed = [i for i, x in enumerate(rows[0]) if isinstance(x, Traced)]
@@ -179,6 +179,6 @@ def _flexible_link() -> Any:
     class SymbolicFlexibleLink(SymbolicLink, FlexibleLink):
         """Its modes are the same for all of the kind; where it is and on what joint, from the loop's arrays."""
 
-        kind: Kind = field(kw_only=True)
+        kind: RolledKind = field(kw_only=True)
 
     return SymbolicFlexibleLink

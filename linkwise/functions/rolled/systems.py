@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from linkwise.dataclass import dataclass, replace
-from linkwise.functions.rolled.ground import Ground, Spot, Written, arrays_read
 from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.vectors import Ground, Spot, Written, arrays_read
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.program import Program

@@ -22,11 +22,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwise.functions.rolled.finish import Finisher
-from linkwise.functions.rolled.ground import Ground, Spot, Written
 from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
-from linkwise.functions.rolled.symbolic_links import COMPUTED, Kind, SymbolicLink, sorted_into_kinds
+from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind, SymbolicLink, sorted_into_kinds
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
-from linkwise.functions.rolled.vectors import DualVector, FieldVector, GlobalInput, StoredVector, Vector, part
+from linkwise.functions.rolled.vectors import (
+    DualVector,
+    FieldVector,
+    GlobalInput,
+    Ground,
+    Spot,
+    StoredVector,
+    Vector,
+    Written,
+    part,
+)
 from linkwise.mechanism.sweeper import Field
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
@@ -75,7 +84,7 @@ class RolledTree:
         self._of_parents: dict[tuple[int, ...], tuple[object, RolledField]] = {}
         for kind in self.kinds:
             kind.modes_of_parents = self._modes_of_parents
-        self._kind_of: dict[int, Kind] = {}
+        self._kind_of: dict[int, RolledKind] = {}
         self._counter = [0]
         self._levels = list(levels)
         """Levels of dual numbers that the text is in, the highest first."""
@@ -100,7 +109,7 @@ class RolledTree:
         """All links: a loop goes over them whichever are asked for."""
         return self
 
-    def kind_of(self, link: Link) -> Kind:
+    def kind_of(self, link: Link) -> RolledKind:
         """The kind that a link of the tree belongs to."""
         if not self._kind_of:
             self._kind_of.update({member: kind for kind in self.kinds for member in kind.members})
@@ -139,7 +148,7 @@ class RolledTree:
         most = self.most_modes
         leaves, rebuild = flatten(self.handed_to(root, most), self._levels)
 
-        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
+        def run(kind: RolledKind, known: list[float | None]) -> tuple[list[Scalar], Any]:
             above = 0 if kind.link.seat is None else kind.link.seat.modes
             result = step(kind.link, self.handed_to(rebuild(self._handed(kind, space, known)), above))
             handed, kept = result if keeps else (result, result)
@@ -156,7 +165,7 @@ class RolledTree:
         most = self.most_modes
         leaves, build = flatten(self.handed_to(nothing, most), self._levels)
 
-        def run(kind: Kind, known: list[float | None]) -> tuple[list[Scalar], Any]:
+        def run(kind: RolledKind, known: list[float | None]) -> tuple[list[Scalar], Any]:
             outboard = self.handed_to(build(self._handed(kind, space, known)), kind.link.modes)
             handed, kept = step(kind.link, outboard)
             return ([] if handed is None else flatten(self.handed_to(handed, most), self._levels)[0]), kept
@@ -173,7 +182,7 @@ class RolledTree:
                 for place, i in enumerate(places):
                     handed[i] = handed[i] + there[place]
         made = self._record(space, places, runs, reverse=True)
-        return made.brings([places.index(i) if c is None else c for i, c in enumerate(known)], rebuild)
+        return made.with_base([places.index(i) if c is None else c for i, c in enumerate(known)], rebuild)
 
     def everywhere(self, value: Any) -> Field[Any]:
         """One value in memory that all links read."""
@@ -305,7 +314,7 @@ class RolledTree:
         if stores:
             self.recorded.append(Written(stores))
 
-    def _handed(self, kind: Kind, space: str, known: list[float | None]) -> list[Scalar]:
+    def _handed(self, kind: RolledKind, space: str, known: list[float | None]) -> list[Scalar]:
         """Values that a link receives: constants where every link hands on the same, memory elsewhere."""
         unknown = [i for i, c in enumerate(known) if c is None]
         array = kind.array(f"{space}:from", len(known)) if unknown else []
@@ -315,7 +324,7 @@ class RolledTree:
         return values
 
     def _until_stable(
-        self, run: Callable[[Kind, list[float | None]], tuple[list[Scalar], Any]], known: list[float | None]
+        self, run: Callable[[RolledKind, list[float | None]], tuple[list[Scalar], Any]], known: list[float | None]
     ) -> tuple[list[float | None], list[tuple[list[Scalar], Any]]]:
         while True:
             runs = [run(kind, known) for kind in self.kinds]

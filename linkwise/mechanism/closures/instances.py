@@ -147,9 +147,9 @@ _LINK, _COLUMN = 400, 70
 """Operations of forward dynamics, of a link without closures and for each equation more; a pair of these adds one."""
 
 
-def equations_felt(mechanism: Mechanism) -> NDArray[np.int64]:
+def equations_on_bodies(mechanism: Mechanism) -> NDArray[np.int64]:
     """For each body, how many equations of closures it feels."""
-    felt = np.zeros(len(mechanism.bodies), np.int64)
+    counts = np.zeros(len(mechanism.bodies), np.int64)
     for closure in mechanism.closures:
         if isinstance(closure, ClosureInstance):
             ends = [closure.body_a, closure.body_b]
@@ -160,16 +160,16 @@ def equations_felt(mechanism: Mechanism) -> NDArray[np.int64]:
             while body >= 0 and body not in reached:
                 reached.add(body)
                 body = mechanism.parents[body]  # on the way to the base
-        felt[list(reached)] += len(closure.equations)
-    return felt
+        counts[list(reached)] += len(closure.equations)
+    return counts
 
 
 def share_of_work(mechanism: Mechanism) -> float:
     """Of what loops compute, the part that is not zero for certain; 1 without closures."""
-    felt = equations_felt(mechanism)
+    counts = equations_on_bodies(mechanism)
     most = sum(len(closure.equations) for closure in mechanism.closures)
 
     def work(columns: NDArray[np.int64]) -> int:
         return int((_LINK + _COLUMN * columns + columns**2).sum())
 
-    return work(felt) / max(1, work(np.full_like(felt, most)))
+    return work(counts) / max(1, work(np.full_like(counts, most)))

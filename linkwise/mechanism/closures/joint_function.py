@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from linkwise.dataclass import dataclass
-from linkwise.mechanism.closures.base import Relation
-from linkwise.mechanism.closures.functions import arguments_of, checked_function, equation_names, values_of
+from linkwise.mechanism.closures.base import Relation, arguments_of, checked_function, equation_names, values_of
 from linkwise.spatial.scalar import Flat, Scalar
 
 _OF_COORDINATES = "fn(q) or fn(q, t)"

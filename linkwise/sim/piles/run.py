@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.contact.catalogue import ContactPoints
+from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.step import part_of_mean
 from linkwise.dataclass import dataclass, field, replace
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import InputError
+from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_finite, check_positive
 from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
@@ -26,6 +29,7 @@ from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.solver import islands_of, settled
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.setup import States as StartingStates
+from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Pile", "is_pile", "simulate_pile"]
@@ -39,66 +43,88 @@ class Touched:
         contacts: points of its middle, with their gaps at its start.
         impulse: in the world's axes (m, 3), N s.
         missed: by how much laws are missed (m), m/s.
+        bodies: their number, which stands for what is fixed.
     """
 
     contacts: PileContacts
     impulse: Array
     missed: Array
+    bodies: int
 
 
-class PileMotionContacts:
-    """Contacts of a pile, sample by sample; their number changes. Forces are the means of the step before a sample."""
+class PileMotionContacts(MotionContacts):
+    """Contacts of a pile, sample by sample. Their number changes: there are as many places as contacts at most.
 
-    def __init__(self, names: Sequence[str], t: Array, h: float, touched: Sequence[Touched | None]) -> None:
-        self.names, self.t, self.h, self.touched = tuple(names), t, h, touched
-
-    def __repr__(self) -> str:
-        return f"<Contacts of {len(self.names)} bodies at {len(self.t)} times, {int(self.count[-1])} at the last>"
+    Unlike those of mechanisms they are kept as they were in the middle of the step before a sample.
+    """
 
     @property
-    def count(self) -> Array:
-        """Points that press at each sample (T)."""
-        return np.array([0 if one is None else int(np.any(one.impulse != 0.0, axis=1).sum()) for one in self.touched])
+    def names(self) -> tuple[str, ...]:
+        """None: places of points are taken by different ones, of which :attr:`bodies` has the two bodies."""
+        return ()
 
     @property
-    def residual(self) -> Array:
-        """By how much Signorini's condition and Coulomb's law are missed at most (T), m/s."""
-        return np.array([0.0 if one is None else float(one.missed.max(initial=0.0)) for one in self.touched])
+    def pair(self) -> Array:
+        """Of each point 0, or -1 for a place that is not used (T, n)."""
+        return np.asarray(np.where(self._sides[..., 0] >= 0, 0, -1))
 
     @property
-    def deepest(self) -> Array:
-        """The least gap of all points before each sample's step (T), m; infinite where nothing is near."""
-        return np.array([np.inf if one is None else one.contacts.gap.min(initial=np.inf) for one in self.touched])
+    def bodies(self) -> Array:
+        """Of each point the numbers of its two bodies (T, n, 2), -1 for what is fixed, and of places not used."""
+        return self._sides
 
     @property
-    def overflow(self) -> Array:
-        """Points for which there was no room (T)."""
-        return np.array([0 if one is None else one.contacts.overflow for one in self.touched])
+    def _sides(self) -> Array:
+        return self._of("contact_bodies", 2).astype(int)
 
-    def force(self, body: str, on: str | None = None) -> Array:
-        """Forces on a body in the world's axes (T, 3), N: of all that it touches, or of one other body.
+    @property
+    def _rows(self) -> Array:
+        impulses = self._of("contact_impulses", 3)
+        return np.concatenate([impulses, np.zeros_like(impulses)], axis=-1)
 
-        Args:
-            body: its name.
-            on: name of the other; ``"ground"`` for what is fixed.
-        """
-        first, other = self._number(body), None if on is None else self._number(on)
-        return np.array([np.zeros(3) if one is None else self._sum(one, first, other) for one in self.touched])
+    @cached_property
+    def places(self) -> ContactPoints:
+        """Where the points are: gap, point, normal, tangents, at every sample."""
+        normal = self._of("contact_normals", 3)
+        axes = frames(normal.reshape(-1, 3)).reshape(*normal.shape, 3)
+        return ContactPoints(self.gap, self._of("contact_points", 3), normal, axes[..., 1:, :], self.pair + 1)
 
-    def _sum(self, one: Touched, body: int, other: int | None) -> Array:
-        total = np.zeros(3)
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            own = one.contacts.body[:, side] == body
-            if other is not None:
-                own &= one.contacts.body[:, 1 - side] == other
-            total += sign * one.impulse[own].sum(axis=0)
-        return np.asarray(total / self.h)
+    @property
+    def friction(self) -> Array:
+        """Coefficients of friction of each point, along its two tangents (T, n, 2)."""
+        return np.repeat(self._of("contact_friction", 1), 2, axis=-1)
 
-    def _number(self, name: str) -> int:
-        known = (*self.names, "ground")
-        if name not in known:
-            raise UnknownNameError("body", name, known)
-        return known.index(name)
+    def name_of(self, sample: int, point: int) -> str:
+        """What touches what at a point."""
+        first, second = self._sides[sample, point]
+        names = [*(body.name for body in self.model.bodies), "ground"]
+        return f"{names[first]} on {names[second]}"
+
+    def _of(self, name: str, size: int) -> Array:
+        values = np.asarray(self.motion._value(name))
+        return values.reshape(*values.shape[:-1], -1, size)
+
+
+def _recorded(touched: Sequence[Touched | None], h: float) -> dict[str, Array]:
+    """Contacts of all samples by the names that a trajectory has for them, each in the first places of its sample."""
+    most = max(0 if one is None else len(one.impulse) for one in touched)
+    widths = {"bodies": 2, "impulses": 3, "gaps": 1, "points": 3, "normals": 3, "friction": 1}
+    found = {name: np.zeros((len(touched), most, width)) for name, width in widths.items()}
+    found["bodies"][:], found["gaps"][:], found["normals"][..., 2] = -1.0, UNUSED_GAP, 1.0
+    misses, lost = np.zeros((2, len(touched), 1))
+    for k, one in enumerate(touched):
+        if one is None:
+            continue
+        own, places = one.contacts, slice(len(one.impulse))
+        misses[k], lost[k] = one.missed.max(initial=0.0), own.overflow
+        found["bodies"][k, places] = np.where(own.body < one.bodies, own.body, -1)
+        found["impulses"][k, places] = np.einsum("mkj,mj->mk", frames(own.normal), one.impulse)
+        for name, values in (("gaps", own.gap), ("friction", own.friction)):
+            found[name][k, places, 0] = values
+        found["points"][k, places], found["normals"][k, places] = own.point, own.normal
+    flat = {name: values.reshape(len(touched), -1) for name, values in found.items()}
+    more = {"residuals": misses, "overflow": lost, "step": np.full((len(touched), 1), h)}
+    return {f"contact_{name}": values for name, values in (flat | more).items()}
 
 
 _REACH = 0.01
@@ -170,12 +196,12 @@ class Pile:
         before = np.hstack([turned(R, s.spin), s.speed])
         free = np.hstack([turned(R, _spun(self.bodies.inertia, s.spin, h)), s.speed + h * self.bodies.gravity])
         after, moved, parted = free, 0.5 * h * free, np.zeros((len(R), 6))
-        self.touched = Touched(found, np.zeros((0, 3)), np.zeros(0))
+        self.touched = Touched(found, np.zeros((0, 3)), np.zeros(0), len(R))
         if len(found.gap):
             rows, gap, approach = self._rows(found, middle, R, before, h)
             solution = settled(rows, free, self._last(found, rows.frame))
             force = np.einsum("mkj,mk->mj", rows.frame, solution.impulse)
-            self.touched = Touched(replace(found, gap=gap), force, solution.missed)
+            self.touched = Touched(replace(found, gap=gap), force, solution.missed, len(R))
             after = solution.velocity
             leaving = _leaving(after, found, rows.arms, rows.frame)
             part = self._part(found, gap, approach, leaving, h)[:, None]
@@ -308,18 +334,16 @@ def simulate_pile(
     finally:
         bar.close()
     q, v, energy, touched = (list(each) for each in zip(*samples, strict=True))
-    motion = Trajectory(
+    return Trajectory(
         times,
         np.array(q),
         np.array(v),
         model=model,
-        derived={"energy": np.array(energy), "tau": np.zeros((len(times), model.nv))},
+        derived={"energy": np.array(energy), "tau": np.zeros((len(times), model.nv)), **_recorded(touched, h)},
         status=status,
         steps=done,
         method="moreau",
     )
-    motion.__dict__["contacts"] = PileMotionContacts(pile.bodies.names, np.array(times), h, touched)
-    return motion
 
 
 def check_overlap(pile: Pile, most: float) -> None:

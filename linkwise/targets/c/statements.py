@@ -24,6 +24,7 @@ from linkwise.trace.program import (
     IfAny,
     Initial,
     Lookup,
+    ParameterRow,
     Place,
     Program,
     Read,
@@ -258,6 +259,12 @@ class ProgramWriter:
                     yield f"for (int i = 0; i < {size}; ++i) {self._use(name)}[i] = {function}{self.suffix}({angle});"
             case Lookup(table, index, target):
                 yield f"{self._use(target)}[0] = {self._array(table)}[(int){self._use(index)}[0]];"
+            case ParameterRow(index, target, count, stride):
+                place, own, width = self._use(index), self._use(target), self.program.sizes[target] - 1
+                yield f"{own}[0] = (int)({place}[0] > 0 ? {place}[0] < {count - 1} ? {place}[0] : {count - 1} : 0);"
+                if width:
+                    row = f"{self._use(PARAMETERS)} + {stride} * (int){own}[0]"
+                    yield from self._copied(row, f"{own} + 1", width)
             case Seek(curve, time, target, offset):
                 yield from self._seek(curve, time, target, offset)
             case Read(series, index, target):

@@ -18,6 +18,7 @@ from linkwise.targets.cuda.row_loops import RowLoop, copied_arguments, programs_
 from linkwise.targets.cuda.source import Kernel
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
+    PARAMETERS,
     Angles,
     Call,
     Copy,
@@ -25,6 +26,7 @@ from linkwise.trace.program import (
     Host,
     IfAny,
     Lookup,
+    ParameterRow,
     Place,
     Program,
     Read,
@@ -198,6 +200,13 @@ class ProgramKernelWriter(ABC):
                 yield f"lw_all_angles({pointers}, {places[0].apart}, {self.size(arguments, scope)});"
             case Lookup(table, index, target):
                 yield f"{one(target)} = {self._given('array', table)}[(long long){one(index)}];"
+            case ParameterRow(index, target, count, stride):
+                place, whole, last = one(index), one(target), f"(REAL){count - 1}"
+                yield f"{whole} = (REAL)(long long)({place} > (REAL)0 ? {place} < {last} ? {place} : {last} : (REAL)0);"
+                width = scope.program.sizes[target] - 1
+                if width:
+                    taken = self.at(PARAMETERS, scope).of(f"{stride} * (long long){whole}")
+                    yield from self.copy(taken, self.at(target, scope).of("1"), str(width))
             case Seek(curve, moment, target, offset):
                 part, width = self.at(target, scope).of(str(offset)), dict(scope.program.curves)[curve]
                 given = f"{self._own(curve)}, {self._given('rows', curve)}, {width}, {one(moment)}"

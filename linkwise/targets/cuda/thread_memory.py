@@ -218,11 +218,10 @@ class ThreadKernel(ProgramKernelWriter):
         """Tables of loops over rows, and of parameters; C knows no empty arrays."""
         rows, numbers = program.rows.reshape(-1), program.parameters
         loops = any(isinstance(s, For) and isinstance(s.over, str) for s in program.walk())
-        read = any(buffer_of(p) == PARAMETERS for s in program.walk() if isinstance(s, Call) for p in s.inputs)
         if loops and rows.size:
             values = ", ".join(str(int(x)) for x in rows)
             yield f"__device__ const int {self._table(program, 'rows')}[] = {{{values}}};"
-        if read and numbers.size:
+        if program.reads_parameters and numbers.size:
             values = ", ".join(literal(rounded(float(x), self.bits), self.bits) for x in numbers)
             yield f"__device__ const REAL {self._table(program, PARAMETERS)}[] = {{{values}}};"
 

@@ -63,6 +63,33 @@ def lookup(shape: LaneShape) -> FunctionText:
     return f
 
 
+def parameter_row(shape: LaneShape) -> FunctionText:
+    """Function that gives each lane the number of its row and the row, of parameters that all share."""
+    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
+    f = FunctionText(
+        "define internal void @parameter_row(ptr %parameters, i64 %last, i64 %stride, i64 %n, ptr %index, "
+        "ptr noalias %target) noinline #0"
+    )
+    f.label("entry")
+    end = f.emit(f"sitofp i64 %last to {element}")
+    with f.counted(lanes, "%l", some=True, again="after"):
+        wanted = f.load(element, f.address(element, "%index", "%l"), align)
+        inside = f.emit(f"fcmp ogt {element} {wanted}, 0.0")  # not NaN, which no whole number stands for
+        wanted = f.emit(f"select i1 {inside}, {element} {wanted}, {element} 0.0")
+        inside = f.emit(f"fcmp olt {element} {wanted}, {end}")
+        wanted = f.emit(f"select i1 {inside}, {element} {wanted}, {element} {end}")
+        index = f.emit(f"fptosi {element} {wanted} to i64")
+        target = f.address(element, "%target", "%l")
+        f.store(element, f.emit(f"sitofp i64 {index} to {element}"), target, align)
+        row = f.address(element, "%parameters", f.emit(f"mul i64 {index}, %stride"))
+        first = f.address(element, target, lanes)
+        with f.counted("%n", block="inner", after="after"):
+            value = f.load(element, f.address(element, row, "%i"), align)
+            f.store(element, value, f.address(element, first, f.emit(f"mul i64 %i, {lanes}")), align)
+    f.do("ret void")
+    return f
+
+
 def seek(shape: LaneShape) -> FunctionText:
     """Function that gives each lane its row of a curve, by bisection where the time has left the row that is there."""
     element, align, lanes = shape.element, shape.bits // 8, shape.lanes

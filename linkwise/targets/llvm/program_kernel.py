@@ -25,7 +25,18 @@ from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter
-from linkwise.trace.program import Copy, Lookup, Program, Read, Record, Seek, Unit, WhileAny, steps_between
+from linkwise.trace.program import (
+    Copy,
+    Lookup,
+    ParameterRow,
+    Program,
+    Read,
+    Record,
+    Seek,
+    Unit,
+    WhileAny,
+    steps_between,
+)
 from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
 ENTRY = "linkwise_program"
@@ -83,6 +94,7 @@ def _moves(program: Program, shape: LaneShape) -> Iterator[FunctionText]:
     if any(buffer.store for buffer in moved):
         yield moves.rows(shape, inward=False)
     written = {Lookup: moves.lookup, Record: moves.record, Seek: moves.seek, Read: moves.read, Unit: moves.unit}
+    written |= {ParameterRow: moves.parameter_row}
     yield from (write(shape) for kind, write in written.items() if kind in used)
 
 

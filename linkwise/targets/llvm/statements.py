@@ -30,6 +30,7 @@ from linkwise.trace.program import (
     Host,
     IfAny,
     Lookup,
+    ParameterRow,
     Place,
     Program,
     Read,
@@ -154,7 +155,7 @@ class _RunWriter:
                 start = self._word(self.words.start(buffer.name))
                 self.base[buffer.name] = f.address(self.shape.real, "%own", start)
         self.rows = self._pointer(Words.ROWS) if program.ranges else ""
-        if PARAMETERS in {buffer_of(p) for s in program.walk() if isinstance(s, Call) for p in s.inputs}:
+        if program.reads_parameters:
             self.base[PARAMETERS] = self._pointer(Words.PARAMETERS)
         self.row, self.pass_number = "", ""
         self._outside()
@@ -238,6 +239,9 @@ class _RunWriter:
                 f.do(
                     f"call void @lookup(ptr {self.outside[table][0]}, ptr {self.base[index]}, ptr {self.base[target]})"
                 )
+            case ParameterRow(index, target, count, step):
+                numbers = f"ptr {self.base[PARAMETERS]}, i64 {count - 1}, i64 {step}, i64 {sizes[target] - 1}"
+                f.do(f"call void @parameter_row({numbers}, ptr {self.base[index]}, ptr {self.base[target]})")
             case Seek(curve, at, target, offset):
                 base, rows, stride = self.outside[curve]
                 part = f.address(self.shape.real, self.base[target], offset)

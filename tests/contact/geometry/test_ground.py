@@ -103,3 +103,52 @@ def test_large_fields_are_looked_up_in_compiled_functions():
     q[:, 6] = below + 0.012
     found = model.contacts.points(q)
     np.testing.assert_allclose(found.gap[:, 0], 0.012 * found.normal[:, 0, 2] - 0.01, atol=2e-5)
+
+
+def test_large_terrains_are_looked_up_in_compiled_functions():
+    """A ball over 9600 triangles, each a plane between its corners, and over a large one beside and below them."""
+    ys, xs = np.linspace(-3, 3, 61), np.linspace(-2, 2, 81)
+    heights = 0.1 * np.sin(3 * xs) * np.cos(2 * ys)[:, None]
+    X, Y = np.meshgrid(xs, ys)
+    corners = np.stack([X, Y, heights], axis=-1).reshape(-1, 3)
+    first = (np.arange(60)[:, None] * 81 + np.arange(80)).ravel()
+    faces = np.concatenate(
+        [np.stack([first, first + 1, first + 81], 1), np.stack([first + 1, first + 82, first + 81], 1)]
+    )
+    plate = [[-9, -9, -1], [9, -9, -1], [0, 9, -1]]
+    faces = np.concatenate([faces, [[len(corners), len(corners) + 1, len(corners) + 2]]])
+    ground = lw.Ground(shape=lw.shapes.terrain(np.concatenate([corners, plate]), faces))
+    b = lw.ModelBuilder("ball")
+    b.add_body("ball", joint=lw.Free(), shape=lw.shapes.sphere(0.01, density=1000))
+    model = b.build().with_contacts(ground)
+    rng = np.random.default_rng(0)
+    q = np.tile(model.neutral(), (200, 1))
+    q[:, 4:6] = rng.uniform((-1.9, -2.9), (1.9, 2.9), size=(200, 2))
+    (u, i), (v, j) = np.modf(20 * (q[:, 4] + 2)), np.modf(10 * (q[:, 5] + 3))
+    i, j = i.astype(int), j.astype(int)
+    a, b, c, d = heights[j, i], heights[j, i + 1], heights[j + 1, i], heights[j + 1, i + 1]
+    wanted = np.where(u + v <= 1, a + u * (b - a) + v * (c - a), d + (1 - u) * (c - d) + (1 - v) * (b - d))
+    level = lw.compile(lambda _, q: ground_under(ground.shape, q[4], q[5]).height, model, inputs={"q": "q"})
+    np.testing.assert_allclose(level(q), wanted, atol=1e-13)
+    q[:, 6] = wanted + 0.012
+    found = model.contacts.points(q)
+    np.testing.assert_allclose(found.gap[:, 0], 0.012 * found.normal[:, 0, 2] - 0.01, atol=4e-4)
+    q[:, 4:7] = 3.0, -5.0, 0.0  # beside the hills
+    np.testing.assert_allclose(model.contacts.points(q).gap[:, 0], 1.0 - 0.01, atol=1e-12)
+
+
+def test_grounds_by_hand_are_checked():
+    with pytest.raises(InputError, match="heights of a field"):
+        lw.shapes.heightfield([0.0, 1.0], (1, 1))
+    with pytest.raises(InputError, match="not all of them finite"):
+        lw.shapes.heightfield([[0.0, np.nan], [0.0, 1.0]], (1, 1))
+    with pytest.raises(InputError, match="triangles of a terrain"):
+        lw.shapes.terrain(np.zeros((3, 3)), [[0, 1, 3]])
+    with pytest.raises(InputError, match=r"collisions\[0\]"):
+        lw.Ground(shape=lw.shapes.box((1, 1, 1)))
+
+
+def test_shapes_take_arrays():
+    """An array is a placement or a row of heights as good as a tuple is."""
+    field = lw.Geometry("heightfield", (2.0, 2.0), None, (1, 1, 1), lw.transform(), "hills", heights=np.zeros((3, 3)))
+    assert hash(field) == hash(replace(field, placement=np.eye(4), heights=((0.0,) * 3,) * 3))

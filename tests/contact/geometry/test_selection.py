@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections import Counter
 from itertools import combinations
 
@@ -11,7 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.contact.geometry.selection import meetings
 from linkwise.errors import ModelError, ModelFileError, UnknownNameError
-from linkwise.files.srdf import read_excludes
+from linkwise.files.urdf import read_excludes
 
 MJCF = """<mujoco><option gravity="0 0 -9.81"/>
 <worldbody>
@@ -125,6 +127,60 @@ def test_height_fields(tmp_path):
     assert field.size == (2.0, 4.0)
     m = mujoco.MjModel.from_xml_string(text)
     np.testing.assert_allclose(np.array(field.heights), 0.5 * m.hfield_data.reshape(2, 3))
+
+
+GRAY = np.array([[0, 51, 102, 255], [10, 20, 30, 40], [200, 100, 50, 0]], np.uint8)
+
+
+def png(pixels):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    rows, columns = pixels.shape
+    lines = b"".join(b"\0" + row.tobytes() for row in pixels)
+    head = struct.pack(">IIBBBBB", columns, rows, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("ending", ["png", "bin"])
+def test_height_fields_in_files(tmp_path, ending):
+    mujoco = pytest.importorskip("mujoco")
+    numbers = GRAY.astype(np.float32)
+    content = png(GRAY) if ending == "png" else struct.pack("<ii", *GRAY.shape) + numbers.tobytes()
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / f"hills.{ending}").write_bytes(content)
+    path = tmp_path / "field.xml"
+    path.write_text(f"""<mujoco><compiler meshdir="assets"/>
+    <asset><hfield name="h" file="hills.{ending}" size="1 2 .5 .1"/></asset>
+    <worldbody><geom type="hfield" hfield="h"/><body name="b" pos="0.1 0.2 1"><freejoint/><geom size=".1"/></body>
+    </worldbody></mujoco>""")
+    robot = lw.load(path)
+    (field,) = robot._base_collisions
+    m = mujoco.MjModel.from_xml_path(str(path))
+    np.testing.assert_allclose(np.array(field.heights), 0.5 * m.hfield_data.reshape(3, 4))
+    assert np.ptp(field.heights) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("cut.png", png(GRAY)[:20]),
+        ("text.png", b"no picture, but long enough to have a head"),
+        ("wide.png", png(GRAY)[:16] + struct.pack(">II", 100_000, 100_000) + png(GRAY)[24:]),
+        ("short.bin", struct.pack("<ii", 3, 4) + bytes(44)),
+        ("below.bin", struct.pack("<ii", -3, -4) + bytes(48)),
+        ("film.gif", b"GIF89a"),
+    ],
+)
+def test_files_without_heights_are_refused(tmp_path, name, content):
+    pytest.importorskip("mujoco")
+    (tmp_path / name).write_bytes(content)
+    path = tmp_path / "field.xml"
+    path.write_text(f"""<mujoco><asset><hfield name="h" file="{name}" size="1 2 .5 .1"/></asset>
+    <worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>""")
+    with pytest.raises(lw.errors.ModelFileError, match="hfield") as caught:
+        lw.load(path)
+    assert caught.value.line == 1 and caught.value.allowed
 
 
 def test_sdf_planes_ellipsoids_and_bit_masks(tmp_path):

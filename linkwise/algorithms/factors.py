@@ -1,4 +1,6 @@
-"""A square system with structural zeros, solved block by block, without a branch on numbers and without pivots.
+"""Factors of matrices over any scalar, skipping structural zeros: of symmetric positive ones, and of any by blocks.
+
+Eliminating the last row first keeps the branch-induced zeros of a tree's mass matrix (Featherstone 2005).
 
 Unknowns that depend on each other only through others that are known already are found one after another (the
 irreducible blocks of the matrix). A block of up to three rows is solved by its adjugate, a larger one by orthogonal
@@ -8,17 +10,75 @@ columns (Gram and Schmidt, modified): both are right wherever the block has an i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
 
-from linkwise.spatial.scalar import Flat, Scalar, is_zero, quotient
+from linkwise.dataclass import dataclass
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, is_zero, quotient
 
-Matrix = Sequence[Sequence[Scalar]]
+
+@dataclass(frozen=True)
+class Factor:
+    """L unit lower triangular and the inverses of D."""
+
+    L: Matrix
+    d_inverse: list[Scalar]
+
+    def solve(self, b: Flat) -> list[Scalar]:
+        """x with LᵀDL x = b."""
+        x = list(b)
+        for i, row in reversed(list(enumerate(self._below))):
+            for j, entry in row:
+                x[j] = x[j] - entry * x[i]
+        x = [a * d for a, d in zip(x, self.d_inverse, strict=True)]
+        for i, row in enumerate(self._below):
+            for j, entry in row:
+                x[i] = x[i] - entry * x[j]
+        return x
+
+    @cached_property
+    def _below(self) -> list[list[tuple[int, Scalar]]]:
+        """Column and value of the entries of each row of L that are not zero, before the diagonal."""
+        rows = enumerate(self.L)
+        return [[(j, entry) for j, entry in enumerate(row[:i]) if not is_zero(entry)] for i, row in rows]
+
+    def kept(self, numbers: Flat) -> list[Scalar]:
+        """The same numbers; where systems are solved in loops, laid down once for all that need them."""
+        return list(numbers)
+
+    def inverse(self) -> Matrix:
+        """M⁻¹, its upper half computed and mirrored."""
+        n = len(self.L)
+        columns = [self.solve([1.0 if i == j else 0.0 for i in range(n)]) for j in range(n)]
+        return [[columns[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+
+
+def factorize(matrix: Matrix) -> Factor:
+    """Factor a symmetric positive matrix; not finite where it is singular."""
+    n = len(matrix)
+    A = [list(row) for row in matrix]
+    d_inverse: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        d_inverse[k] = quotient(1.0, A[k][k])
+        row = A[k]
+        filled = [i for i in range(k) if not is_zero(row[i])]
+        # Downwards: row[j] for j <= i are still the old entries when they are used.
+        for place, i in reversed(list(enumerate(filled))):
+            a = row[i] * d_inverse[k]
+            for j in filled[: place + 1]:
+                A[i][j] = A[i][j] - a * row[j]
+            row[i] = a
+    L = [[A[i][j] if j < i else (1.0 if i == j else 0.0) for j in range(n)] for i in range(n)]
+    return Factor(L, d_inverse)
+
+
+Rows = Sequence[Sequence[Scalar]]
 
 
 class BlockTriangular:
     """A with an inverse, factored; that row i may determine unknown i is taken from the order of its rows."""
 
-    def __init__(self, A: Matrix) -> None:
+    def __init__(self, A: Rows) -> None:
         self.A = A
         self.blocks = irreducible_blocks(A)
         self.factors = [_factored([[A[i][j] for j in block] for i in block]) for block in self.blocks]
@@ -56,14 +116,14 @@ class SmallFactor(Protocol):
         """A⁻*b."""
 
 
-def _factored(A: Matrix) -> SmallFactor:
+def _factored(A: Rows) -> SmallFactor:
     return Adjugate(A) if len(A) <= 3 else Orthogonal(A)
 
 
 class Adjugate:
     """A⁻¹ = adj A / det A, of up to three rows."""
 
-    def __init__(self, A: Matrix) -> None:
+    def __init__(self, A: Rows) -> None:
         n = len(A)
         adjugate = [[_cofactor(A, j, i) for j in range(n)] for i in range(n)]
         scale = quotient(1.0, dot(A[0], [row[0] for row in adjugate]))
@@ -78,7 +138,7 @@ class Adjugate:
         return [dot(column, b) for column in zip(*self.inverse, strict=True)]
 
 
-def _cofactor(A: Matrix, i: int, j: int) -> Scalar:
+def _cofactor(A: Rows, i: int, j: int) -> Scalar:
     minor = [[x for c, x in enumerate(row) if c != j] for r, row in enumerate(A) if r != i]
     if len(minor) < 2:
         value: Scalar = minor[0][0] if minor else 1.0
@@ -90,7 +150,7 @@ def _cofactor(A: Matrix, i: int, j: int) -> Scalar:
 class Orthogonal:
     """A = QR with orthogonal columns, not of length one, and R unit upper triangular."""
 
-    def __init__(self, A: Matrix) -> None:
+    def __init__(self, A: Rows) -> None:
         n = len(A)
         self.Q: list[list[Scalar]] = [[row[j] for row in A] for j in range(n)]
         self.R: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
@@ -124,7 +184,7 @@ class Orthogonal:
         return [dot(row, scaled) for row in zip(*self.Q, strict=True)]
 
 
-def irreducible_blocks(A: Matrix) -> list[list[int]]:
+def irreducible_blocks(A: Rows) -> list[list[int]]:
     """The unknowns in groups, each of which depends on itself and on those before it (Tarjan's components)."""
     number: dict[int, int] = {}
     lowest: dict[int, int] = {}
@@ -151,12 +211,3 @@ def irreducible_blocks(A: Matrix) -> list[list[int]]:
         if i not in number:
             visit(i)
     return blocks
-
-
-def dot(x: Flat, y: Flat) -> Scalar:
-    """Σ x y without what is known to be zero."""
-    total: Scalar = 0.0
-    for a, b in zip(x, y, strict=True):
-        if not is_zero(a) and not is_zero(b):
-            total = total + a * b
-    return total
