@@ -40,7 +40,7 @@ REACH = 2e-3
 """m, beside the way that surfaces go past each other in a step: points that are farther are not looked at."""
 
 WRITTEN_OUT = 16
-"""Kept points up to which one that is put in goes along them without a loop."""
+"""Kept points up to which the only point of a pair is put in without a loop over them."""
 
 LOOKS = 3
 """Passes that tell whether shapes are near enough to look for their nearest points: each finds a bound from below."""
@@ -323,21 +323,21 @@ class Crowd:
             both = list(zip(new, slot, strict=True))
             return [where(nearer, b, a) for a, b in both], [where(nearer, a, b) for a, b in both]
 
-        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            if self.kept > WRITTEN_OUT:
-                slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
-                left, made = looped_over([slots], passed, list(new))
-            else:  # in place: loops within loops move all numbers from one to the other
-                left, made = list(new), []
-                for k in range(self.kept):
-                    left, slot = passed(left, state[k * self.width : (k + 1) * self.width])
-                    made.append(slot)
+        def with_one(state: Flat, left: Flat, made: Sequence[Flat]) -> list[Scalar]:
             lost = where(left[0] < reach, 1.0, 0.0)
-            return [*(x for slot in made for x in slot), state[-1] + lost], []
+            return [*(x for slot in made for x in slot), state[-1] + lost]
 
-        if len(rows) == 1:
-            return put_in(state, rows[0])[0]
-        return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
+        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return with_one(state, *looped_over([slots._replace(numbers=state)], passed, list(new))), []
+
+        slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
+        if len(rows) > 1 or self.kept > WRITTEN_OUT:
+            return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
+        left, made = list(rows[0]), []
+        for k in range(self.kept):  # in place: loops within loops move all numbers from one to the other
+            left, slot = passed(left, slots.of(k))
+            made.append(slot)
+        return with_one(state, left, made)
 
     def distances(self, frames: Field[Placed]) -> list[Scalar]:
         """Of each pair, m."""

@@ -1,8 +1,8 @@
 """One step in time of a crowd: Moreau's midpoint rule as in :mod:`linkwise.contact.step`, with loops over points.
 
 The nearest points of all pairs are found in the middle of the step (:mod:`linkwise.contact.crowd`), their rows are
-gathered, and their impulses are found as velocities of the freedoms (:mod:`linkwise.contact.primal`). Impulses of a
-step are those of the kept points, of the rows along joints, and then the numbers of the points: a point that was there
+gathered, and their impulses are found along the rows of those that are used (:mod:`linkwise.contact.few`), or where
+these are many as velocities of the freedoms (:mod:`linkwise.contact.primal`). Impulses of a step are those of the kept points, of the rows along joints, and then the numbers of the points: a point that was there
 in the step before begins with the impulse it had, in whatever place it stands now.
 """
 

@@ -35,7 +35,7 @@ from linkwise.spatial.scalar import (
 Flat = Sequence[Scalar]
 Made = tuple[list[Scalar], list[Scalar]]
 
-WRITTEN_OUT = 20
+WRITTEN_OUT = 12
 """Freedoms up to which elimination is written out."""
 
 UNSOLVED = 1e-6
