@@ -6,18 +6,19 @@ from typing import Any, NamedTuple
 
 from linkwise.algorithms.catalogue import INPUTS, Input, Text, Trees, instant
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
-from linkwise.algorithms.kinematics import placed
+from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact import step
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
-from linkwise.contact.crowd import Crowd, KeptPoint
-from linkwise.contact.crowd_step import crowd_push, crowd_step
+from linkwise.contact.crowd import Crowd, KeptPoint, long
+from linkwise.contact.crowd_rows import crowd_push
+from linkwise.contact.crowd_step import crowd_step
 from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.geometry.points import tangents
 from linkwise.contact.impact import Impact, impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, rows_of, touches_of
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.spatial.scalar import Flat, Scalar
+from linkwise.spatial.scalar import Flat, Scalar, maximum
 
 
 def _accounted(
@@ -188,8 +189,20 @@ def _distances(t: Trees, q: Flat) -> list[Scalar]:
     ]
 
 
+def _surface_speed(t: Trees, q: Flat, v: Flat) -> Scalar:
+    """A bound on the speeds of all points of shapes for contact, m/s."""
+    reaches, twists = Crowd(t.mechanism, t.fast, kept=1).reaches, velocities(t.fast, q, v)
+    found: Scalar = 0.0
+    for link in t.fast.links:
+        if link.index in reaches:
+            twist = twists[link]
+            found = maximum(found, long(twist.lin) + reaches[link.index] * long(twist.ang))
+    return found
+
+
 CONTACT: dict[str, Text] = {
     "distances": Text(("q",), _distances),
+    "surface_speed": Text(("q", "v"), _surface_speed, method="contacts.surface_speed"),
     "contact_points": Text(("q",), _points, result=ContactPoints, method="contacts.points"),
     "contact_step": Text(
         ("q", "v", "tau", "impulses", "dt"), _step, ("f_ext", "implicit", "t", "active"), result=step.ContactStep

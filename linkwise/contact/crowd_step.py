@@ -1,9 +1,10 @@
 """One step in time of a crowd: Moreau's midpoint rule as in :mod:`linkwise.contact.step`, with loops over points.
 
 The nearest points of all pairs are found in the middle of the step (:mod:`linkwise.contact.crowd`), their rows are
-gathered, and their impulses are found along the rows of those that are used (:mod:`linkwise.contact.few`), or where
-these are many as velocities of the freedoms (:mod:`linkwise.contact.primal`). Impulses of a step are those of the kept points, of the rows along joints, and then the numbers of the points: a point that was there
-in the step before begins with the impulse it had, in whatever place it stands now.
+gathered (:mod:`linkwise.contact.crowd_rows`), and their impulses are found along the rows of those that are used
+(:mod:`linkwise.contact.few`), or where these are many as velocities of the freedoms (:mod:`linkwise.contact.primal`).
+Impulses of a step are those of the kept points, of the rows along joints, and then the numbers of the points: a point
+that was there in the step before begins with the impulse it had, in whatever place it stands now.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from linkwise.algorithms.articulated import articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import Placed, at_rest, next_motion, placed, velocities
+from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.cones import Cone
-from linkwise.contact.crowd import MOVING, REACH, Crowd, KeptPoint, Moving, long, outboard
+from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
+from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, ways
 from linkwise.contact.elimination import squared
-from linkwise.contact.features import Features
-from linkwise.contact.few import LEAST, SIZES, TOGETHER, Few, Groups
+from linkwise.contact.few import LEAST, SIZES, Few, Groups
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
+from linkwise.contact.near_ends import NearEnds
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.primal import UNSOLVED, Along, Laws, Primal, over_used
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
-from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
-from linkwise.spatial.vectors import Motion, Vec
+from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
@@ -187,7 +188,7 @@ class MiddleOfCrowd:
 
         def one(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
             point = KeptPoint.of(slot, names)
-            arms = [_arm(column, point) for column in columns]
+            arms = [arm_of(column, point) for column in columns]
             J = [
                 folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
                 for moment, force in ways(self.crowd.features, point)
@@ -207,7 +208,7 @@ class MiddleOfCrowd:
             # All points between two links are allowed the slip of one of them, that comes nearest: see the written-out
             # step's :func:`linkwise.contact.step._turned`.
             def compared(now: Flat, other: Flat) -> tuple[list[Scalar], list[Scalar]]:
-                same = _same(own[0], other[0]) & _same(own[1], other[1]) & (other[2] < now[0])
+                same = same_number(own[0], other[0]) & same_number(own[1], other[1]) & (other[2] < now[0])
                 return [where(same, a, b) for a, b in zip(other[2:], now, strict=True)], []
 
             shared = over_used(used, [turns], compared, own[2:])[0]
@@ -223,7 +224,7 @@ class MiddleOfCrowd:
         self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
         """Rows of all points, each by itself."""
         self.by_line = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
-        left, right = self._halves(self.lines, self.by_line, self.rows)
+        left, right = self.halves(self.lines, self.by_line, self.rows)
 
         def laws(
             state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
@@ -246,7 +247,7 @@ class MiddleOfCrowd:
         self.points = Groups(left, right, used, self.rows)
         self.primal = Primal(J, found, disks, self._along(), used)
 
-    def _halves(self, rows: Items, used: Items, size: int) -> tuple[Items, Items]:
+    def halves(self, rows: Items, used: Items, size: int) -> tuple[Items, Items]:
         """Of groups of rows, so many each, both factors of W: see :mod:`linkwise.contact.few`."""
         count = len(rows.starts) // size
         if self.held.holding.pulls.count:
@@ -276,7 +277,7 @@ class MiddleOfCrowd:
         def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
             def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
                 point = KeptPoint.of(slot, names)
-                arm = _arm(axis, point)
+                arm = arm_of(axis, point)
                 return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
 
             return [], [x for row in over_used(primal.used, [slots], of_point, [])[1] for x in row]
@@ -475,159 +476,6 @@ class MiddleOfCrowd:
         both = list(zip(self.v, v_new, strict=True))
         shift = [x - 0.5 * h * b for x, (_, b) in zip(moved, both, strict=True)]
         return AccountedStep(last, works, [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift)
-
-
-class NearEnds:
-    """Ends of ranges that joints may reach in a step, gathered in some places, one after the other."""
-
-    def __init__(self, middle: MiddleOfCrowd, free: Flat, impulses: Flat) -> None:
-        along, h, n = middle.primal.along, middle.h, middle.n
-        self.count: Scalar = 0.0
-        self.places: list[list[Scalar]] = []
-        """Of each row along joints its place, -1 where it is not near."""
-        for gap, rate in zip(middle.joints.gaps, middle.joints.before, strict=True):
-            assert gap is not None
-            near = gap < REACH + 2.0 * h * abs(rate)
-            self.places.append([where(near, self.count, -1.0)])
-            self.count = self.count + where(near, 1.0, 0.0)
-        places = -(-min(max(ends for _, ends in SIZES[True]), len(along)) // TOGETHER) * TOGETHER
-
-        def gathered(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            row: list[Scalar] = [0.0] * n
-            others: list[Scalar] = [0.0, 0.0]
-            for one, (own,), x in zip(along, self.places, impulses, strict=True):
-                here = _same(own, place[0])
-                for j, slope in one.row.items():
-                    row[j] = row[j] + where(here, slope, 0.0)
-                others = [where(here, a, b) for a, b in zip((one.cone.bias[0], x), others, strict=True)]
-            speed = sum((a * b for a, b in zip(row, free, strict=True)), 0.0)
-            return [], [*row, speed, *others, where(place[0] < self.count - 0.5, 1.0, 0.0)]
-
-        def asks(_: Flat, place: Flat) -> Any:
-            return place[0] < self.count - 0.5
-
-        numbers = Items.rows([[float(k)] for k in range(places)]) if places else Items((), (), 1)
-        made = looped_over([numbers], gathered, [], (asks,))[1] if places else []
-        flat, width = [x for row in made for x in row], n + 4
-        rows = Items(flat, range(0, places * width, width), n)
-        used = Items(flat, range(n + 3, places * width, width), 1)
-        left, right = middle._halves(rows, used, TOGETHER) if places else (rows, rows)
-        self.groups = Groups(left, right, used._replace(starts=used.starts[::TOGETHER]), TOGETHER)
-        self.free, self.biases, self.begin, self.used = ([row[n + k] for row in made] for k in range(4))
-
-    def spread(self, impulses: Flat) -> list[Scalar]:
-        """Of all rows along joints the impulses, from those of the places."""
-
-        def own(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            found: Scalar = 0.0
-            for k, x in enumerate(impulses):
-                found = where(_same(place[0], float(k)), x, found)
-            return [], [found]
-
-        if not self.places:
-            return []
-        return [x for (x,) in looped_over([Items.rows(self.places)], own, [])[1]]
-
-
-def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
-    """Joint impulses J*λ of the kept points, from impulses of a step."""
-    frames = placed(crowd.tree, q)
-    slots, _ = crowd.nearest(frames)
-    columns, folded = columns_of(crowd.tree, frames, q), Folded(crowd.tree)
-    own = remembered(slots, crowd.features.rows, impulses)
-
-    def step(total: Flat, slot: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        point = KeptPoint.of(slot, crowd.names)
-        arms, found = [_arm(column, point) for column in columns], list(total)
-        for (moment, force), x in zip(ways(crowd.features, point), own, strict=True):
-            along = folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
-            found = [a + x * b for a, b in zip(found, along, strict=True)]
-        return found, []
-
-    rows = [own[k : k + crowd.features.rows] for k in range(0, len(own), crowd.features.rows)]
-    return looped_over([Items.rows(slots), Items.rows(rows)], step, [0.0] * folded.count)[0]
-
-
-def remembered(slots: Sequence[Flat], rows: int, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, each where its point is now."""
-    count = len(slots)
-    of_joints, numbers = impulses[count * rows : len(impulses) - count], impulses[len(impulses) - count :]
-
-    def step(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        found: list[Scalar] = [0.0] * rows
-        for k, number in enumerate(numbers):
-            same = _same(slot[0], number)
-            found = [where(same, a, b) for a, b in zip(impulses[k * rows : (k + 1) * rows], found, strict=True)]
-        return [], found
-
-    made = looped_over([Items.rows([[slot[10]] for slot in slots])], step, [])[1]
-    return [*(x for row in made for x in row), *of_joints]
-
-
-class Folded:
-    """Numbers of freedoms from those of joint axes: those of joints that follow others count for these."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.axes = [
-            (link.v_start + i, link.multiplier if link.is_mimic else None)
-            for link in tree.links
-            for i in range(link.joint.nv)
-        ]
-        self.count = sum(scale is None for _, scale in self.axes)
-
-    def __call__(self, of_axes: Flat) -> list[Scalar]:
-        """Of a number for each axis."""
-        return [x for (x,) in self.rows([[x] for x in of_axes])]
-
-    def rows(self, of_axes: Sequence[Flat]) -> list[list[Scalar]]:
-        """Of several numbers for each axis."""
-        found: list[list[Scalar]] = [[] for _ in range(self.count)]
-        for (place, scale), row in zip(self.axes, of_axes, strict=True):
-            if scale is None:
-                found[place] = list(row)
-        for (place, scale), row in zip(self.axes, of_axes, strict=True):
-            if scale is not None:
-                found[place] = [a + scale * b for a, b in zip(found[place], row, strict=True)]
-        return found
-
-
-def columns_of(tree: Tree, frames: Field[Placed], q: Flat) -> list[list[Scalar]]:
-    """Of each joint axis the axis in the world, [ω; v] at its origin, and the links that move with it."""
-    found = []
-    ranges = outboard(tree)
-    for link in tree.links:
-        frame = frames[link]
-        for axis in link.S(q):
-            omega = frame.R @ axis.ang
-            found.append([*omega, *(frame.R @ axis.lin + frame.p.cross(omega)), *ranges[link.index]])
-    return found
-
-
-def ways(features: Features, point: KeptPoint) -> list[tuple[Vec, Vec]]:
-    """Of each row of a point the moment and the force, unit vectors or zero, in the world's axes."""
-    none, along = Vec.zero(), tangents(point.normal)
-    found = [(none, point.normal), *((none, t) for t in along)]
-    if features.torsion:
-        found.append((point.normal, none))
-    if features.rolling:
-        found += [(t, none) for t in along]
-    return found
-
-
-def _same(a: Scalar, b: Scalar) -> Scalar:
-    """Whether two whole numbers are the same."""
-    return (a - b > -0.5) & (a - b < 0.5)
-
-
-def _arm(column: Flat, point: KeptPoint) -> Motion:
-    """How the first surface moves against the second at a point, in the world's axes, for one freedom's motion."""
-    omega, v, (first, last) = Vec.of(column[:3]), Vec.of(column[3:6]), column[6:]
-    sides = []
-    for name in ("first", "second"):
-        number = point.more[name]
-        sides.append(where((number > first - 0.5) & (number < last + 0.5), 1.0, 0.0))
-    sign = sides[0] - sides[1]
-    return Motion(omega * sign, (v + omega.cross(point.grip)) * sign)
 
 
 def _dot(a: Flat, i: int, b: Flat, j: int, n: int) -> Scalar:

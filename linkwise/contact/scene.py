@@ -229,3 +229,28 @@ def _on_link(tree: Tree, body: Body, shape: Geometry) -> Place:
 
 def _transform(pose: Pose) -> Transform:
     return Transform.rigid(Mat3([row[:3] for row in pose[:3]]), Vec(*(row[3] for row in pose[:3])))
+
+
+def thinnest(mechanism: Mechanism) -> float:
+    """The least :func:`thickness` of all pairs, m."""
+    return min(map(thickness, meetings_of(mechanism)))
+
+
+def thickness(meeting: Meeting) -> float:
+    """Of two shapes the mean of their smallest sizes, m; infinite where one of them has no other side."""
+    return 0.5 * sum(map(_smallest, (meeting.shape, meeting.other_shape)))
+
+
+def _smallest(shape: Geometry) -> float:
+    size = shape.size
+    if shape.kind in ("plane", "heightfield", "terrain"):
+        return math.inf
+    if shape.kind == "convex":
+        return float(np.ptp(np.array(shape.vertices), axis=0).min())
+    if shape.kind == "box":
+        return min(size)
+    return (
+        min(2.0 * size[0], size[1])
+        if shape.kind == "cylinder"
+        else 2.0 * min(size if shape.kind == "ellipsoid" else size[:1])
+    )

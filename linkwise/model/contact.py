@@ -65,6 +65,11 @@ class Contacts(Group):
         self.model._check_contacts("contact_energy")
         return self.model._run("contact_energy", q, others=others)
 
+    def surface_speed(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """A bound on the speeds of all points of shapes for contact (...), m/s: none of them is faster."""
+        self.model._check_contacts("surface_speed")
+        return self.model._run("surface_speed", q, v, others=others)
+
     def push(self, q: ArrayLike, impulses: ArrayLike, **others: Unpack[ByName]) -> ContactPush:
         """Joint impulses J*λ that impulses of a step amount to, by what they come from.
 

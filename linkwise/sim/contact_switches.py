@@ -80,7 +80,7 @@ def switches(contacts: MotionContacts) -> list[ContactSwitch]:
 
 
 def _found(contacts: MotionContacts, mode: Array) -> Iterator[ContactSwitch]:
-    t, h = np.asarray(contacts.motion.t, float), contacts.step
+    t, h = np.asarray(contacts.motion.t, float), float(contacts.step.max())
     normals, numbers = np.asarray(contacts.places.normal), contacts.pair
     slip = contacts.slip
     approach = -(slip * normals).sum(axis=-1)

@@ -8,13 +8,14 @@ and what the laws were missed by stand behind the state: the next step begins wi
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import meetings_of, pair_places, points_of, rows_of
+from linkwise.contact.scene import meetings_of, pair_places, points_of, rows_of, thinnest
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.memoized import Memory, once
@@ -23,7 +24,7 @@ from linkwise.sim.chart import Instant
 from linkwise.sim.motion import CAUSES, ContactNumbers, Motion
 from linkwise.sim.rules import JointRules
 from linkwise.sim.work import Step, Work
-from linkwise.spatial.scalar import Flat, Scalar, minus, plus, where
+from linkwise.spatial.scalar import Flat, Scalar, maximum, minimum, minus, plus, repeated_while, where
 from linkwise.trace.calls import traced as program
 
 
@@ -97,43 +98,62 @@ def contact_numbers(model: Model, rules: JointRules) -> ContactNumbers:
 def moreau(work: Work) -> Step:
     """One step of Moreau's midpoint rule."""
     m = work.motion
-    numbers, model = m.contacts, stepping(m.model, m.rules)
-    assert numbers is not None
+    model = stepping(m.model, m.rules)
+    assert model._contact_scene is not None
+    most, room = model._contact_scene.rules.substeps, thinnest(model)
 
     def text(y: Flat, t: Flat, h: Flat, p: Flat) -> dict[str, Any]:
-        q, v, x = m.parts(y)
-        start = m.nx - m.switches - m.touching
-        before = numbers.parts(x[start : start + m.touching])
-        middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
-        if m.varying.elements:
-            rates = m.element_rates(m.in_force(m.at(t[0], y, p)), accounted=False)
-            own = [a + 0.5 * h[0] * b for a, b in zip(x[m.works : m.flowing], rates, strict=True)]
-            p = m.in_force(Instant(time, middle, v, [*x[: m.works], *own, *x[m.flowing :]], p)).p
-        at = Instant(time, middle, v, x, p)
-        tau, active = m.all_forces(at)
-        given = m.closure_inputs(t[0], x, p)
-        implicit = _implicit(m, active, h[0])
-        done: Any = model._run(
-            "step_account" if m.works else "contact_step",
-            objects(q),
-            objects(v),
-            objects(tau),
-            objects(before["contact_impulses"]),
-            objects(h).reshape(()),
-            f_ext=m.body_forces(at),
-            implicit=objects(implicit.both),
-            **given,
-        )
-        flowing = m.element_rates(at, accounted=False)
-        x_new = [a + h[0] * b for a, b in zip(x[m.works : m.flowing], flowing, strict=True)]
-        if m.works:
-            done_work = _works(m, done, implicit, at, h[0])
-            x_new = [*(a + b for a, b in zip(x[: m.works], done_work, strict=True)), *x_new]
-        after = [*done.impulses, *done.gaps, *done.residuals, done.overflow, h[0]]
-        return {"y_new": [*done.q, *done.v, *x_new, *x[m.flowing : start], *after, *x[start + m.touching :]]}
+        if most == 1 or not math.isfinite(room):
+            return {"y_new": _stepped(m, model, y, t, h, p)}
+
+        def part(state: list[Scalar]) -> list[Scalar]:
+            *now, time, left = state
+            q, v, _ = m.parts(now)
+            fastest: Any = model._run("surface_speed", objects(q), objects(v), p=m.model_parameters(p))
+            own = minimum(left, maximum(0.25 * room / maximum(fastest, 1e-30), h[0] / most))
+            return [*_stepped(m, model, now, [time], [own], p), time + own, left - own]
+
+        rounding = 1e-9 * h[0]
+        return {"y_new": repeated_while(lambda state: state[-1] > rounding, part, [*y, t[0], h[0]])[:-2]}
 
     sizes = {"y": m.ny, "t": 1, "h": 1, "p": m.np}
     return Step((), work.call(program("step", text, sizes)))
+
+
+def _stepped(m: Motion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
+    """The state y after a step of h, from the instant t on."""
+    numbers = m.contacts
+    assert numbers is not None
+    q, v, x = m.parts(y)
+    start = m.nx - m.switches - m.touching
+    before = numbers.parts(x[start : start + m.touching])
+    middle, time = m.carried(q, [0.5 * h[0] * a for a in v]), t[0] + 0.5 * h[0]
+    if m.varying.elements:
+        rates = m.element_rates(m.in_force(m.at(t[0], y, p)), accounted=False)
+        own = [a + 0.5 * h[0] * b for a, b in zip(x[m.works : m.flowing], rates, strict=True)]
+        p = m.in_force(Instant(time, middle, v, [*x[: m.works], *own, *x[m.flowing :]], p)).p
+    at = Instant(time, middle, v, x, p)
+    tau, active = m.all_forces(at)
+    given = m.closure_inputs(t[0], x, p)
+    implicit = _implicit(m, active, h[0])
+    done: Any = model._run(
+        "step_account" if m.works else "contact_step",
+        objects(q),
+        objects(v),
+        objects(tau),
+        objects(before["contact_impulses"]),
+        objects(h).reshape(()),
+        f_ext=m.body_forces(at),
+        implicit=objects(implicit.both),
+        **given,
+    )
+    flowing = m.element_rates(at, accounted=False)
+    x_new = [a + h[0] * b for a, b in zip(x[m.works : m.flowing], flowing, strict=True)]
+    if m.works:
+        done_work = _works(m, done, implicit, at, h[0])
+        x_new = [*(a + b for a, b in zip(x[: m.works], done_work, strict=True)), *x_new]
+    after = [*done.impulses, *done.gaps, *done.residuals, done.overflow, h[0]]
+    return [*done.q, *done.v, *x_new, *x[m.flowing : start], *after, *x[start + m.touching :]]
 
 
 class Implicit(NamedTuple):

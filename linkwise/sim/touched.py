@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,9 +11,8 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
-from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places
+from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, thickness
 from linkwise.errors import InputError, message
-from linkwise.mechanism.description import Geometry
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
@@ -51,23 +49,24 @@ def doubts(motion: Motion, t: Array, numbers: Array) -> str:
     gaps = numbers[..., known.rows : known.rows + known.points]
     if not gaps.size or gaps.shape[-2] < 2:
         return ""
-    step = float(np.nan_to_num(numbers[..., known.size - 1]).max())
-    thick = np.array([_thickness(m) for m in pairs])
+    steps = np.nan_to_num(numbers[..., 1:, known.size - 1])
+    thick = np.array([thickness(m) for m in pairs])
     which = _numbers(motion.model, numbers[..., : known.rows], known.points)
     there = thick[pair_places(which[..., 1:, :])]
-    nearer = (gaps[..., :-1, :] - gaps[..., 1:, :]) * (step / np.diff(t))[:, None]
+    nearer = (gaps[..., :-1, :] - gaps[..., 1:, :]) * (steps / np.diff(t))[..., None]
     # Unused points are far away; of the others, those count that the next step may bring together.
     passes = (nearer > there) & (gaps[..., 1:, :] < nearer) & (gaps[..., :-1, :] < _FAR)
     passes &= (which[..., 1:, :] == which[..., :-1, :]) & (which[..., 1:, :] > 0.0)
     if bool(passes.any()):
         worst = np.unravel_index(int(np.where(passes, nearer, -np.inf).argmax()), passes.shape)
-        most, room = float(nearer[worst]), float(there[worst])
+        most, room, step = float(nearer[worst]), float(there[worst]), float(steps[worst[:-1]])
         name = pairs[int(pair_places(which[..., 1:, :][worst]))].name
         return message(
             f"{name!r}: the step is too long for the speed, so that they may pass through each other",
             got=f"{most:.3g} m nearer in a step of {step:g} s",
             allowed=f"less than their mean thickness, {room:.3g} m",
-            do=f"a shorter dt, {0.5 * step * room / most:.2g} s say, or thicker shapes",
+            do=f"a shorter dt, {0.5 * step * room / most:.2g} s say, thicker shapes, or steps in parts where they are "
+            "needed: with_contacts(…, rules=lw.ContactRules(substeps=1000))",
         )
     return ""
 
@@ -77,26 +76,6 @@ def _numbers(model: Model, rows: Array, points: int) -> Array:
     if kept_points(model) is not None:
         return np.asarray(rows)[..., rows.shape[-1] - points :]
     return np.broadcast_to(np.array(numbers_of(model)), (*rows.shape[:-1], points))
-
-
-def _thickness(meeting: Meeting) -> float:
-    """Of two shapes the mean of their smallest sizes, m; infinite where one of them has no other side."""
-    return 0.5 * sum(map(_smallest, (meeting.shape, meeting.other_shape)))
-
-
-def _smallest(shape: Geometry) -> float:
-    size = shape.size
-    if shape.kind in ("plane", "heightfield", "terrain"):
-        return math.inf
-    if shape.kind == "convex":
-        return float(np.ptp(np.array(shape.vertices), axis=0).min())
-    if shape.kind == "box":
-        return min(size)
-    return (
-        min(2.0 * size[0], size[1])
-        if shape.kind == "cylinder"
-        else 2.0 * min(size if shape.kind == "ellipsoid" else size[:1])
-    )
 
 
 def surfaces_note(model: Model) -> str:
@@ -200,9 +179,10 @@ class MotionContacts:
         return np.stack(found, axis=-2)
 
     @property
-    def step(self) -> float:
-        """The size of the steps, s."""
-        return float(np.asarray(self.motion._value("contact_step")).max())
+    def step(self) -> Array:
+        """The size of the step before each sample, s (..., T); of one that went in parts, of the last of them."""
+        steps = np.asarray(self.motion._value("contact_step"))[..., 0]
+        return np.where(steps > 0.0, steps, steps.max())
 
     @cached_property
     def places(self) -> ContactPoints:
@@ -237,14 +217,14 @@ class MotionContacts:
     @cached_property
     def force(self) -> Array:
         """Force on the first body of each point, in the world's axes (..., T, n, 3), N."""
-        places, own = self.places, self.impulse / self.step
+        places, own = self.places, self.impulse / self.step[..., None, None]
         along = own[..., 1:, None] * np.asarray(places.tangents)
         return np.asarray(own[..., :1] * np.asarray(places.normal) + along.sum(axis=-2))
 
     @cached_property
     def moment(self) -> Array:
         """Moment on the first body of each point (..., T, n, 3), N m, in the world's axes, of torsion and rolling."""
-        places, own = self.places, self._rows[..., 3:] / self.step
+        places, own = self.places, self._rows[..., 3:] / self.step[..., None, None]
         about = own[..., 1:, None] * np.asarray(places.tangents)
         return np.asarray(own[..., :1] * np.asarray(places.normal) + about.sum(axis=-2))
 
@@ -312,7 +292,7 @@ class MotionContacts:
         if within is not None:
             inside = [within(self.points[..., k, :]) for k in range(counts.shape[-1])]
             counts = counts & np.stack([np.asarray(each, bool) for each in inside], axis=-1)
-        return np.asarray(np.where(counts, self.impulse[..., 0] / self.step, 0.0).sum(axis=-1))
+        return np.asarray(np.where(counts, self.impulse[..., 0] / self.step[..., None], 0.0).sum(axis=-1))
 
     @cached_property
     def slip(self) -> Array:

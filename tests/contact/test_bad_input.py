@@ -68,6 +68,26 @@ def test_steps_too_long_for_the_speed_are_said() -> None:
     assert "pass through" not in aside.note
 
 
+def test_steps_go_in_parts_where_surfaces_are_fast() -> None:
+    """A bullet that would be through a plate within a step is stopped by it, and one beside it goes on."""
+    whole = plate_and_bullet(0.002)
+    model = whole.with_contacts(
+        lw.Ground(shape=shape("box", (1.0, 1.0, 0.002)), name="plate"), rules=lw.ContactRules(substeps=1000)
+    )
+    start = [[1, 0, 0, 0, 0, 0, 0.301], [1, 0, 0, 0, 5, 0, 0.301]]
+    speed = [[0, 0, 0, 2.0, 0, -50.0]] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = lw.simulate(model, start, speed, duration=0.02, dt=0.002, method="moreau", account=True)
+    assert abs(run.q[0, -1, 6] - 0.006) < 1e-5
+    assert run.q[1, -1, 6] == pytest.approx(0.301 - 50.0 * 0.02)
+    np.testing.assert_allclose(run.t, np.linspace(0, 0.02, 11))
+    struck = run[0].contacts.count.argmax()
+    assert run[0].contacts.step[struck] < 1e-4
+    lost = run[0].energy_account().work["contact"][-1]
+    assert lost == pytest.approx(run.energy[0, -1] - run.energy[0, 0], rel=1e-6)
+
+
 def test_full_slots_are_said_once() -> None:
     """A cylinder's flat end has eight corners' worth of points on a box, and four slots."""
     b = lw.ModelBuilder("prism")
@@ -94,3 +114,14 @@ def test_states_that_are_not_numbers_harm_only_themselves() -> None:
     sim.advance(0.5)
     assert list(sim.status) == ["running", "failed", "running"]
     np.testing.assert_array_equal(sim.q[[0, 2]], alone.q[:, -1])
+
+
+def test_no_point_is_faster_than_the_bound() -> None:
+    model = on_ground(block(0.2, 0.3, 0.4))
+    rng = np.random.default_rng(0)
+    corners = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.15, 0.15) for z in (-0.2, 0.2)])
+    v = rng.normal(size=(50, 6))
+    speeds = np.linalg.norm(v[:, None, 3:] + np.cross(v[:, None, :3], corners), axis=-1).max(axis=-1)
+    bound = model.contacts.surface_speed(np.tile(placed(1.0), (50, 1)), v)
+    assert (bound >= speeds - 1e-12).all()
+    assert (bound < 3.0 * speeds).all()

@@ -8,7 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.mechanism.tree import Link
 from linkwise.operators import RULES
-from linkwise.operators.array_blocks import ArrayBlocks, Plan, rows_of
+from linkwise.operators.array_blocks import ArrayBlocks, TreeLayout, rows_of
 from linkwise.operators.engine import Engine
 from linkwise.operators.links import Lanes, RigidLinks
 from linkwise.operators.maps import Entries
@@ -99,7 +99,7 @@ def operators_of(blocks):
 
 
 def of_arrays(blocks, batch=()):
-    plan = Plan(PARENTS, WIDTHS, FREEDOMS, [f"link {k}" for k in range(len(PARENTS))])
+    plan = TreeLayout(PARENTS, WIDTHS, FREEDOMS, [f"link {k}" for k in range(len(PARENTS))])
     return operators_of(ArrayBlocks(plan, [Given(k, *own) for k, own in enumerate(blocks)], batch, np.dtype(float)))
 
 
