@@ -31,7 +31,7 @@ from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.near_ends import NearEnds
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
-from linkwise.contact.primal import UNSOLVED, Along, Laws, Primal, over_used
+from linkwise.contact.primal import UNSOLVED, UNSOLVED_SINGLE, Along, Laws, Primal, over_used
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
 from linkwise.dataclass import replace
@@ -313,7 +313,7 @@ class MiddleOfCrowd:
         v = [a + b for a, b in zip(free, self.answered(primal.effort(found)), strict=True)]
         for one in primal.along:  # ends that were not near, and are reached
             missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
-        unsolved = missed > UNSOLVED
+        unsolved = missed > where(self.h + 1e-10 * self.h > self.h, UNSOLVED, UNSOLVED_SINGLE)
 
         def many(state: Flat, q: Flat) -> tuple[list[Scalar], list[Scalar]]:
             v, found, eased = self._again(q).complete().solved(free, begin, self.rules)

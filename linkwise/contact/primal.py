@@ -38,8 +38,9 @@ Made = tuple[list[Scalar], list[Scalar]]
 WRITTEN_OUT = 12
 """Freedoms up to which elimination is written out."""
 
-UNSOLVED = 1e-6
-"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution."""
+UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
+"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits, beyond
+which few rows are not enough."""
 
 TOGETHER = 6
 """Equations of Newton's system that are summed up in one pass over the points."""
