@@ -32,8 +32,9 @@ from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes
 from linkwise.contact.near_ends import NearEnds
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.primal import UNSOLVED, UNSOLVED_SINGLE, Along, Laws, Primal, over_used
+from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
-from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
+from linkwise.contact.step import AccountedStep, part_of_mean, stiffened
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
