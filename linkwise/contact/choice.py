@@ -1,7 +1,8 @@
 """Which way steps with contact are solved: with all points written out, or in loops over the nearest, by operations.
 
 Written out, every pair is looked at in every step, and Newton's method solves for the pulls of all rows. In loops, few
-pairs are looked at and few points kept, and Newton's method solves for all freedoms. Which takes less is told from
+pairs are looked at and few points kept, and Newton's method solves for all freedoms, or for the rows of the points that
+are used where these are few (:mod:`linkwise.contact.few`), which is not counted. Which takes less is told from
 counts: those of the functions of pairs, and formulas of what a step does with points, fitted to programs and tested
 against them. Passes of Newton's method are counted once on both sides, as many as they may be.
 """

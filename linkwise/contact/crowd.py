@@ -17,9 +17,10 @@ import numpy as np
 from linkwise.algorithms.kinematics import Placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.features import Features
+from linkwise.contact.geometry.convex_convex import closest, convex_convex
 from linkwise.contact.geometry.figures import figure, numbers_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
-from linkwise.contact.geometry.points import UNUSED_GAP, choose, on_second_surface
+from linkwise.contact.geometry.points import UNUSED_GAP, choose, deepest, on_second_surface
 from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.contact.scene import meetings_of, rounding_of
 from linkwise.dataclass import dataclass
@@ -37,6 +38,12 @@ _GROUNDS = ("plane", "heightfield", "terrain")
 
 REACH = 2e-3
 """m, beside the way that surfaces go past each other in a step: points that are farther are not looked at."""
+
+WRITTEN_OUT = 16
+"""Kept points up to which the only point of a pair is put in without a loop over them."""
+
+LOOKS = 3
+"""Passes that tell whether shapes are near enough to look for their nearest points: each finds a bound from below."""
 
 MOVING = 15
 """Numbers of a moving link: origin, ω, u, ω' and a, in the world's axes."""
@@ -103,6 +110,9 @@ class Kind:
         places = [[crowd.ordered[k][i] for k in numbers] for i in (0, 1)]
         self.first, self.second = (crowd.shapes[own[0]][1] for own in places)
         self.is_field = self.second.kind in ("heightfield", "terrain")
+        kinds = self.first.kind, self.second.kind
+        self.is_supported = PAIRS[kinds].function is convex_convex and "convex" not in kinds
+        """Whether the nearest points are found from supports, by many passes; of hulls few would be long too."""
         constants = []
         for number in numbers:
             sides, ordered = crowd.sides[number], crowd.ordered[number]
@@ -258,15 +268,21 @@ class Crowd:
             # Where points are counted, those that find no room are too.
             return kind.balls_apart(_frame(A), a, _frame(B), b) < (state[farthest] if moving is None else reach)
 
+        def far(state: Flat, a: Any, A: Placed, both: Sequence[Flat]) -> Scalar:
+            """The distance from which on two shapes are passed over."""
+            if not both:
+                return state[farthest]
+            # The speed of the second surface past the first is at most this wherever the first may be.
+            past, turns = _past(both, A.p), Vec.of(both[0][3:6]) - Vec.of(both[1][3:6])
+            return REACH + h * (long(past) + long(turns) * a.radius)
+
         def are_near(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
-            a, b = kind.shapes(first, second)
-            X = _frame(A)
-            far = state[farthest]
-            if both:
-                # The speed of the second surface past the first is at most this wherever the first may be.
-                past, turns = _past(both, X.p), Vec.of(both[0][3:6]) - Vec.of(both[1][3:6])
-                far = REACH + h * (long(past) + long(turns) * a.radius)
-            return kind.apart(X, a, _frame(B), b) < far
+            (a, b), X = kind.shapes(first, second), _frame(A)
+            return kind.apart(X, a, _frame(B), b) < far(state, a, X, both)
+
+        def are_close(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
+            (a, b), X = kind.shapes(first, second), _frame(A)
+            return closest(a, X, b, _frame(B), passes=LOOKS).gap < far(state, a, X, both)
 
         def step(
             state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat
@@ -292,10 +308,12 @@ class Crowd:
                 near = asked & (one.gap < REACH + 0.5 * h * (long(past) - past.dot(one.normal))) if both else asked
                 gap = where(near, one.gap, UNUSED_GAP)
                 rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
-            over = where(asked, found.overflow, 0.0)
+            is_close = asked & (deepest(found.points).gap < far(state, a, X, both))
+            over = where(is_close, found.overflow, 0.0)
             return self._with(rows, reach, [*state[:-1], state[-1] + over]), []
 
-        return looped_over(columns, step, state, (balls_are_near, are_near))[0]
+        asks = (balls_are_near, are_near, are_close) if kind.is_supported else (balls_are_near, are_near)
+        return looped_over(columns, step, state, asks)[0]
 
     def _with(self, rows: Sequence[Flat], reach: Scalar, state: list[Scalar]) -> list[Scalar]:
         """The kept points with some more."""
@@ -305,13 +323,21 @@ class Crowd:
             both = list(zip(new, slot, strict=True))
             return [where(nearer, b, a) for a, b in both], [where(nearer, a, b) for a, b in both]
 
-        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
-            left, made = looped_over([slots], passed, list(new))
+        def with_one(state: Flat, left: Flat, made: Sequence[Flat]) -> list[Scalar]:
             lost = where(left[0] < reach, 1.0, 0.0)
-            return [*(x for slot in made for x in slot), state[-1] + lost], []
+            return [*(x for slot in made for x in slot), state[-1] + lost]
 
-        return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
+        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return with_one(state, *looped_over([slots._replace(numbers=state)], passed, list(new))), []
+
+        slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
+        if len(rows) > 1 or self.kept > WRITTEN_OUT:
+            return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
+        left, made = list(rows[0]), []
+        for k in range(self.kept):  # in place: loops within loops move all numbers from one to the other
+            left, slot = passed(left, slots.of(k))
+            made.append(slot)
+        return with_one(state, left, made)
 
     def distances(self, frames: Field[Placed]) -> list[Scalar]:
         """Of each pair, m."""

@@ -1,46 +1,56 @@
 """One step in time of a crowd: Moreau's midpoint rule as in :mod:`linkwise.contact.step`, with loops over points.
 
 The nearest points of all pairs are found in the middle of the step (:mod:`linkwise.contact.crowd`), their rows are
-gathered, and their impulses are found as velocities of the freedoms (:mod:`linkwise.contact.primal`). Impulses of a
-step are those of the kept points, of the rows along joints, and then the numbers of the points: a point that was there
-in the step before begins with the impulse it had, in whatever place it stands now.
+gathered (:mod:`linkwise.contact.crowd_rows`), and their impulses are found along the rows of those that are used
+(:mod:`linkwise.contact.few`), or where these are many as velocities of the freedoms (:mod:`linkwise.contact.primal`).
+Impulses of a step are those of the kept points, of the rows along joints, and then the numbers of the points: a point
+that was there in the step before begins with the impulse it had, in whatever place it stands now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 from linkwise.algorithms.articulated import articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.kinematics import Placed, at_rest, next_motion, placed, velocities
+from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocities
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.cones import Cone
-from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long, outboard
+from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
+from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, ways
 from linkwise.contact.elimination import squared
-from linkwise.contact.features import Features
+from linkwise.contact.few import LEAST, SIZES, Few, Groups
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
+from linkwise.contact.near_ends import NearEnds
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
-from linkwise.contact.primal import Along, Laws, Primal, over_used
+from linkwise.contact.primal import UNSOLVED, UNSOLVED_SINGLE, Along, Laws, Primal, over_used
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, part_of_mean, stiffened
+from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
-from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Items, Scalar, hold, looped_over, maximum, minimum, sqrt, where
-from linkwise.spatial.vectors import Motion, Vec
+from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
 STUCK = 1e-3
 """Of the mobility of the whole mass: points that joints let part less than this give way by as much, so that what no
 joint can part is not pressed apart without bounds."""
+
+TURN = 7
+"""Numbers of what turning does to a point: its links, its gap ahead, the part that is allowed, and the turning."""
+
+ALL = 2.0
+"""Of slip, beyond any part of what turning accounts for."""
 
 FIRM = 1e-7
 """Of a point's own mobility, by which its normal gives way: one that friction alone wedges has some impulse then."""
@@ -65,15 +75,15 @@ def crowd_step(
     middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t)
     begin = remembered(middle.slots, middle.rows, impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
-    is_differentiated = any(hold(x) is not x for x in (*q, *v, *tau, *impulses))
-    if is_differentiated:
+    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         held = [[hold(x) for x in numbers] for numbers in (free, begin)]
-        v_new, found, eased = middle.primal.held().solved(held[0], held[1], rules)
-        middle.primal = middle.primal.eased(eased)
+        primal = middle.complete()
+        v_new, found, eased = primal.held().solved(held[0], held[1], rules)
+        middle.primal = primal.eased(eased)
         width = rules.smoothing if rules.backward == "smooth" else NARROW * sqrt(maximum(squared(found), 1e-30))
         v_new, found = middle.primal.differentiated(free, v_new, found, middle.answered, width)
     else:
-        v_new, found, eased = middle.primal.solved(free, begin, rules)
+        v_new, found, eased = middle.solved(free, begin)
         middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
     if middle.parting is None:
@@ -108,12 +118,29 @@ class MiddleOfCrowd:
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
         self.axes = articulate(self.tree, self.q)
-        self.held = Held(self.tree, self.q, self.axes, Holding(tree, constraints, (q, v), (self.q, self.v), t, h))
+        self.closures = constraints, (q, v), t
+        self.held = self._held()
         # What closures that are driven do is not known here: with them, steps are as they are.
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
-        self.primal = self._primal()
+        self._gather()
+
+    def _held(self) -> Held:
+        constraints, start, t = self.closures
+        holding = Holding(self.crowd.tree, constraints, start, (self.q, self.v), t, self.h)
+        return Held(self.tree, self.q, self.axes, holding)
+
+    def _again(self, q: Flat) -> MiddleOfCrowd:
+        """The same, with all that depends on the configuration computed once more, of numbers equal to it.
+
+        In a loop whose passes may be left out, only what depends on the numbers of a pass is left out with it.
+        """
+        other = copy(self)
+        other.q = list(q)
+        other.frames, other.axes = placed(self.crowd.tree, q), articulate(self.tree, q)
+        other.held = other._held()
+        return other
 
     def _moving(self, motions: Field[Any]) -> Moving:
         """Links as they move."""
@@ -145,19 +172,15 @@ class MiddleOfCrowd:
 
         It is all of them where contact goes on as it was, and little after an impact.
         """
-        push = [b - a for a, b in zip(free, self.primal.pushed(free, impulses), strict=True)]
-
-        def row(sums: Flat, line: Flat, both: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            y = sum((a * x for a, x in zip(line, push, strict=True)), 0.0)
-            return [sums[0] + y * both[0], sums[1] + y * both[1]], []
-
-        both = Items.rows(list(zip(free, push, strict=True)))
-        (along, square), _ = looped_over([self.primal.M, both], row, [0.0, 0.0])
+        effort = self.primal.effort(impulses)
+        push = self.answered(effort)
+        along, square = (sum((a * b for a, b in zip(effort, x, strict=True)), 0.0) for x in (free, push))
         part = minimum(maximum(-along / maximum(square, 1e-30), 0.0), 1.0)
         return [a + part * b for a, b in zip(free, push, strict=True)]
 
     # Rows of points.
-    def _primal(self) -> Primal:
+    def _gather(self) -> None:
+        """Rows of points, the velocities along them, and their laws."""
         columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
         folded = Folded(self.tree)
         disks = (2, *[1] * features.torsion, *[2] * features.rolling)
@@ -166,50 +189,51 @@ class MiddleOfCrowd:
 
         def one(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
             point = KeptPoint.of(slot, names)
-            arms = [_arm(column, point) for column in columns]
+            arms = [arm_of(column, point) for column in columns]
             J = [
                 folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
                 for moment, force in ways(self.crowd.features, point)
             ]
             before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
-            bias, give, gap, drift = self._laws(point, before)
-            return [], [*(x for line in J for x in line), *before, *bias, give, gap, drift]
+            return [], [*(x for line in J for x in line), *before, *self._turned(point, before)]
 
         slots, used = Items.rows(self.slots), Items.rows([[slot[10]] for slot in self.slots])
         made = over_used(used, [slots], one, [])[1]
         everything, size = [x for row in made for x in row], len(made[0])
         width, count = self.rows * self.n, len(self.slots)
         starts = [k * size for k in range(count)]
-        parts = [Items(everything, [s + width + k * self.rows for s in starts], self.rows) for k in (0, 1)]
-        others = Items(everything, [s + width + 2 * self.rows for s in starts], 3)
-        self.before, self.others = parts[0], [others.of(k) for k in range(count)]
+        self.before = Items(everything, [s + width for s in starts], self.rows)
+        turns = Items(everything, [s + width + self.rows for s in starts], TURN)
+
+        def biased(state: Flat, slot: Flat, before: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            # All points between two links are allowed the slip of one of them, that comes nearest: see the written-out
+            # step's :func:`linkwise.contact.step._turned`.
+            def compared(now: Flat, other: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                same = same_number(own[0], other[0]) & same_number(own[1], other[1]) & (other[2] < now[0])
+                return [where(same, a, b) for a, b in zip(other[2:], now, strict=True)], []
+
+            shared = over_used(used, [turns], compared, own[2:])[0]
+            bias, give, gap, drift = self._laws(KeptPoint.of(slot, names), before, shared[1:])
+            return [], [*bias, give, gap, drift]
+
+        made = over_used(used, [slots, self.before, turns], biased, [])[1]
+        laws_of_points, step = [x for row in made for x in row], len(made[0])
+        biases = Items(laws_of_points, range(0, step * count, step), self.rows)
+        others = Items(laws_of_points, range(self.rows, step * count, step), 3)
+        self.others = [others.of(k) for k in range(count)]
         J = Items(everything, starts, width)
-
-        def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
-                point = KeptPoint.of(slot, names)
-                arm = _arm(axis, point)
-                return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
-
-            return [], [x for row in over_used(used, [slots], of_point, [])[1] for x in row]
-
-        by_freedom = Items.rows(folded.rows(looped_over([Items.rows(columns)], column, [])[1]))
-
-        def pushed(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return [], self.answered(row)
-
-        rows = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
-        by_row = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
-        pushes = [x for row in over_used(by_row, [rows], pushed, [])[1] for x in row]
-        U = Items(pushes, [k * width for k in range(count)], width)
+        self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
+        """Rows of all points, each by itself."""
+        self.by_line = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
+        left, right = self.halves(self.lines, self.by_line, self.rows)
 
         def laws(
-            state: Flat, slot: Flat, J: Flat, U: Flat, bias: Flat, other: Flat
+            state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             used, more, ells, start, give = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0, other[0]
             for rows in (1, *disks):
                 own = range(start, start + rows)
-                ell = _largest([[_dot(J, i, U, j, self.n) for j in own] for i in own])
+                ell = _largest([[_dot(a, i, b, j, len(a) // self.rows) for j in own] for i in own])
                 if start == 0:
                     give = maximum(give, maximum(stuck - ell, FIRM * ell))
                     ell = ell + give
@@ -220,20 +244,113 @@ class MiddleOfCrowd:
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
-        found = Items.rows(over_used(used, [slots, J, U, parts[1], others], laws, [])[1])
+        found = Items.rows(over_used(used, [slots, left, right, biases, others], laws, [])[1])
+        self.points = Groups(left, right, used, self.rows)
+        self.primal = Primal(J, found, disks, self._along(), used)
+
+    def halves(self, rows: Items, used: Items, size: int) -> tuple[Items, Items]:
+        """Of groups of rows, so many each, both factors of W: see :mod:`linkwise.contact.few`."""
+        count = len(rows.starts) // size
+        if self.held.holding.pulls.count:
+            own = over_used(used, [rows], lambda _, row: ([], list(row)), [])[1]
+            left = Items([x for row in own for x in row], range(0, count * size * self.n, size * self.n), size * self.n)
+            pushes = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
+            return left, Items(
+                [x for push in pushes for x in push], range(0, count * left.width, left.width), left.width
+            )
+        roots = [sqrt(1.0 / axis.d_inverse) for link in self.tree.links for axis in self.axes[link]]
+
+        def half(_: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, row), None)
+            own = (x for link in self.tree.links for x in nu[link])
+            return [], [x * root for x, root in zip(own, roots, strict=True)]
+
+        made = [x for row in over_used(used, [rows], half, [])[1] for x in row]
+        width = size * len(roots)
+        both = Items(made, range(0, count * width, width), width)
+        return both, both
+
+    def complete(self) -> Primal:
+        """All that Newton's method on velocities of the freedoms needs."""
+        columns, features, names = columns_of(self.tree, self.frames, self.q), self.crowd.features, self.crowd.names
+        slots, primal, width = Items.rows(self.slots), self.primal, self.rows * self.n
+
+        def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                point = KeptPoint.of(slot, names)
+                arm = arm_of(axis, point)
+                return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
+
+            return [], [x for row in over_used(primal.used, [slots], of_point, [])[1] for x in row]
+
+        by_freedom = Items.rows(Folded(self.tree).rows(looped_over([Items.rows(columns)], column, [])[1]))
+        pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [])[1]
+        U = Items([x for row in pushes for x in row], range(0, len(slots.starts) * width, width), width)
         M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
-        return Primal(M, J, U, by_freedom, found, disks, self._along(), used)
+        return replace(primal, M=M, U=U, by_freedom=by_freedom, along=self._pushed_along())
+
+    def solved(self, free: list[Scalar], begin: list[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+        """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
+        if self.n <= LEAST or any(isinstance(row, FrictionOf) for row in self.joints.rows):
+            return self.complete().solved(free, begin, self.rules)
+        primal = self.primal
+        near = NearEnds(self, free, begin[primal.count :])
+        V, kept = primal.along_points(free), len(self.slots)
+        most = [(min(points, kept), min(ends, len(primal.along))) for points, ends in SIZES[bool(primal.along)]]
+        largest = max(points for points, _ in most)
+        few = Few(self.points.first(largest), primal.laws, primal.disks, near.groups, near.biases, near.used)
+        found: list[Scalar] = [0.0] * len(begin)
+        missed: Scalar = 1.0
+        count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.slots), 0.0)
+        for k, (points, ends) in enumerate(most):
+            fits = (count < points + 0.5) & (near.count < ends + 0.5)
+            fits = fits if k == 0 else fits & (missed > 0.5)
+            own, of_ends, off = few.solved(
+                V, begin, (near.free, near.begin), fits, (points, ends), self.rules, k + 1 < len(most)
+            )
+            whole = [*own, *[0.0] * (primal.count - len(own)), *near.spread(of_ends)]
+            found = [where(fits, a, b) for a, b in zip(whole, found, strict=True)]
+            missed = where(fits, minimum(off, 0.25), missed)
+        v = [a + b for a, b in zip(free, self.answered(primal.effort(found)), strict=True)]
+        for one in primal.along:  # ends that were not near, and are reached
+            missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
+        unsolved = missed > where(self.h + 1e-10 * self.h > self.h, UNSOLVED, UNSOLVED_SINGLE)
+
+        def many(state: Flat, q: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            v, found, eased = self._again(q).complete().solved(free, begin, self.rules)
+            return [where(unsolved, a, b) for a, b in zip([*v, *found, eased], state, strict=True)], []
+
+        (*state, eased), _ = looped_over([Items.rows([self.q])], many, [*v, *found, 0.0], (lambda *_: unsolved,))
+        return state[: self.n], state[self.n :], eased
 
     def answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort, with closures held."""
         nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, effort), None)
         return self.held.changed(nu)
 
-    def _laws(self, point: KeptPoint, before: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
+    def _turned(self, point: KeptPoint, before: Flat) -> list[Scalar]:
+        """Of one point both links, the gap at the end if nothing acted, and the slip that turning accounts for.
+
+        That is given as a part, and how much turning changes the slip; all of the slip where the part is ``ALL``.
+        """
+        spin, slide = point.drift
+        slip = [x - (a.dot(spin) + b.dot(slide)) for x, (a, b) in zip(before, self._ways(point), strict=False)]
+        along = [t.dot(point.turning) for t in tangents(point.normal)]
+        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (slip[1:3], along))
+        apart = sum(((a - b) * (a - b) for a, b in zip(along, slip[1:3], strict=True)), 0.0)
+        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
+        links = (point.more["first"], point.more["second"])
+        ahead = point.gap + 0.5 * self.h * slip[0]
+        return [*links, ahead, where(apart < 0.0625 * square, ALL, part), *point.turning]
+
+    def _ways(self, point: KeptPoint) -> list[tuple[Vec, Vec]]:
+        return ways(self.crowd.features, point)
+
+    def _laws(self, point: KeptPoint, before: Flat, turned: Flat) -> tuple[list[Scalar], Scalar, Scalar, Scalar]:
         """Of one point the bias of each row, the compliance, what its gap is counted from, and the normal's drift."""
         h, more, features = self.h, point.more, self.crowd.features
         spin, slide = point.drift
-        drifts = [moment.dot(spin) + force.dot(slide) for moment, force in ways(self.crowd.features, point)]
+        drifts = [moment.dot(spin) + force.dot(slide) for moment, force in self._ways(point)]
         approach = before[0] - drifts[0]
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
@@ -249,16 +366,14 @@ class MiddleOfCrowd:
         if features.bounces:
             bounces = meets & (approach < -more["threshold"]) & (more["restitution"] > 0.0)
             bias = where(bounces, minimum(bias, more["restitution"] * approach), bias)
-        first, second = tangents(point.normal)
-        slip = [before[k] - drifts[k] for k in (1, 2)]
-        along = [first.dot(point.turning), second.dot(point.turning)]
-        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (slip, along))
-        part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
-        apart = sum(((a - b) * (a - b) for a, b in zip(along, slip, strict=True)), 0.0)
-        turned = [where(apart < 0.0625 * square, x, part * a) for x, a in zip(slip, along, strict=True)]
+        part, turning = turned[0], Vec.of(turned[1:])
+        allowed = [
+            where(part > 1.0, before[k] - drifts[k], part * t.dot(turning))
+            for k, t in enumerate(tangents(point.normal), 1)
+        ]
         rest = [-x for x in drifts[3:]]
         return (
-            [bias - drifts[0], *(t - d for t, d in zip(turned, drifts[1:3], strict=True)), *rest],
+            [bias - drifts[0], *(t - d for t, d in zip(allowed, drifts[1:3], strict=True)), *rest],
             give,
             gap + 0.25 * h * pivots,
             drifts[0],
@@ -266,13 +381,19 @@ class MiddleOfCrowd:
 
     # Rows along joints.
     def _along(self) -> list[Along]:
-        rows = []
-        for row in self.joints.rows:
+        """Cones along joints, of which nothing is known yet but where they act."""
+        found = []
+        for row, cone in zip(self.joints.rows, self.joints.cones(0, self.rules.recovery), strict=True):
             link = self.tree.links[row.joint.index]
-            slopes = slopes_of(row, self.tree, self.q)
             scale = link.multiplier if link.is_mimic else 1.0
-            rows.append({link.v_start + i: scale * x for i, x in enumerate(slopes) if not _is_nothing(x)})
-        used = sorted({j for row in rows for j in row})
+            slopes = enumerate(slopes_of(row, self.tree, self.q), link.v_start)
+            own = {i: scale * x for i, x in slopes if not is_zero(x)}
+            found.append(Along(own, (), Cone((), cone.bias, cone.kind, cone.radius), 1.0))
+        return found
+
+    def _pushed_along(self) -> list[Along]:
+        """The same, with what impulses along them do."""
+        used = sorted({j for one in self.primal.along for j in one.row})
         if not used:
             return []
         units = [[1.0 if i == j else 0.0 for i in range(self.n)] for j in used]
@@ -282,15 +403,11 @@ class MiddleOfCrowd:
 
         made = dict(zip(used, looped_over([Items.rows(units)], pushed, [self.q[0]])[1], strict=True))
         found = []
-        for own, cone in zip(rows, self.joints.cones(0, self.rules.recovery), strict=True):
+        for one in self.primal.along:
             push: list[Scalar] = [0.0] * self.n
-            for j, slope in own.items():
+            for j, slope in one.row.items():
                 push = [a + slope * b for a, b in zip(push, made[j], strict=True)]
-            ell: Scalar = 1e-30
-            for j, slope in own.items():
-                ell = ell + slope * push[j]
-            bare = Cone((), cone.bias, cone.kind, cone.radius)
-            found.append(Along(own, push, bare, ell))
+            found.append(replace(one, push=push, slope=1e-30 + one.of(push)))
         return found
 
     def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
@@ -360,111 +477,6 @@ class MiddleOfCrowd:
         both = list(zip(self.v, v_new, strict=True))
         shift = [x - 0.5 * h * b for x, (_, b) in zip(moved, both, strict=True)]
         return AccountedStep(last, works, [0.5 * (a + b) for a, b in both], [b - a for a, b in both], shift)
-
-
-def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
-    """Joint impulses J*λ of the kept points, from impulses of a step."""
-    frames = placed(crowd.tree, q)
-    slots, _ = crowd.nearest(frames)
-    columns, folded = columns_of(crowd.tree, frames, q), Folded(crowd.tree)
-    own = remembered(slots, crowd.features.rows, impulses)
-
-    def step(total: Flat, slot: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        point = KeptPoint.of(slot, crowd.names)
-        arms, found = [_arm(column, point) for column in columns], list(total)
-        for (moment, force), x in zip(ways(crowd.features, point), own, strict=True):
-            along = folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
-            found = [a + x * b for a, b in zip(found, along, strict=True)]
-        return found, []
-
-    rows = [own[k : k + crowd.features.rows] for k in range(0, len(own), crowd.features.rows)]
-    return looped_over([Items.rows(slots), Items.rows(rows)], step, [0.0] * folded.count)[0]
-
-
-def remembered(slots: Sequence[Flat], rows: int, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, each where its point is now."""
-    count = len(slots)
-    of_joints, numbers = impulses[count * rows : len(impulses) - count], impulses[len(impulses) - count :]
-
-    def step(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        found: list[Scalar] = [0.0] * rows
-        for k, number in enumerate(numbers):
-            same = _same(slot[0], number)
-            found = [where(same, a, b) for a, b in zip(impulses[k * rows : (k + 1) * rows], found, strict=True)]
-        return [], found
-
-    made = looped_over([Items.rows([[slot[10]] for slot in slots])], step, [])[1]
-    return [*(x for row in made for x in row), *of_joints]
-
-
-class Folded:
-    """Numbers of freedoms from those of joint axes: those of joints that follow others count for these."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.axes = [
-            (link.v_start + i, link.multiplier if link.is_mimic else None)
-            for link in tree.links
-            for i in range(link.joint.nv)
-        ]
-        self.count = sum(scale is None for _, scale in self.axes)
-
-    def __call__(self, of_axes: Flat) -> list[Scalar]:
-        """Of a number for each axis."""
-        return [x for (x,) in self.rows([[x] for x in of_axes])]
-
-    def rows(self, of_axes: Sequence[Flat]) -> list[list[Scalar]]:
-        """Of several numbers for each axis."""
-        found: list[list[Scalar]] = [[] for _ in range(self.count)]
-        for (place, scale), row in zip(self.axes, of_axes, strict=True):
-            if scale is None:
-                found[place] = list(row)
-        for (place, scale), row in zip(self.axes, of_axes, strict=True):
-            if scale is not None:
-                found[place] = [a + scale * b for a, b in zip(found[place], row, strict=True)]
-        return found
-
-
-def columns_of(tree: Tree, frames: Field[Placed], q: Flat) -> list[list[Scalar]]:
-    """Of each joint axis the axis in the world, [ω; v] at its origin, and the links that move with it."""
-    found = []
-    ranges = outboard(tree)
-    for link in tree.links:
-        frame = frames[link]
-        for axis in link.S(q):
-            omega = frame.R @ axis.ang
-            found.append([*omega, *(frame.R @ axis.lin + frame.p.cross(omega)), *ranges[link.index]])
-    return found
-
-
-def ways(features: Features, point: KeptPoint) -> list[tuple[Vec, Vec]]:
-    """Of each row of a point the moment and the force, unit vectors or zero, in the world's axes."""
-    none, along = Vec.zero(), tangents(point.normal)
-    found = [(none, point.normal), *((none, t) for t in along)]
-    if features.torsion:
-        found.append((point.normal, none))
-    if features.rolling:
-        found += [(t, none) for t in along]
-    return found
-
-
-def _same(a: Scalar, b: Scalar) -> Scalar:
-    """Whether two whole numbers are the same."""
-    return (a - b > -0.5) & (a - b < 0.5)
-
-
-def _is_nothing(x: Scalar) -> bool:
-    return isinstance(x, float) and x == 0.0
-
-
-def _arm(column: Flat, point: KeptPoint) -> Motion:
-    """How the first surface moves against the second at a point, in the world's axes, for one freedom's motion."""
-    omega, v, (first, last) = Vec.of(column[:3]), Vec.of(column[3:6]), column[6:]
-    sides = []
-    for name in ("first", "second"):
-        number = point.more[name]
-        sides.append(where((number > first - 0.5) & (number < last + 0.5), 1.0, 0.0))
-    sign = sides[0] - sides[1]
-    return Motion(omega * sign, (v + omega.cross(point.grip)) * sign)
 
 
 def _dot(a: Flat, i: int, b: Flat, j: int, n: int) -> Scalar:

@@ -35,11 +35,12 @@ from linkwise.spatial.scalar import (
 Flat = Sequence[Scalar]
 Made = tuple[list[Scalar], list[Scalar]]
 
-WRITTEN_OUT = 20
+WRITTEN_OUT = 12
 """Freedoms up to which elimination is written out."""
 
-UNSOLVED = 1e-6
-"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution."""
+UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
+"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits, beyond
+which few rows are not enough."""
 
 TOGETHER = 6
 """Equations of Newton's system that are summed up in one pass over the points."""
@@ -106,34 +107,38 @@ class Along:
         return total
 
 
+NOTHING = Items((), (), 0)
+
+
 @dataclass
 class Primal:
     """Cones of points and joints, and what they do to the freedoms.
 
     Args:
-        M: rows of the mass matrix (n × n).
         J: of each point its rows, one after the other.
-        U: of each point the 𝓜⁻¹J* of its rows, likewise.
-        by_freedom: of each freedom its column of all rows of all points.
         laws: numbers of the :class:`Laws` of each point.
         disks: rows of each disk of a point.
         along: cones along joints.
         used: of each point a number that is zero where there is none; then it is passed over.
+        M: rows of the mass matrix (n × n); this and the next two only where it is solved.
+        U: of each point the 𝓜⁻¹J* of its rows, likewise.
+        by_freedom: of each freedom its column of all rows of all points.
     """
 
-    M: Items
     J: Items
-    U: Items
-    by_freedom: Items
     laws: Items
     disks: tuple[int, ...]
     along: Sequence[Along]
     used: Items
+    M: Items = NOTHING
+    U: Items = NOTHING
+    by_freedom: Items = NOTHING
     n: int = field(init=False)
     rows: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.n, self.rows = self.M.width, 1 + sum(self.disks)
+        self.rows = 1 + sum(self.disks)
+        self.n = self.J.width // self.rows
         self.count = len(self.J.starts) * self.rows
         """Impulses of all points."""
 
@@ -181,7 +186,7 @@ class Primal:
             return Along(row, [hold(x) for x in one.push], replace(one.cone, bias=bias), hold(one.slope))
 
         M, J, U, by_freedom, laws, used = map(of, (self.M, self.J, self.U, self.by_freedom, self.laws, self.used))
-        return Primal(M, J, U, by_freedom, laws, self.disks, [along(one) for one in self.along], used)
+        return Primal(J, laws, self.disks, [along(one) for one in self.along], used, M, U, by_freedom)
 
     def differentiated(
         self, free: Flat, v: Flat, impulses: Flat, answered: Callable[[Flat], list[Scalar]], width: Scalar
@@ -196,15 +201,7 @@ class Primal:
             width: over which corners of laws are rounded, N s.
         """
         pushed = [hold(x) for x in impulses]
-
-        def effort(total: Flat, J: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return self._moved(total, J, own), []
-
-        whole = self._gone_over([self.J, self._points(pushed)], effort, [0.0] * self.n)[0]
-        for one, x in zip(self.along, pushed[self.count :], strict=True):
-            for j, c in one.row.items():
-                whole[j] = whole[j] + c * x
-        missing = [_changed(a + b) for a, b in zip(free, answered(whole), strict=True)]
+        missing = [_changed(a + b) for a, b in zip(free, answered(self.effort(pushed)), strict=True)]
 
         def turned(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
@@ -233,6 +230,26 @@ class Primal:
 
         laws = Items.rows(looped_over([self.laws], step, [])[1])
         return replace(self, laws=laws, along=[along(one) for one in self.along])
+
+    def effort(self, impulses: Flat) -> list[Scalar]:
+        """J*λ."""
+
+        def step(total: Flat, J: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return self._moved(total, J, own), []
+
+        whole = self._gone_over([self.J, self._points(impulses)], step, [0.0] * self.n)[0]
+        for one, x in zip(self.along, impulses[self.count :], strict=True):
+            for j, c in one.row.items():
+                whole[j] = whole[j] + c * x
+        return whole
+
+    def along_points(self, v: Flat) -> list[Scalar]:
+        """J v of all points."""
+
+        def step(_: Flat, J: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [], [self._along(J, j, v) for j in range(self.rows)]
+
+        return [x for row in self._gone_over([self.J], step, [])[1] for x in row]
 
     def pushed(self, v: Flat, impulses: Flat) -> list[Scalar]:
         """v + 𝓜⁻¹J*λ."""

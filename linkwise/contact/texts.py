@@ -9,7 +9,8 @@ from linkwise.algorithms.configuration import difference
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
 from linkwise.contact.crowd import Crowd, KeptPoint, long
-from linkwise.contact.crowd_step import crowd_push, crowd_step
+from linkwise.contact.crowd_rows import crowd_push
+from linkwise.contact.crowd_step import crowd_step
 from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.geometry.points import tangents
 from linkwise.contact.impact import impact

@@ -62,9 +62,10 @@ class ContactRules:
     """How a step with contact is solved.
 
     Args:
-        solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: Newton
-            steps on the velocities of the freedoms, with loops over the nearest points; ``"auto"``: the one that takes
-            fewer operations, by count (:mod:`linkwise.contact.choice`).
+        solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: loops
+            over the nearest points, and Newton steps on the rows of those that are used, or where these are many on the
+            velocities of the freedoms; ``"auto"``: the one that takes fewer operations, by count
+            (:mod:`linkwise.contact.choice`).
         sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them; all are kept only where they bring the laws nearer.
         rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on

@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.contact import crowd_step
 from linkwise.contact.scene import meetings_of
 from tests.contact.scenes import G, block, placed, shape
 
 
-def beast(rules: lw.ContactRules | None = None, material: lw.Material | None = None) -> lw.Model:
+def beast(
+    rules: lw.ContactRules | None = None,
+    material: lw.Material | None = None,
+    ranges: tuple[lw.JointLimits | None, lw.JointLimits | None] = (None, None),
+) -> lw.Model:
     """A trunk on four legs of two links, of boxes, cylinders, capsules and balls that may all touch."""
     b = lw.ModelBuilder("beast")
     b.add_body(
@@ -28,6 +33,7 @@ def beast(rules: lw.ContactRules | None = None, material: lw.Material | None = N
             f"thigh{k}",
             parent="trunk",
             joint=lw.Revolute(axis=(0, 1, 0)),
+            limits=ranges[0],
             placement=lw.transform(xyz=(x, y, 0.0)),
             mass=0.8,
             com=(0.0, 0.0, -0.1),
@@ -38,6 +44,7 @@ def beast(rules: lw.ContactRules | None = None, material: lw.Material | None = N
             f"shank{k}",
             parent=f"thigh{k}",
             joint=lw.Revolute(axis=(0, 1, 0)),
+            limits=ranges[1],
             placement=lw.transform(xyz=(0.0, 0.0, -0.2)),
             mass=0.2,
             com=(0.0, 0.0, -0.1),
@@ -99,7 +106,8 @@ def test_the_nearest_points_are_kept_in_order(crowd: lw.Model) -> None:
 def test_steps_are_those_of_all_points_written_out() -> None:
     """The primal solver on kept points and the dual one on all find the same step where the solution is unique.
 
-    Of links on which several points press, the dual one allows all of these the same slip for turning.
+    By how much points turn is known there from accelerations, here from both ends of half a step; of several points of
+    a link one speaks for all.
     """
     feet, model = ["shank0", "shank3"], beast()
     one, other = (
@@ -111,11 +119,36 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     a, b = (m.contact_step(q, v, tau, dt=0.002) for m in (one, other))
     solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(b.residuals)[:, 0] < 1e-9)
     assert solved.mean() > 0.95
+    assert np.allclose(a.v[solved], b.v[solved], atol=1e-3)
     pressing = np.asarray(b.impulses).reshape(40, 2, -1, 3)[..., 0] > 0.0
     solved &= (pressing.sum(axis=-1) <= 1).all(axis=-1)
     assert solved.mean() > 0.7
     assert np.allclose(a.v[solved], b.v[solved], atol=1e-6)
     assert np.allclose(a.q[solved], b.q[solved], atol=1e-8)
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_few_points_along_their_rows_and_all_along_freedoms_find_the_same_step(
+    limited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Newton's method on few rows, and that on velocities of all freedoms, which has another matrix."""
+    rules, rng = lw.ContactRules(joint_limits=limited), np.random.default_rng(11)
+    ranges = (lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)) if limited else (None, None)
+    model = beast(rules, ranges=ranges)
+    q, v = random_states(model, 64, rng)
+    if limited:
+        q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
+    tau = rng.normal(size=v.shape)
+    few = model.contact_step(q, 6.0 * v, tau, dt=0.002)
+    monkeypatch.setattr(crowd_step, "LEAST", 1000)
+    all_freedoms = beast(rules, ranges=ranges).contact_step(q, 6.0 * v, tau, dt=0.002)
+    if limited:
+        assert (np.asarray(few.impulses)[:, 48:56] > 1e-6).sum() > 64
+    both = [np.asarray(x.residuals)[:, 0] for x in (few, all_freedoms)]
+    solved = (both[0] < 1e-7) & (both[1] < 1e-7)
+    assert solved.mean() > 0.9
+    same = np.abs(np.asarray(few.v) - np.asarray(all_freedoms.v)).max(axis=-1) < 2e-6
+    assert same[solved].mean() > 0.97  # Coulomb's law may have several solutions
 
 
 def test_a_whole_robot_stands_without_creep(crowd: lw.Model) -> None:
