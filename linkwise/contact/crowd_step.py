@@ -28,8 +28,9 @@ from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.primal import Along, Laws, Primal, over_used
+from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
-from linkwise.contact.step import AccountedStep, ContactStep, part_of_mean, stiffened
+from linkwise.contact.step import AccountedStep, part_of_mean, stiffened
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Items, Scalar, hold, looped_over, maximum, minimum, sqrt, where

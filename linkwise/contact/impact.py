@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from linkwise.algorithms.equations import Constraint
 from linkwise.algorithms.sweeps import each
 from linkwise.contact.cones import Response
 from linkwise.contact.implicit import Solution
+from linkwise.contact.results import Impact
 from linkwise.contact.step import MiddleOfStep
 from linkwise.contact.touching import PlacedPoint, Touch
 from linkwise.mechanism.contacts import USUAL, ContactRules
@@ -28,18 +29,6 @@ CLOSED = 1e-7
 """m, below which surfaces touch."""
 
 _OPEN = 1e9  # m/s, at which nothing approaches
-
-
-class Impact(NamedTuple):
-    """Result of an impact.
-
-    Args:
-        v: velocity after it.
-        impulses: N s (N m s), of every row of every point.
-    """
-
-    v: list[Scalar]
-    impulses: list[Scalar]
 
 
 def impact(

@@ -36,6 +36,7 @@ from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
+from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
@@ -46,26 +47,6 @@ Flat = Sequence[Scalar]
 
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet."""
-
-
-class ContactStep(NamedTuple):
-    """The end of a step.
-
-    Args:
-        q: configuration.
-        v: velocity.
-        impulses: N s (N m s), of every row.
-        gaps: of every point, m.
-        residuals: what the laws are missed by: Signorini's in m/s, the cone in N s, dissipation in J.
-        overflow: contact points for which there was no room.
-    """
-
-    q: list[Scalar]
-    v: list[Scalar]
-    impulses: list[Scalar]
-    gaps: list[Scalar]
-    residuals: list[Scalar]
-    overflow: Scalar
 
 
 class AccountedStep(NamedTuple):

@@ -8,14 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import kept_points, meetings_of
 from linkwise.errors import InputError
 from linkwise.model.base import ByName, Group, Methods
 
 if TYPE_CHECKING:
-    from linkwise.contact.catalogue import ContactPoints, ContactPush
-    from linkwise.contact.impact import Impact
-    from linkwise.contact.step import ContactStep
+    from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact
     from linkwise.mechanism.contacts import ContactScene
 
 
@@ -41,6 +38,8 @@ class Contacts(Group):
     @property
     def names(self) -> tuple[str, ...]:
         """Of every contact point, what touches what; of a scene with many points only that it is one of the nearest."""
+        from linkwise.contact.scene import kept_points, meetings_of
+
         kept = kept_points(self.model)
         if kept is not None:
             return tuple(f"nearest point {k + 1}" for k in range(kept))
@@ -49,6 +48,8 @@ class Contacts(Group):
     @property
     def pairs(self) -> tuple[str, ...]:
         """Of every pair of shapes that may touch, what touches what, in the order of :meth:`Model.distances`."""
+        from linkwise.contact.scene import meetings_of
+
         return tuple(meeting.name for meeting in meetings_of(self.model))
 
     def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array, MaybeArray
-from linkwise.contact.scene import meetings_of, rigid_meeting
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.functions.scalar_arrays import scalar_array
@@ -42,6 +41,7 @@ from linkwise.trace.block import Block
 from linkwise.trace.program import Call
 
 if TYPE_CHECKING:
+    from linkwise.contact.scene import Meeting
     from linkwise.model.model import Model
     from linkwise.sim.rules import JointRules
 
@@ -51,9 +51,18 @@ FRICTION_SPEED = 1e-2
 """Rad/s or m/s at which smoothed dry friction reaches three quarters of its full value, where no rules say another."""
 
 
+def _rigid_meeting(model: Model) -> Meeting | None:
+    """The first pair of rigid surfaces that may touch; contacts are imported only for models that have some."""
+    if model._contact_scene is None:
+        return None
+    from linkwise.contact.scene import rigid_meeting
+
+    return rigid_meeting(model)
+
+
 def refuse_rigid_contacts(model: Model, who: str, do: str) -> None:
     """Refuse a model with rigid surfaces that meet, where contacts can only be forces."""
-    rigid = None if model._contact_scene is None else rigid_meeting(model)
+    rigid = _rigid_meeting(model)
     if rigid is not None:
         raise InputError(
             f"{who} takes contacts as forces, and rigid surfaces have none",
@@ -69,8 +78,10 @@ TOUCHING = 1e-6
 
 def refuse_touching(model: Model, who: str, q: Array, p: MaybeArray) -> None:
     """Refuse configurations where rigid surfaces touch: bodies that are held there move in another way."""
-    if model._contact_scene is None or rigid_meeting(model) is None:
+    if _rigid_meeting(model) is None:
         return
+    from linkwise.contact.scene import meetings_of
+
     gaps = model.distances(q, p=p).reshape(-1, len(model.contacts.pairs))
     rigid = [meeting.material.is_rigid for meeting in meetings_of(model)]
     nearest = np.where(rigid, gaps.min(axis=0, initial=np.inf), np.inf)
@@ -130,7 +141,7 @@ class PassiveForces:
     @cached_property
     def touches(self) -> bool:
         """Whether contacts act."""
-        return self.contact and self.model._contact_scene is not None and rigid_meeting(self.model) is None
+        return self.contact and self.model._contact_scene is not None and _rigid_meeting(self.model) is None
 
     @cached_property
     def there_are(self) -> bool:

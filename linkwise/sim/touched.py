@@ -16,7 +16,7 @@ from linkwise.errors import InputError, message
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
-    from linkwise.contact.catalogue import ContactPoints
+    from linkwise.contact.results import ContactPoints
     from linkwise.model.model import Model
     from linkwise.sim.contact_switches import ContactSwitch
     from linkwise.sim.motion import Motion

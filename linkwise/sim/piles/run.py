@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.contact.catalogue import ContactPoints
 from linkwise.contact.geometry.points import UNUSED_GAP
+from linkwise.contact.results import ContactPoints
 from linkwise.contact.step import part_of_mean
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.errors import InputError

@@ -9,23 +9,20 @@ which values really take up a register.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, cast
 
-from linkwise.dataclass import dataclass
-from linkwise.memoized import cached_property
 from linkwise.trace.block import Block, Node, arguments
 from linkwise.trace.ops import OPS
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """A value of the program, perhaps with its sign changed."""
 
     value: int
     negative: bool = False
 
 
-@dataclass(frozen=True)
-class Instruction:
+class Instruction(NamedTuple):
     """An operation of :data:`~linkwise.trace.ops.OPS`, or one of three more.
 
     ``fma`` is a b + c; ``sincos`` has two results; ``copy`` has none, it only brings an input to the outputs.
@@ -36,11 +33,7 @@ class Instruction:
     operands: tuple[Operand, ...]
     results: tuple[int | None, ...]
     reads: tuple[int, ...]  # values that must be in registers: operands without constants, each once
-
-    @cached_property
-    def writes(self) -> tuple[int, ...]:
-        """The results that are wanted."""
-        return tuple(result for result in self.results if result is not None)
+    writes: tuple[int, ...]  # the results that are wanted
 
 
 def is_truth(node: Node) -> bool:
@@ -50,9 +43,9 @@ def is_truth(node: Node) -> bool:
 
 def operand(program: Block, number: int) -> Operand:
     """A value as an operand: changes of sign are taken off it."""
-    negative = False
-    while program.nodes[number][0] == "neg":
-        number, negative = program.nodes[number][1], not negative
+    nodes, negative = program.nodes, False
+    while nodes[number][0] == "neg":
+        number, negative = nodes[number][1], not negative
     return Operand(number, negative)
 
 
@@ -106,8 +99,10 @@ def _copies(program: Block) -> list[Instruction]:
 def _instruction(
     program: Block, op: str, operands: tuple[Operand, ...], results: tuple[int | None, ...]
 ) -> Instruction:
-    reads = dict.fromkeys(o.value for o in operands if program.nodes[o.value][0] != "const")
-    return Instruction(op, operands, results, tuple(reads))
+    nodes = program.nodes
+    reads = dict.fromkeys([value for value, _ in operands if nodes[value][0] != "const"])
+    writes = results if None not in results else tuple(result for result in results if result is not None)
+    return Instruction(op, operands, results, tuple(reads), cast(tuple[int, ...], writes))
 
 
 def _fused(program: Block, live: list[int]) -> dict[int, int]:

@@ -25,20 +25,18 @@ def ordered(
         in_memory: values that are read from memory when needed and so take no register meanwhile.
         wanted: the values of the results.
     """
-    return min(orders(instructions, in_memory, wanted), key=lambda order: most_alive(order, in_memory))
+    found = [[instructions[k] for k in order] for order in orders(instructions, in_memory, wanted)]
+    return min(found, key=lambda order: most_alive(order, in_memory))
 
 
-def orders(
-    instructions: Sequence[Instruction], in_memory: Collection[int], wanted: Sequence[int]
-) -> list[list[Instruction]]:
-    """Orders that are tried."""
+def orders(instructions: Sequence[Instruction], in_memory: Collection[int], wanted: Sequence[int]) -> list[list[int]]:
+    """Orders that are tried, of the instructions' numbers."""
     graph = _Graph(instructions)
     roots = [graph.home[value] for value in wanted if value in graph.home]
     beginnings = [graph.by_demand(roots, "last first"), graph.by_demand(roots, "hungriest first")]
     if len(instructions) <= _LONG:
         beginnings += [list(range(len(instructions))), graph.by_demand(roots, "first first")]
-    found = [order for begin in beginnings for order in (begin, graph.ending_lives(begin, in_memory))]
-    return [[instructions[k] for k in order] for order in found]
+    return [order for begin in beginnings for order in (begin, graph.ending_lives(begin, in_memory))]
 
 
 def most_alive(order: Sequence[Instruction], in_memory: Collection[int]) -> int:

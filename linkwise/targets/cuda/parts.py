@@ -9,7 +9,10 @@ number once, to the rows of matrices where they belong (:func:`linkwise.targets.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from linkwise.dataclass import dataclass, field
 from linkwise.targets.c.block_writer import shared_places
@@ -74,15 +77,17 @@ def split(program: Block, longest: int) -> KernelParts:
     given = {value for value, node in enumerate(program.nodes) if node[0] == "input"}
     results = {value: k for k, value in enumerate(dict.fromkeys(kept.values()))}
     lengths = [max(1, int(share * longest)) for share in _SHARES]
-    found = orders(made, given, list(kept.values()))
-    divisions = [_Division(order, given, results, length) for length in lengths for order in found]
-    best = min(divisions, key=lambda division: division.traffic)
+    graph = _Values(made, given, results)
+    tried = [graph.at(order) for order in orders(made, given, list(kept.values()))]
+    cuts = [(order, order.cuts(length)) for length in lengths for order in tried]
+    best, where = min(cuts, key=lambda each: each[0].traffic(each[1]))
+    parts, places = best.parts(where)
     tables = tuple(
         tuple(results[kept[each]] if (each := operand(program, number)) in kept else -1 for number in row)
         for row in program.results
     )
     values = len(program.nodes) + len(kept)
-    return KernelParts(best.parts, best.places, len(results), tables, values, frozenset(angles), frozenset(safe))
+    return KernelParts(parts, places, len(results), tables, values, frozenset(angles), frozenset(safe))
 
 
 def _kept(program: Block, made: list[Instruction]) -> dict[Operand, int]:
@@ -100,17 +105,75 @@ def _kept(program: Block, made: list[Instruction]) -> dict[Operand, int]:
         found[each] = each.value
         if each.negative or each.value not in computed or is_truth(node):
             found[each] = len(program.nodes) + len(found) - 1
-            reads = () if node[0] == "const" else (each.value,)
-            made.append(Instruction("keep", (each,), (found[each],), reads))
+            reads, writes = () if node[0] == "const" else (each.value,), (found[each],)
+            made.append(Instruction("keep", (each,), writes, reads, writes))
     return found
 
 
-class _Division:
-    """One way to divide a program: an order of its instructions, cut."""
+class _Values:
+    """Values of a program: the instructions that compute and read them."""
 
-    def __init__(self, order: Sequence[Instruction], given: set[int], results: Mapping[int, int], longest: int) -> None:
-        segments = [order[begin:end] for begin, end in _cuts(order, given, longest)]
-        place, self.places = _places(segments, results)
+    def __init__(self, made: Sequence[Instruction], given: Collection[int], results: Mapping[int, int]) -> None:
+        self.made, self.results = made, results
+        pairs = [(k, value) for k, each in enumerate(made) for value in each.reads]
+        self.reader, self.read = np.array(pairs, np.int64).reshape(-1, 2).T
+        pairs = [(k, value) for k, each in enumerate(made) for value in each.writes]
+        writer, written = np.array(pairs, np.int64).reshape(-1, 2).T
+        self.count = 1 + max(int(numbers.max(initial=-1)) for numbers in (self.read, written))
+        self.home = np.full(self.count, -1)
+        self.home[written] = writer
+        self.given, self.kept, self.is_read = (np.zeros(self.count, bool) for _ in range(3))
+        self.given[[value for value in given if value < self.count]] = True
+        self.kept[list(results)] = True
+        self.is_read[self.read] = True
+        self.begun = np.bincount(writer[self.is_read[written]], minlength=len(made))  # lives, by each instruction
+
+    def at(self, order: Sequence[int]) -> _Order:
+        """The values in an order of the instructions."""
+        return _Order(self, np.array(order, np.int64))
+
+
+class _Order:
+    """An order of the instructions of a program, to be cut."""
+
+    def __init__(self, values: _Values, order: NDArray[np.int64]) -> None:
+        self.values, self.order = values, order
+        self.place = np.empty_like(order)
+        self.place[order] = np.arange(len(order))
+        self.reads = self.place[values.reader]  # where each read is
+        last = np.zeros(values.count, np.int64)
+        np.maximum.at(last, values.read, self.reads)
+        ends = self.reads[(last[values.read] == self.reads) & ~values.given[values.read]]
+        change = values.begun[order] - np.bincount(ends, minlength=len(order))
+        self.alive = np.concatenate([[0], np.cumsum(change)])  # before each instruction
+
+    def cuts(self, longest: int) -> list[int]:
+        """Beginnings of the parts: about equally long, and cut where few values are alive."""
+        cuts, count = [0], len(self.order)
+        while count - cuts[-1] > longest:
+            left = count - cuts[-1]
+            whole = min(longest, 1.1 * left / -(-left // longest))
+            first, last = (cuts[-1] + max(1, int(share * whole)) for share in (_EVEN, 1.0))
+            cuts.append(first + int(self.alive[first : last + 1].argmin()))
+        return cuts
+
+    def traffic(self, cuts: Sequence[int]) -> int:
+        """Numbers that the parts read from the memory between them, and write there."""
+        values = self.values
+        part = np.searchsorted(cuts, self.place, side="right")  # of each instruction
+        reader, home = part[values.reader], values.home[values.read]
+        crossing = (home >= 0) & (part[home] < reader)
+        read = values.read[crossing]
+        written = values.kept.copy()
+        written[read] = True
+        return len(np.unique(reader[crossing] * values.count + read)) + int(written.sum())
+
+    def parts(self, cuts: Sequence[int]) -> tuple[tuple[KernelPart, ...], int]:
+        """The parts, and how many places there are between them."""
+        ends = [*cuts[1:], len(self.order)]
+        order = [self.values.made[k] for k in self.order.tolist()]
+        segments = [order[begin:end] for begin, end in zip(cuts, ends, strict=True)]
+        place, places = _places(segments, self.values.results)
         parts = []
         known: set[int] = set()
         for segment in segments:
@@ -118,27 +181,7 @@ class _Division:
             own = [value for each in segment for value in each.writes]
             parts.append(KernelPart(tuple(segment), reads, {value: place[value] for value in own if value in place}))
             known.update(own)
-        self.parts = tuple(parts)
-        self.traffic = sum(len(part.reads) + len(part.writes) for part in parts)
-
-
-def _cuts(order: Sequence[Instruction], given: set[int], longest: int) -> list[tuple[int, int]]:
-    """Ranges of the parts: about equally long, and cut where few values are alive."""
-    if not order:
-        return [(0, 0)]
-    last = {value: k for k, each in enumerate(order) for value in each.reads}
-    alive, now = [0], 0
-    for k, each in enumerate(order):
-        now += sum(1 for value in each.writes if value in last)
-        now -= sum(1 for value in each.reads if last[value] == k and value not in given)
-        alive.append(now)
-    cuts = [0]
-    while len(order) - cuts[-1] > longest:
-        left = len(order) - cuts[-1]
-        whole = min(longest, 1.1 * left / -(-left // longest))
-        window = range(cuts[-1] + max(1, int(_EVEN * whole)), cuts[-1] + max(1, int(whole)) + 1)
-        cuts.append(min(window, key=alive.__getitem__))
-    return list(zip(cuts, [*cuts[1:], len(order)], strict=True))
+        return tuple(parts), places
 
 
 def _places(segments: Sequence[Sequence[Instruction]], results: Mapping[int, int]) -> tuple[dict[int, int], int]:

@@ -1,9 +1,9 @@
 """The binding to LLVM, one thread at a time; the machine that code is made for; and whether builds are checked.
 
-Everything that is asked of LLVM is asked under one lock, but for one thing: while a thread optimises, which takes long
-and touches nothing of anybody else's, others may go on. It holds a lock of its own, since how LLVM optimises is set by
-switches of the whole process. A process forks only while nobody holds either: the child would find LLVM as it was in
-the middle of a thread that the child does not have.
+Everything that is asked of LLVM is asked under one lock, but for one thing: threads that optimise, which takes long and
+touches nothing of anybody else's, go on beside all others. They take turns where they want unlike switches of LLVM's,
+which hold for the whole process. A process forks only while nobody optimises or holds the lock: the child would find
+LLVM as it was in the middle of a thread that the child does not have.
 """
 
 from __future__ import annotations
@@ -21,22 +21,7 @@ import numpy as np
 from linkwise.dataclass import dataclass
 
 _lock = threading.RLock()  # may be taken again: the collector may run at any time, and discard things
-optimising = threading.RLock()  # whoever takes both locks takes this one first
 _unwanted: deque[Any] = deque()
-
-
-def _hold() -> None:
-    optimising.acquire()
-    _lock.acquire()
-
-
-def _let_go() -> None:
-    _lock.release()
-    optimising.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
 @contextmanager
@@ -65,6 +50,97 @@ def discard(thing: Any) -> None:
 def _close_unwanted() -> None:
     while _unwanted:
         _unwanted.popleft().close()
+
+
+Switches = frozenset[str]
+"""Switches of LLVM's that are not as usual."""
+
+NOT_AGAIN, IN_ORDER = "-disable-post-ra", "-enable-misched"
+_USUAL = {NOT_AGAIN: False, IN_ORDER: True}
+
+
+class Turns:
+    """Turns to optimise: threads that want the same switches have theirs together.
+
+    Whoever wants others, or to be alone, waits until nobody is at work, and is not passed by those who come later.
+    Whoever takes a turn and the lock takes the turn first.
+    """
+
+    def __init__(self) -> None:
+        self._switches: Switches = frozenset()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[object] = deque()
+        self._at_work: set[int] = set()  # threads
+        self._alone = False
+
+    def must_wait(self, switches: Switches | None) -> bool:
+        """Whether a thread that wanted these switches now, or none beside it, had to wait."""
+        return bool(self._waiting) or not self._suits(switches)
+
+    def _suits(self, switches: Switches | None) -> bool:
+        return not (self._at_work and (self._alone or switches != self._switches))
+
+    @contextmanager
+    def turn(self, switches: Switches) -> Iterator[None]:
+        """A turn with these switches."""
+        self._take(switches)
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def _take(self, switches: Switches | None) -> None:
+        mine, me = object(), threading.get_ident()
+        with self._changed:
+            self._at_work.discard(me)  # a turn that an interrupt ended
+            self._waiting.append(mine)
+            try:
+                self._changed.wait_for(lambda: self._waiting[0] is mine and self._suits(switches))
+                if switches is not None:
+                    self._set(switches)
+            finally:
+                self._waiting.remove(mine)
+                self._changed.notify_all()
+            self._at_work.add(me)
+            self._alone = switches is None
+
+    def _leave(self) -> None:
+        with self._changed:
+            self._at_work.discard(threading.get_ident())
+            self._alone = False
+            self._changed.notify_all()
+
+    def _set(self, switches: Switches) -> None:
+        for name in sorted(switches ^ self._switches):
+            with using_llvm() as llvm:
+                llvm.set_option("linkwise", f"{name}={str(_USUAL[name] ^ (name in switches)).lower()}")
+            self._switches ^= {name}
+
+    def before_fork(self) -> None:
+        """Wait for those at work, and hold up all others."""
+        self._take(None)
+        _lock.acquire()
+
+    def after_fork(self) -> None:
+        """Let others go on."""
+        _lock.release()
+        self._leave()
+
+    def in_child(self) -> None:
+        """Begin anew: the threads that waited are the parent's."""
+        _lock.release()
+        self._begin()
+
+
+optimising = Turns()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=optimising.before_fork, after_in_parent=optimising.after_fork, after_in_child=optimising.in_child
+    )
 
 
 @cache

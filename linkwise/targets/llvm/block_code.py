@@ -108,7 +108,7 @@ class BlockCode:
         nodes = self.program.nodes
         order = [step for step in piece.steps if not isinstance(step, GroupedCall)]
         product_of = absorbed(nodes, order, (value for row in self.program.results for value in row))
-        products = set(product_of.values())
+        products = {number for product in product_of.values() for number in product}
 
         def step_of(step: int | GroupedCall) -> Step:
             if isinstance(step, GroupedCall):
@@ -117,7 +117,7 @@ class BlockCode:
                 return (), None, self.registers
             read = [value for value in nodes[step][1:] if value not in products]
             if step in product_of:
-                read.extend(nodes[product_of[step]][1:])
+                read.extend(nodes[product_of[step][0]][1:])
             kept = [value for value in dict.fromkeys(read) if nodes[value][0] != "const" and not is_truth(nodes[value])]
             return kept, None if is_truth(nodes[step]) else step, self.registers
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from linkwise.targets.llvm.binding import Machine, discard, optimising, using_llvm
+from linkwise.targets.llvm.binding import IN_ORDER, NOT_AGAIN, Machine, Switches, discard, optimising, using_llvm
 
 # A linker keeps ten kilobytes of every library that it ever held: it serves this many, and goes with the last of them.
 _LIBRARIES_OF_A_LINKER = 32
@@ -23,10 +23,15 @@ _LIBRARIES_OF_A_LINKER = 32
 # From so many lines on, a module is spared LLVM's second ordering of instructions, after registers are chosen: half of
 # the whole time there, since it grows with the square of the loads of spilled values, for one part in a hundred.
 _LONG = 60_000
-_LONG_SWITCHES = ("-disable-post-ra=true",)
 
 _names = itertools.count()
 _loaded: weakref.WeakValueDictionary[Any, LoadedObject] = weakref.WeakValueDictionary()
+
+
+def switches(text: str, in_order: bool) -> Switches:
+    """LLVM's switches for a module."""
+    long = text.count("\n") >= _LONG
+    return frozenset(name for name, on in ((NOT_AGAIN, long), (IN_ORDER, in_order)) if on)
 
 
 def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembly: bool = False) -> Any:
@@ -34,7 +39,7 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
 
     No optimisation passes are run: a program arrives without anything left to simplify. LLVM's instruction
     selection, scheduling and register allocation do the rest. While they are at work, other threads may use LLVM for
-    anything but this.
+    anything but code with other switches.
 
     Args:
         text: the module.
@@ -42,20 +47,8 @@ def compile_text(text: str, machine: Machine, *, in_order: bool = False, assembl
         in_order: keep instructions in the order they are written, where that order was chosen with care.
         assembly: return assembly text instead of an object.
     """
-    switches = [] if text.count("\n") < _LONG else [*_LONG_SWITCHES]
-    if in_order:
-        switches.append("-enable-misched=false")
-    with optimising, _parsed(text, machine, level=2) as (llvm, made, module):
-        with using_llvm():
-            for switch in switches:  # of the process, not of the module; put back below
-                llvm.set_option("linkwise", switch)
-        try:
-            return _emitted(llvm, made, module, assembly)
-        finally:
-            with using_llvm():
-                for switch in switches:
-                    name, _, value = switch.partition("=")
-                    llvm.set_option("linkwise", f"{name}={'true' if value == 'false' else 'false'}")
+    with optimising.turn(switches(text, in_order)), _parsed(text, machine, level=2) as (llvm, made, module):
+        return _emitted(llvm, made, module, assembly)
 
 
 def compile_quickly(text: str, machine: Machine, level: int = 0) -> bytes:

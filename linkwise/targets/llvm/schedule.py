@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
+from itertools import chain
 
 from linkwise.targets.llvm.residence import residence
 from linkwise.trace.block import Node
@@ -45,7 +46,7 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     """
     if not chosen:
         return []
-    found = _Operations(nodes, chosen, results)
+    found = _Operations(nodes, chosen, results, final)
     order = _List(found, found.by_demand(found.results), final=False).order
     if final:
         listed = min(map(found.listed, found.plain_orders()), key=lambda each: each[1])[0]
@@ -54,29 +55,39 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     return [node for number in order for node in found.members[number]]
 
 
-def absorbed(nodes: Sequence[Node], order: Sequence[int], results: Iterable[int]) -> dict[int, int]:
-    """Product that becomes one fused operation with each sum, if any: one that nothing else reads."""
+def absorbed(
+    nodes: Sequence[Node], order: Sequence[int], results: Iterable[int], final: bool = True
+) -> dict[int, tuple[int, ...]]:
+    """Product that becomes one fused operation with each sum, if any: one that nothing else reads.
+
+    Where the order is final a negated product counts too: had it waited in memory, LLVM could not fuse it any more.
+    """
     uses: dict[int, int] = dict.fromkeys(results, 2)
     for number in order:
         for a in nodes[number][1:]:
             uses[a] = uses.get(a, 0) + 1
     among = set(order)
-    found: dict[int, int] = {}
+
+    def is_own(number: int, op: str) -> bool:
+        return number in among and nodes[number][0] == op and uses[number] == 1
+
+    found: dict[int, tuple[int, ...]] = {}
     for number in order:
         if nodes[number][0] in ("add", "sub"):
-            for a in nodes[number][1:]:
-                if a in among and nodes[a][0] == "mul" and uses[a] == 1:
-                    found[number] = a
-                    break
+            left, right = nodes[number][1:]
+            plain = [(a,) for a in (left, right) if is_own(a, "mul")]
+            minus = [a for a in (right, left) if is_own(a, "neg") and is_own(nodes[a][1], "mul")] if final else []
+            if plain or minus:
+                found[number] = plain[0] if plain else (nodes[minus[0]][1], minus[0])
     return found
 
 
 class _Operations:
     """Operations as the machine does them, numbered in the order of the text."""
 
-    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> None:
-        product_of = absorbed(nodes, chosen, results)
-        products = set(product_of.values())
+    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int], final: bool) -> None:
+        product_of = absorbed(nodes, chosen, results, final)
+        products = set(chain.from_iterable(product_of.values()))
         ends = [node for node in chosen if node not in products]
         number_of = {node: number for number, node in enumerate(ends)}
         self.results = [number_of[node] for node in dict.fromkeys(results) if node in number_of]
@@ -86,17 +97,17 @@ class _Operations:
         self.latency: list[int] = []
         self.cost: list[float] = []
         for node in ends:
-            product = product_of.get(node)
-            values = [a for a in nodes[node][1:] if a != product]
-            if product is not None:
-                values.extend(nodes[product][1:])
+            product = product_of.get(node, ())
+            values = [a for a in nodes[node][1:] if a not in product]
+            if product:
+                values.extend(nodes[product[0]][1:])
             values = list(dict.fromkeys(values))
             op = nodes[node][0]
-            self.members.append((node,) if product is None else (product, node))
+            self.members.append((*product, node))
             self.reads.append([number_of[a] for a in values if a in number_of])
             self.loads.append([-a - 1 for a in values if a not in number_of and nodes[a][0] != "const"])
             self.latency.append(_LATENCY.get(op, 4))
-            self.cost.append(_SUM if product is None and op in ("add", "sub") else 1.0)
+            self.cost.append(_SUM if not product and op in ("add", "sub") else 1.0)
         self.users: list[list[int]] = [[] for _ in ends]
         for number, read in enumerate(self.reads):
             for a in read:

@@ -2,7 +2,7 @@
 
 Optimising a large module takes LLVM seconds. So a module that nobody has compiled yet is interpreted first
 (:mod:`linkwise.targets.llvm.interpreted`), or compiled quickly where it is short or its machine rounds in other ways,
-and serves the first calls; a thread beside optimises it, and from then on that code answers the same calls. Both
+and serves the first calls; threads beside optimise it, and from then on that code answers the same calls. Both
 round alike: results do not depend on which of the two computed them.
 
 Whoever holds an address of the library holds that of a gate, a few instructions that jump to wherever its word points;
@@ -16,7 +16,6 @@ import os
 import sys
 import threading
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -25,13 +24,16 @@ from linkwise.errors import InputError
 from linkwise.memoized import others_make
 from linkwise.targets import cache
 from linkwise.targets.llvm import jit
-from linkwise.targets.llvm.binding import Machine, optimising
+from linkwise.targets.llvm.binding import Machine, Switches, optimising
 
 VARIABLE = "LINKWISE_TIER"
 _TIERS = ("both", "optimised", "quick")
 
 # Lines of a module that LLVM optimises in about a tenth of a second: not worth two tiers.
 _SHORT = 5000
+
+# Threads that optimise at a time: each may hold a hundred megabytes meanwhile.
+_MOST_THREADS = 4
 
 # Seconds between two looks at what other threads do; looks at which they must make nothing; looks in all.
 _MOMENT = 0.01
@@ -44,6 +46,11 @@ class Module(NamedTuple):
 
     text: str
     in_order: bool = False
+
+    @property
+    def switches(self) -> Switches:
+        """LLVM's switches, under which it is optimised."""
+        return jit.switches(self.text, self.in_order)
 
 
 Writer = Callable[[], Module]
@@ -164,6 +171,11 @@ class _Waiting(threading.local):
 _waiting = _Waiting()
 
 
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextmanager
 def optimised_only(wanted: bool = True) -> Iterator[None]:
     """Optimise at once, if wanted, all that this thread compiles inside; not if the environment asks for quick code."""
@@ -223,28 +235,22 @@ def _made(
         module = write()
         short = asked == "both" and module.text.count("\n") < _SHORT
         # A short one is not worth two tiers, unless it had to wait for another.
-        if asked == "optimised" or (short and optimising.acquire(blocking=False)):
-            try:
-                obj = _optimised(key, module, machine)
-            finally:
-                if short:
-                    optimising.release()
-            return Library(entries, jit.load(obj, names, imports))
+        if asked == "optimised" or (short and not optimising.must_wait(module.switches)):
+            return Library(entries, jit.load(_optimised(key, module, machine), names, imports))
         first, write = QuickModule(module.text, {}, (), {}), lambda: module
     code = jit.load(jit.compile_quickly(first.text, machine), names, {**imports, **first.imports})
     if asked == "quick":
         return Library(entries, code, quick=first)
     made = Library(entries, code, machine, first)
 
-    def make() -> jit.LoadedObject:
-        module = write()
+    def compiled(module: Module) -> jit.LoadedObject:
         text = module.text
         for name in first.words:
             text = text.replace(f"define internal void @{name}(", f"define dso_local void @{name}(")
         obj = _optimised(key, module._replace(text=text), machine)
         return jit.load(obj, (*names, *first.words), imports)
 
-    job = _Job(made, make)
+    job = _Job(made, write, compiled)
     made.expect(job)
     _workshop.submit(job)
     return made
@@ -257,16 +263,26 @@ def _optimised(key: str, module: Module, machine: Machine) -> bytes:
 
 
 class _Job:
-    """Code to be made, for a library that may be gone by then."""
+    """Code to be made, for a library that may be gone by then: first written, then compiled."""
 
-    def __init__(self, made: Library, make: Callable[[], jit.LoadedObject]) -> None:
-        self._library, self._make = weakref.ref(made), make
-        self._awaited, self.done = threading.Event(), threading.Event()
+    def __init__(self, made: Library, write: Writer, compiled: Callable[[Module], jit.LoadedObject]) -> None:
+        self._library, self._write, self._compiled = weakref.ref(made), write, compiled
+        self._module: Module | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Be awaited by nobody, and not done."""
+        self.awaited, self.done = threading.Event(), threading.Event()
 
     def wait(self) -> None:
         """Wait until it is done."""
-        self._awaited.set()
+        self.awaited.set()
         self.done.wait()
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether it would have to wait for what other threads optimise."""
+        return self._module is not None and optimising.must_wait(self._module.switches)
 
     def _give_way(self) -> None:
         """Let threads that make values for their first answers do so, unless one waits for this or it takes long.
@@ -276,72 +292,85 @@ class _Job:
         quiet = 0
         for _ in range(_LONGEST_WAIT):
             quiet = 0 if others_make() else quiet + 1
-            if quiet == _QUIET or self._awaited.wait(_MOMENT):
+            if quiet == _QUIET or self.awaited.wait(_MOMENT):
                 return
 
-    def run(self) -> None:
-        """Make it, and let the library use it."""
+    def go_on(self) -> None:
+        """Write the module, or if it is there, compile it, and let the library use it."""
         try:
-            self._give_way()
-            if self._library() is not None:
-                code = self._make()
+            if self._module is None:
+                self._give_way()
+                self._module = self._write() if self._library() is not None else None
+                if self._module is not None:
+                    return
+            elif self._library() is not None:
+                code = self._compiled(self._module)
                 library = self._library()
                 if library is not None:
                     library.take_over(code)
         except Exception:  # the quick code goes on; what happened is shown as for any thread
             threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
-        finally:
-            self.done.set()
+        self.done.set()
 
 
 class _Workshop:
-    """A thread that optimises one module after the other, and ends when there is none left."""
+    """Threads that optimise modules, each one after the other, and end when there is none left."""
 
     def __init__(self) -> None:
         self._begin()
 
     def _begin(self) -> None:
         self._guard = threading.Lock()
-        self._queue: deque[_Job] = deque()
-        self._thread: threading.Thread | None = None
+        self._left: list[_Job] = []  # that no thread is at
+        self._taken: list[_Job] = []
+        self.threads: set[threading.Thread] = set()
 
     def submit(self, job: _Job) -> None:
         """Put a job behind the others."""
         with self._guard:
-            self._queue.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="linkwise-optimiser", daemon=False)
+            self._left.append(job)
+            if len(self.threads) < min(_MOST_THREADS, cores()):
+                thread = threading.Thread(target=self._work, name="linkwise-optimiser", daemon=False)
+                self.threads.add(thread)
                 try:
-                    self._thread.start()
+                    thread.start()
                 except RuntimeError:  # no threads any more: the interpreter is about to end
-                    self._thread = None
+                    self.threads.discard(thread)
                     self._drop()
 
     def _work(self) -> None:
-        while True:
+        while (job := self._next()) is not None:
+            job.go_on()
             with self._guard:
-                # A program that ends waits for what is being optimised, which the next process finds, and no longer.
-                if not threading.main_thread().is_alive():
-                    self._drop()
-                if not self._queue:
-                    self._thread = None
-                    return
-                job = self._queue[0]
-            job.run()
-            with self._guard:
-                self._queue.popleft()
+                self._taken.remove(job)
+                if not job.done.is_set():
+                    self._left.insert(0, job)
+
+    def _next(self) -> _Job | None:
+        """A job that somebody waits for, the first that can go on at once, or the first of all."""
+        with self._guard:
+            # A program that ends waits for what is being optimised, which the next process finds, and no longer.
+            if not threading.main_thread().is_alive():
+                self._drop()
+            if not self._left:
+                self.threads.discard(threading.current_thread())
+                return None
+            job = min(self._left, key=lambda job: (not job.awaited.is_set(), job.must_wait))
+            self._left.remove(job)
+            self._taken.append(job)
+            return job
 
     def _drop(self) -> None:
-        for job in self._queue:
+        for job in self._left:
             job.done.set()
-        self._queue.clear()
+        self._left.clear()
 
     def after_fork(self) -> None:
-        """Begin anew in a child, which has no such thread, with what was not finished."""
-        left = [job for job in self._queue if not job.done.is_set()]
+        """Begin anew in a child, which has no such threads, with what was not finished."""
+        left = [job for job in (*self._taken, *self._left) if not job.done.is_set()]
         self._begin()
         for job in left:
-            job._awaited, job.done = threading.Event(), threading.Event()
+            job.begin()
             self.submit(job)
 
 

@@ -16,7 +16,7 @@ from linkwise import samples
 from linkwise.memoized import once
 from linkwise.targets import cache
 from linkwise.targets.llvm import kernel, tiers
-from linkwise.targets.llvm.binding import host, optimising
+from linkwise.targets.llvm.binding import IN_ORDER, NOT_AGAIN, host, optimising
 from linkwise.targets.llvm.interpreted import rounds_alike
 from tests.machine import PATIENCE
 
@@ -32,7 +32,7 @@ def empty(tmp_path, monkeypatch):
     tmp_path.chmod(0o700)
     monkeypatch.setattr(tiers, "_libraries", type(tiers._libraries)())
     yield tmp_path
-    if (thread := tiers._workshop._thread) is not None:
+    for thread in list(tiers._workshop.threads):
         thread.join()
 
 
@@ -137,12 +137,27 @@ def test_products_are_fused_as_llvm_fuses_them(empty, monkeypatch):
     np.testing.assert_array_equal(*found)
 
 
+def test_products_are_fused_wherever_values_wait(empty, monkeypatch):
+    """Negated products of a long body: they would be rounded, were they put aside on their way to the sum."""
+    monkeypatch.setenv("LINKWISE_CACHE", "0")
+    monkeypatch.setattr(kernel, "_LONG_NODES", 0)
+    found = []
+    for tier in ("quick", "optimised"):
+        monkeypatch.setenv("LINKWISE_TIER", tier)
+        monkeypatch.setattr(tiers, "_libraries", type(tiers._libraries)())
+        robot = samples.quadruped()
+        v = np.random.default_rng(0).normal(size=(16, robot.nv))
+        found.append(robot.linearize_inverse(np.tile(robot.neutral(), (16, 1)), v, v))
+    for quick, optimised in zip(*found, strict=True):
+        np.testing.assert_array_equal(quick, optimised)
+
+
 def test_nobody_waits_for_what_another_thread_optimises(empty, monkeypatch):
     monkeypatch.setenv("LINKWISE_TIER", "both")
     held, enough = threading.Event(), threading.Event()
 
     def busy():
-        with optimising:
+        with optimising.turn(frozenset({NOT_AGAIN})):
             held.set()
             enough.wait()
 
@@ -160,6 +175,52 @@ def test_nobody_waits_for_what_another_thread_optimises(empty, monkeypatch):
     np.testing.assert_array_equal(result, ARM.inverse_dynamics(Q, V, W))
 
 
+@pytest.mark.parametrize("alike", [True, False])
+def test_modules_with_the_same_switches_are_optimised_at_the_same_time(alike):
+    """Two threads meet in their turns; with other switches, the second begins when the first has ended."""
+    first, second = frozenset({NOT_AGAIN}), frozenset({NOT_AGAIN if alike else IN_ORDER})
+    both, order = threading.Event(), []
+
+    def other():
+        with optimising.turn(second):
+            both.set()
+            order.append("second")
+
+    with optimising.turn(first):
+        assert optimising.must_wait(second) is not alike
+        thread = threading.Thread(target=other)
+        thread.start()
+        assert both.wait(60 * PATIENCE if alike else 0.1) is alike
+        order.append("first")
+    thread.join()
+    assert order == (["second", "first"] if alike else ["first", "second"])
+
+
+def test_jobs_go_on_beside_each_other(empty, monkeypatch):
+    """Two modules of unlike switches wait for a third: the one that need not wait for it comes first."""
+    monkeypatch.setattr(tiers, "cores", lambda: 2)
+    beside, done, libraries = threading.Barrier(2), [], []
+
+    class Known:
+        def take_over(self, code):
+            done.append(code)
+
+    def compiled(name, module):
+        with optimising.turn(module.switches):
+            if name != "unlike":
+                beside.wait(60 * PATIENCE)  # until both of one kind are at it
+        return name
+
+    for name in ("one", "unlike", "another"):
+        libraries.append(Known())
+        module = tiers.Module("", in_order=name == "unlike")
+        tiers._workshop.submit(tiers._Job(libraries[-1], lambda module=module: module, partial(compiled, name)))
+    for thread in list(tiers._workshop.threads):
+        thread.join()
+    assert sorted(done) == ["another", "one", "unlike"]
+    assert not beside.broken
+
+
 def test_who_wants_to_wait_can(empty, monkeypatch):
     monkeypatch.setenv("LINKWISE_TIER", "both")
     monkeypatch.setattr(tiers, "_SHORT", 0)
@@ -173,9 +234,9 @@ def test_who_wants_to_wait_can(empty, monkeypatch):
 def test_a_library_that_nobody_needs_is_not_optimised(empty, monkeypatch):
     made = []
     library = tiers.Library(tiers.Entries({}), code=None)
-    job = tiers._Job(library, lambda: made.append(1))
+    job = tiers._Job(library, lambda: made.append(1), made.append)
     del library
-    job.run()
+    job.go_on()
     assert job.done.is_set()
     assert not made
 
@@ -190,8 +251,13 @@ def test_optimising_gives_way_to_first_answers(empty, monkeypatch, hurried):
             order.append("optimised")
 
     library = Known()
-    job = tiers._Job(library, lambda: None)
-    thread = threading.Thread(target=job.run)
+    job = tiers._Job(library, lambda: tiers.Module(""), lambda module: None)
+
+    def go_on():
+        while not job.done.is_set():
+            job.go_on()
+
+    thread = threading.Thread(target=go_on)
 
     def make():
         """A value during whose making a library is to be optimised."""
