@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -66,6 +67,8 @@ def missing(page: Path) -> str | None:
             return f"{module} is not installed"
     if page.name == "gpu.md" and not targets.target("cuda").available():
         return "there is no CUDA device"
+    if page.name == "fmi.md" and platform.machine().lower() not in ("x86_64", "amd64"):
+        return "FMPy simulates no units of this machine"
     return None
 
 
