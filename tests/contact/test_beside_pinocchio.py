@@ -107,10 +107,11 @@ def by_primal(n: int, points: int) -> lw.CompiledFunction:
             laws.append(Laws([0.0] * 3, 0.0, 0.0, [FRICTION], [W[0][0], W[1][1] + W[2][2]]).numbers)
         rows = [[list(x.reshape(-1)) for x in each] for each in (J, U)]
         columns = [[J[k, i, a] for k in range(points) for i in range(3)] for a in range(n)]
-        given = (Items.rows([list(x) for x in M]), *map(Items.rows, rows), Items.rows(columns), Items.rows(laws))
-        found = Primal(*given, (2,), [], Items.rows([[1.0]] * points)).solved(
-            list(v), [0.0] * (3 * points), ContactRules(tolerance=1e-12, rounds=ROUNDS)
-        )
+        own, pushes, mass = (Items.rows(each) for each in (*rows, [list(x) for x in M]))
+        used = Items.rows([[1.0]] * points)
+        primal = Primal(own, Items.rows(laws), (2,), [], used, mass, pushes, Items.rows(columns))
+        rules = ContactRules(tolerance=1e-12, rounds=ROUNDS)
+        found = primal.solved(list(v), [0.0] * (3 * points), rules)
         return np.array(found[1], object).reshape(points, 3)
 
     shapes = {"M": (n, n), "J": (points, 3, n), "U": (points, 3, n), "v": (n,)}

@@ -225,7 +225,7 @@ def test_what_is_wrong_for_all_is_raised(arm):
     with pytest.raises(InputError, match="into inputs="):
         lw.ensemble(arm, {}, 5, p=[1.0])
     with pytest.raises(InputError, match="inputs are given by name"):
-        lw.ensemble(arm(), 100, duration=0.1)
+        lw.ensemble(arm, 100, duration=0.1)
     with pytest.raises(InputError, match="how many members"):
         lw.ensemble(arm, {})
     with pytest.raises(InputError, match="no such member"):
