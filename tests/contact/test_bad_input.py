@@ -46,6 +46,20 @@ def test_deep_overlaps_are_refused_by_name() -> None:
     assert abs(run.q[-1, 6] - 0.05) < 1e-8
 
 
+def test_overlaps_that_nothing_can_part_are_said() -> None:
+    """A drum that turns within a fixed ring: no turn parts them."""
+    b = lw.ModelBuilder("drum")
+    drum = [shape("sphere", (0.1,))]
+    b.add_body("drum", joint=lw.Revolute(axis=(0, 0, 1)), mass=1.0, inertia=np.eye(3), collisions=drum)
+    ring = lw.Ground(lw.transform(xyz=(0, 0, -0.12)), shape=shape("sphere", (0.03,)), name="ring")
+    model = b.build().with_contacts(ring)
+    with pytest.warns(lw.errors.IntegrationWarning, match=r"(?s)'drum on ring'.*do not part.*0\.01 m.*exclude"):
+        lw.simulate(model, duration=0.5, dt=0.002, method="moreau")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lw.simulate(on_ground(block()), placed(0.04), duration=0.5, dt=0.002, method="moreau")  # which parts
+
+
 def plate_and_bullet(thickness: float) -> lw.Model:
     b = lw.ModelBuilder("bullet", gravity=(0, 0, 0))
     b.add_body("bullet", joint=lw.Free(), mass=0.01, inertia=np.eye(3) * 1e-6, collisions=[shape("sphere", (0.005,))])
