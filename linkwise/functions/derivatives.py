@@ -24,6 +24,7 @@ from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
+from linkwise.trace.block import Block
 from linkwise.trace.derivatives import Cotangent, Tangent
 from linkwise.trace.recorded import (
     Recorded,
@@ -33,6 +34,7 @@ from linkwise.trace.recorded import (
     code_values,
     refuse_again,
 )
+from linkwise.trace.tracer import Traced
 
 Mode = Literal["forward", "reverse"]
 
@@ -248,6 +250,9 @@ def _tangents(
     f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
 ) -> list[list[Tangent]]:
     _refuse_duals(f, flat)
+    for x in (x for array in flat for x in array[:1]):
+        if isinstance(x, Traced) and not isinstance(f.program, Block):  # of straight-line code the order stays
+            x.tracer.side_by_side = True
     return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
 
 

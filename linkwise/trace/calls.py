@@ -366,8 +366,7 @@ class _Cutter:
             self.own.append(ArraySpec(f"kept{number}", (len(others),)))
         if outputs:
             sizes = {**self.sizes, **{spec.name: spec.size for spec in self.own}}
-            made = extract(
-                f"piece{number}", self.nodes, self.tracer.inputs, list(outputs.items()), found, known_sizes=sizes
-            )
+            tracer, wanted = self.tracer, list(outputs.items())
+            made = extract(f"piece{number}", self.nodes, tracer.inputs, wanted, found, None, sizes, tracer.side_by_side)
             self.pieces.append(Call(made, tuple(spec.name for spec in made.inputs), tuple(outputs)))
         found |= {x: places[x] for x in kept}

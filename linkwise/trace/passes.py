@@ -13,17 +13,20 @@ LONG = 8000
 _FEWER = 0.75  # of the values that wait in the traced order, from which on another is the better one
 
 
-def remove_dead(program: Block) -> Block:
+def remove_dead(program: Block, side_by_side: bool = False) -> Block:
     """Keep only what the outputs need, in an order in which few values wait.
 
     Walking back from the outputs depth first puts each value next to its first use, which keeps few values alive at a
     time. Not so for many long programs with many outputs (matrices of derivatives by recursion): what they share is
     then computed early and kept long. There the order of the text, which follows the links, is the better one by a
-    tenth. It is not where columns of derivatives were carried through a text side by side.
+    tenth. It is not always where columns of derivatives were carried through a text ``side_by_side``: there both orders
+    are looked at, which takes as long again as all else that a program goes through here.
     """
     if len(program.nodes) <= LONG:
         return _by_demand(program)
     traced = _in_traced_order(program)
+    if not side_by_side:
+        return traced
     demanded = _by_demand(traced)
     return demanded if _waiting(demanded) < _FEWER * _waiting(traced) else traced
 
@@ -139,6 +142,7 @@ def extract(
     known: Mapping[int, tuple[str, int]],
     same: Mapping[int, int] | None = None,
     known_sizes: Mapping[str, int] | None = None,
+    side_by_side: bool = False,
 ) -> Block:
     """The part of a trace that some of its values need, as a program of its own with only the inputs it reads.
 
@@ -150,6 +154,7 @@ def extract(
         known: nodes that are found in memory instead of computed: input array name and element.
         same: nodes that are another, earlier node.
         known_sizes: sizes of the arrays in which they are found; as large as these nodes need if not given.
+        side_by_side: as of :func:`remove_dead`.
     """
     found = {array: i for i, array in enumerate(dict.fromkeys(where for where, _ in known.values()))}
     sizes = dict(known_sizes or {}) or {a: 1 + max(e for b, e in known.values() if a == b) for a in found}
@@ -166,7 +171,7 @@ def extract(
         outputs = [(output, [number_of.get(n, n) for n in numbers]) for output, numbers in outputs]
     specs = tuple(ArraySpec(output, (len(numbers),)) for output, numbers in outputs)
     whole = Block(name, tuple(replaced), tuple(every), specs, tuple(tuple(numbers) for _, numbers in outputs))
-    return remove_unused_inputs(remove_dead(whole))
+    return remove_unused_inputs(remove_dead(whole, side_by_side))
 
 
 def _followed(same: Mapping[int, int]) -> dict[int, int]:

@@ -31,6 +31,8 @@ class Tracer:
 
     def __init__(self, holds: bool = False) -> None:
         self.holds, self.was_held = holds, False
+        self.side_by_side = False
+        """Whether columns of derivatives are carried through the text: :func:`~linkwise.trace.passes.remove_dead`."""
         self.nodes: list[Node] = []
         self.inputs: list[ArraySpec] = []
         self._known: dict[Node, int] = {}
@@ -68,7 +70,8 @@ class Tracer:
         for output_name, shape, values in outputs:
             specs.append(ArraySpec(output_name, shape))
             results.append(tuple(self.number(value) for value in values))
-        return remove_dead(Block(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results)))
+        whole = Block(name, tuple(self.nodes), tuple(self.inputs), tuple(specs), tuple(results))
+        return remove_dead(whole, self.side_by_side)
 
 
 class _OfTrace(NumPyScalar):
