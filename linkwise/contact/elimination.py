@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from linkwise.spatial.scalar import Items, Scalar, is_zero, looped_over, where
 
@@ -90,10 +90,10 @@ def eliminated_in_loops(
 
         if left > size:
             below = Items(numbers, [k * width for k in range(size, left)], width)
-            columns, asks = [below], ()
+            columns, asks = [below], list[Callable[..., Scalar]]()
             if used is not None:
                 columns.append(Items(flags, range(done + size, n), 1))
-                asks = (lambda _, row, flag: flag[0] > 0.0,)  # type: ignore[assignment]
+                asks.append(lambda _, row, flag: flag[0] > 0.0)
             made = looped_over(columns, below_cleared, [], asks)[1]
             numbers, width = [x for row in made for x in row], width - size
     found: list[Scalar] = []

@@ -343,7 +343,7 @@ class MotionContacts:
         return switches(self)
 
     def name_of(self, sample: int, point: int) -> str:
-        """What touches what at a point of a motion of one state."""
+        """Names of the two that touch at a point of a motion of one state, as in ``box on ground``."""
         return self._pairs[int(self.pair[sample, point])].name
 
     @cached_property

@@ -123,7 +123,7 @@ def test_points_of_a_foot_are_allowed_the_slip_of_a_rigid_body() -> None:
 
 
 def missed_by_jams(count: int) -> np.ndarray:
-    """What the laws of two points are missed by, N s or m/s, where friction presses them into the ground."""
+    """Misses of the laws of two points, N s or m/s, where friction presses them into the ground."""
     rng, friction = np.random.default_rng(1), 0.8
 
     def solve(_: Any, W: Any, w: Any) -> Any:

@@ -95,7 +95,7 @@ class PileMotionContacts(MotionContacts):
         return np.repeat(self._of("contact_friction", 1), 2, axis=-1)
 
     def name_of(self, sample: int, point: int) -> str:
-        """What touches what at a point."""
+        """Names of the two that touch at a point."""
         first, second = self._sides[sample, point]
         names = [*(body.name for body in self.model.bodies), "ground"]
         return f"{names[first]} on {names[second]}"
