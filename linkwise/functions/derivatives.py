@@ -95,6 +95,7 @@ def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
         )
     (output,) = f.program.outputs
     shapes = [_tangent_shape(f, name) for name in names]
+    # Its fields are named after the inputs, which mypy wants to know beforehand.
     kind = namedtuple("Jacobians", [f"d{name}" for name in names])  # type: ignore[misc]
 
     def text(*flat: Flat) -> object:
