@@ -14,7 +14,7 @@ from linkwise.sim.chart import Instant
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Motion
 from linkwise.sim.rules import JointRules
-from linkwise.sim.setup import initial_states
+from linkwise.sim.states import initial_states
 from linkwise.spatial.scalar import Flat, Scalar
 
 

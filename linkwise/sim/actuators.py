@@ -17,7 +17,7 @@ from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.model.model import Model
-from linkwise.sim.checks import check_finite, check_not_negative, check_positive, warn_of_angles
+from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
     Target,
@@ -31,6 +31,7 @@ from linkwise.sim.elements import (
     vector,
 )
 from linkwise.sim.limits import is_linear
+from linkwise.sim.states import warn_of_angles
 from linkwise.sim.tables import Table
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Scalar, minus, plus

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
+from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.closed_states import Capture, ClosedStates, offset_between
 from linkwise.sim.events import Event, Occurrence
 from linkwise.sim.plans import Plan
-from linkwise.sim.setup import States
+from linkwise.sim.states import States
 from linkwise.sim.tables import RunTables
 
 _INSTANT = 1e-14  # of the time: events no farther apart happen at once
@@ -39,20 +41,26 @@ class Zeno(NamedTuple):
     times: int
 
 
+@dataclass(eq=False)
 class Happenings:
     """Events of a run, found inside steps and carried out; all of it on the host."""
 
-    slack: float
+    plan: Plan
+    states: States
+    curves: RunTables
+    slack: float = 0.0
     """Times that differ by no more are one."""
+    events: list[Occurrence] = field(default_factory=list)
+    jumps: list[Jump] = field(default_factory=list)
+    zeno: dict[int, Zeno] = field(default_factory=dict)
+    """States that were ended by events without end."""
+    _last: dict[int, tuple[float, int]] = field(default_factory=dict)
+    """When an event last was, and how many in a row let no time pass."""
 
-    def __init__(self, plan: Plan, states: States, curves: RunTables) -> None:
-        self.plan, self.states, self.curves = plan, states, curves
-        self.events: list[Occurrence] = []
-        self.jumps: list[Jump] = []
-        self.zeno: dict[int, Zeno] = {}  # states that were ended by events without end
-        self.g = np.zeros((states.count, len(plan.events)), states.dtype)
+    @cached_property
+    def g(self) -> Array:
         """By their signs, the sides on which the event functions were last, see :func:`linkwise.sim.work.watching`."""
-        self._last: dict[int, tuple[float, int]] = {}  # when an event last was, and how many in a row let no time pass
+        return np.zeros((self.states.count, len(self.plan.events)), self.states.dtype)
 
     def parameters_at(self, k: int, t: float) -> Array:
         """p of one state (np) with the rows of tables that are in force from t on."""

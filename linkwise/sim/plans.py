@@ -118,7 +118,8 @@ class Plan:
     """Controls that run in Python, since they cannot be traced."""
     why_hosted: str = ""
     """Reason why each of them could not be traced."""
-    _kernels: dict[tuple[np.dtype[Any], bool, str], Kernel] = field(default_factory=dict)
+    kernels: dict[tuple[np.dtype[Any], bool, str], Kernel] = field(default_factory=dict)
+    """The compiled loop by precision, whether it is for few states, and the name of a home: see :meth:`Run.kernel`."""
     _evaluations: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
 
     @cached_property
@@ -196,7 +197,7 @@ class Plan:
 
     def trace_all(self) -> None:
         """Trace everything now: functions that call those of a large model are asked again for each part."""
-        _ = self.routine, self._observing, self._clipping
+        _ = self.routine, self._observing, self.clipping
         if self.events:
             _ = self.locator
         if self.motion.samplers:
@@ -213,12 +214,6 @@ class Plan:
     def operations(self) -> int | None:
         """Operations of a pass, where they are all in its own code."""
         return self.routine.operations if self.is_compiled and not self.motion.model._rolls else None
-
-    def kernel(self, count: int, dtype: np.dtype[Any], home: Device = PROCESSOR) -> Kernel:
-        """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
-        few = count < 3
-        made: Kernel = once(self._kernels, (dtype, few, home.name), lambda: home.kernel(self.routine, dtype, few))
-        return made
 
     def _routine(self, name: str, text: Callable[..., NamedNumbers], *inputs: str) -> Program:
         """A text of single numbers, states y, parameters p and joint forces from Python, ``hosted``, by their names."""
@@ -310,7 +305,7 @@ class Plan:
         return self._routine("observe", text, "t", "y", "p", "hosted")
 
     @cached_property
-    def _clipping(self) -> tuple[tuple[str, ...], Program | None]:
+    def clipping(self) -> tuple[tuple[str, ...], Program | None]:
         """Names of what limits may hold back, and the program that tells whether they do; None where there is none."""
         m = self.motion
         names: list[str] = []
@@ -328,7 +323,7 @@ class Plan:
 
     def clipped(self, samples: Samples) -> dict[str, Array]:
         """For each name of what a limit holds back anywhere, where it does (..., T)."""
-        names, routine = self._clipping
+        names, routine = self.clipping
         if routine is None:
             return {}
         flags = self._evaluated("clipped", routine, samples)["clipped"]

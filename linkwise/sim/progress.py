@@ -1,38 +1,12 @@
-"""Progress of runs that take long enough to wonder: a bar on stderr, and Ctrl-C at a moment when all is in order."""
+"""Progress of runs that take long enough to wonder: a bar on stderr."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 
 from linkwise.errors import InputError
-
-
-@contextmanager
-def held_back() -> Iterator[None]:
-    """Let an interrupt wait until the block is left.
-
-    Compiled code cannot be interrupted anyhow; what this protects is the Python around it and the other threads, which
-    would go on writing. Only the main thread is ever interrupted.
-    """
-    usual = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(usual):
-        yield
-        return
-    waiting: list[tuple[int, FrameType | None]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-    if waiting:
-        usual(*waiting[-1])
-
 
 _PATIENCE = 0.5  # s without a bar
 _WIDTH = 30

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.errors import message
+from linkwise.memoized import once
 from linkwise.model.closures import OPEN
 from linkwise.sim.chart import Instant
-from linkwise.sim.checks import spacing
 from linkwise.sim.closed_states import drift
 from linkwise.sim.happenings import Happenings
 from linkwise.sim.plans import Plan, Samples
-from linkwise.sim.progress import Progress, held_back
-from linkwise.sim.setup import States
+from linkwise.sim.progress import Progress
+from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
 from linkwise.sim.touched import doubts, surfaces_note
@@ -31,6 +35,27 @@ _CHUNK_SECONDS = 0.1  # the kernel comes up for air this often: for the progress
 _STATUS = {RUNNING: "interrupted", DONE: "done", EVENT: "event", FAILED: "failed", EXHAUSTED: "max_steps"}
 _STATUS[WAITING] = "interrupted"
 _NAMES = np.array([_STATUS[code] for code in sorted(_STATUS)])  # they are counted from 0
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let an interrupt wait until the block is left.
+
+    Compiled code cannot be interrupted anyhow; what this protects is the Python around it and the other threads, which
+    would go on writing. Only the main thread is ever interrupted.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    waiting: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if waiting:
+        usual(*waiting[-1])
 
 
 class Run:
@@ -57,8 +82,9 @@ class Run:
         self.pace(float(t0), float(duration))
         count, dtype = states.count, states.dtype
         y = self._settled(np.arange(count), np.full(count, self.t0), states.y.copy())
+        p = curves.widened(states.p) if curves.curves else states.p
         self.clock = np.zeros((count, Clock.SIZE), dtype)
-        self.rows: dict[str, Array] = {"y": home.to_device(y), "p": home.to_device(curves.widened(states.p))}
+        self.rows: dict[str, Array] = {"y": home.to_device(y), "p": home.to_device(p)}
         self.rows |= {"clock": self.clock, **({"g": self.happened.g} if plan.events else {})}
         for buffer in plan.routine.kept:
             if buffer.name not in self.rows:
@@ -71,7 +97,8 @@ class Run:
         self._begin()
         self.budget = 16  # steps that the next call of the kernel may make
         if plan.operations is not None:
-            self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / home.seconds(plan.operations, count))))
+            seconds = (plan.operations + 1) * max(home.alone, count * home.together)
+            self.budget = max(1, min(sizes.at_once, int(_CHUNK_SECONDS / seconds)))
 
     def _begin(self) -> None:
         """Set the clocks of all states to the beginning."""
@@ -79,9 +106,9 @@ class Run:
         self.clock[...] = [self.t0, sizes.h, RUNNING, self.records.begun, 0.0, 0.0, 0.0, sizes.every]  # as in Clock
         self.rows["span"][...] = self.home.to_device(np.array([self.end, self.slack, *sizes.given(self.t0)]))
 
-    def go(self, bar: Progress, threads: int) -> None:
+    def go(self, bar: Progress | None, threads: int) -> None:
         """Run chunk after chunk until all states are done, or the user has had enough."""
-        kernel = self.plan.kernel(self.states.count, self.states.dtype, self.home)
+        kernel = self.kernel()
         whole = self._compiled_chunk if self.plan.is_compiled else self._hosted_chunk
         try:
             while self.is_running():
@@ -92,10 +119,17 @@ class Run:
                     self.answer()
                 if self.plan.events:
                     self.handle_events()
-                if bar.is_watched:
+                if bar is not None:
                     bar.update(self.fraction())
         except KeyboardInterrupt:
             self.interrupted = True
+
+    def kernel(self) -> Kernel:
+        """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
+        plan, dtype, few = self.plan, self.states.dtype, self.states.count < 3
+        key = dtype, few, self.home.name
+        known = plan.kernels.get(key)
+        return known or once(plan.kernels, key, lambda: self.home.kernel(plan.routine, dtype, few))
 
     def _compiled_chunk(self, kernel: Kernel, threads: int) -> None:
         with held_back():  # chunks are short
@@ -123,7 +157,7 @@ class Run:
     def pace(self, t0: float, duration: float) -> None:
         """From when to when."""
         self.t0, self.end = t0, t0 + duration
-        self.rounding = spacing(max(abs(t0), abs(self.end)), self.states.dtype)
+        self.rounding = self.states.spacing(max(abs(t0), abs(self.end)))
         self.slack = self.happened.slack = self.sizes.pace(duration, 8.0 * self.rounding)
         """Times that differ by no more are one."""
 
@@ -243,7 +277,7 @@ class Run:
         self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self) or self._contact_doubts(t, y)
         members = np.arange(states.count).reshape(states.shape)
         seen = Samples(t, y, p, threads, self.curves, members, self.slack, home)
-        if home is PROCESSOR:
+        if home is PROCESSOR and plan.clipping[0]:
             self.saturation = _told(t, plan.clipped(seen))
         whole = Trajectory(
             t,
@@ -316,9 +350,8 @@ class Run:
 
     def _reasons(self, statuses: Array) -> dict[tuple[int, ...], str]:
         """For each state that did not reach the end, by its index in the batch, what stopped it."""
-        lost = np.flatnonzero(np.isin(statuses, ("failed", "max_steps", "zeno")))
         found = {}
-        for k in lost:
+        for k in np.flatnonzero((statuses != "done") & (statuses != "event") & (statuses != "interrupted")):
             place = tuple(int(i) for i in np.unravel_index(k, self.states.shape)) if self.states.shape else ()
             who = f"state {place if len(place) > 1 else place[0]} of the batch" if place else "the simulation"
             found[place] = self.ending(int(k), who)
@@ -375,8 +408,7 @@ class Pieces:
         # Rows of few numbers: a memory view is written in a fraction of the time that an array takes.
         self._first_span: Any = memoryview(self._span[0])
         self._first_clock: Any = memoryview(self._clock[0])
-        kernel = run.plan.kernel(self._count, run.states.dtype)
-        call = kernel.bound(run.rows, run.tables, run.records.arrays, self._count, threads)
+        call = run.kernel().bound(run.rows, run.tables, run.records.arrays, self._count, threads)
         self._call = call if threads == 1 else lambda: _uninterrupted(call)
         self.end = run.end
         """Of the last piece, s."""

@@ -1,14 +1,11 @@
-"""Setup of a simulation: a model and all that acts on it, checked, and the states that it starts from."""
+"""Setup of a simulation: a model and all that acts on it, checked."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from functools import partial
-from typing import Protocol, Self, TypedDict, runtime_checkable
+from typing import Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,19 +18,18 @@ from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.closures import OPEN
 from linkwise.model.model import Model, checked_model
 from linkwise.model.passive_forces import refuse_rigid_contacts
-from linkwise.sim.checks import check_start, checked_vector
 from linkwise.sim.closed_states import captures_of, check_switched, closure_flags, start_closed
 from linkwise.sim.disturbances import as_loads
 from linkwise.sim.elements import Element, as_elements
 from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
-from linkwise.sim.limits import is_linear
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import Motion
 from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
 from linkwise.sim.rules import Baumgarte, Closing, JointRules, as_closing
+from linkwise.sim.states import Start, States, check_start
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.tables import RunTables, Table, batch_of
+from linkwise.sim.tables import NO_TABLES, RunTables, Table, batch_of
 
 
 @runtime_checkable
@@ -144,6 +140,11 @@ class Setup:
         return replace(self, model=model, method=method if isinstance(method, GeneralizedAlpha) else name)
 
     @cached_property
+    def is_asked_anew(self) -> bool:
+        """Whether every call has something to look at again: functions that may be others, or a warning to give."""
+        return bool(self.elements or self.events) or (self.method_name != "moreau" and _falls_through(self.model))
+
+    @cached_property
     def method_name(self) -> str:
         """Of the method."""
         return checked_method(self.method)
@@ -163,26 +164,36 @@ class Setup:
         """Those of all elements."""
         return [table for element in self.elements for table in element.tables]
 
-    def states(self, q0: ArrayLike, v0: ArrayLike | None, p: ArrayLike | None, x0: ArrayLike | None) -> States:
-        """Where a run starts; in float32 if all of it is and the steps are of equal size."""
-        single = not self.is_adaptive and all_single(q0, v0, p, x0)
+    @cached_property
+    def start(self) -> Start:
+        """Start of all its runs; in float32 only where steps are of equal size."""
         switches = self.flags if self.switched else np.empty(0)
         if self.method_name == "moreau":
             switches = np.concatenate([np.zeros(contact_numbers(self.model, self.rules).size), switches])
         batch = batch_of(self.tables, ()) if self.tables else ()
-        return States(self.model, self.elements, q0, v0, p, x0, single, switches, batch)
+        return Start.of(self.model, self.elements, switches, batch, not self.is_adaptive)
 
-    def check_limits(self, states: States) -> None:
-        """Whether no state starts beyond a joint limit, where these push or stop; by rounding, it is put on those."""
-        if self.rules.limits != "ignore":
-            motion = limits_of(self.model, self.rules)[0]
-            if motion.limits:
-                check_start(motion, states.y)
+    @cached_property
+    def _limited(self) -> Motion | None:
+        """The motion whose joint limits push or stop; None where there are none."""
+        motion = None if self.rules.limits == "ignore" else limits_of(self.model, self.rules)[0]
+        return motion if motion is not None and motion.limits else None
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether joint limits or rigid surfaces say where states can start."""
+        return self._limited is not None or self.method_name == "moreau"
+
+    def check_bounds(self, states: States) -> None:
+        """Refuse states that start beyond a joint limit or where rigid surfaces overlap by more than steps can part.
+
+        What is beyond a limit that stops by rounding is put on it.
+        """
+        motion = self._limited
+        if motion is not None:
+            check_start(motion, states.y)
             if self.rules.limits == "stop":
                 motion.all_limits.put_on(states.y[:, : motion.nq])
-
-    def check_overlap(self, states: States) -> None:
-        """Whether no rigid surfaces overlap by more at the start than steps can part gently."""
         scene = self.model._contact_scene
         if self.method_name == "moreau" and scene is not None and states.count:
             check_overlap(self.model, states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape)
@@ -208,7 +219,7 @@ class Setup:
 
     def curves(self, plan: Plan, states: States) -> RunTables:
         """The tables' numbers."""
-        return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype)
+        return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype) if self.tables else NO_TABLES
 
 
 def usual_method(model: object, events: object, otherwise: str) -> str:
@@ -268,92 +279,3 @@ def limits_of(model: Model, rules: JointRules) -> tuple[Motion, tuple[Event, ...
         return motion, tuple(frozen_event(event, model, 0, 0) for event in limit_events(motion))
 
     return once(Memory.of(model).table("simulation limits"), rules, made)
-
-
-class States:
-    """Starting states, broadcast against each other and laid out in rows; ``switches`` are the last of x in each.
-
-    ``batch`` are the leading axes of whatever else differs from state to state.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        elements: Sequence[Element],
-        q0: ArrayLike,
-        v0: ArrayLike | None,
-        p: ArrayLike | None,
-        x0: ArrayLike | None,
-        single: bool,
-        switches: ArrayLike = (),
-        batch: tuple[int, ...] = (),
-    ) -> None:
-        self.model = model
-        self.dtype = np.dtype(np.float32 if single else np.float64)
-        q = checked_vector("q0", q0, model.nq)
-        v = checked_vector("v0", np.zeros(model.nv) if v0 is None else v0, model.nv)
-        nominal = model.parameters.nominal
-        given = checked_vector("p", nominal if p is None else p, len(nominal), or_more=True)
-        x = np.array(initial_states(elements), float)
-        x = checked_vector("x0", x if x0 is None else x0, len(x))
-        try:
-            self.shape = np.broadcast_shapes(q.shape[:-1], v.shape[:-1], given.shape[:-1], x.shape[:-1], batch)
-        except ValueError:
-            raise InputError(
-                "the batches of q0, v0, p and x0 do not fit together, or do not fit the tables'",
-                got=", ".join(str(shape) for shape in (*(a.shape[:-1] for a in (q, v, given, x)), batch)),
-                allowed="equal leading axes, or none where one value serves all",
-            ) from None
-        self.count = math.prod(self.shape)
-        # Quaternions of length one, angles in a joint's own range, once at the start: steps keep them so.
-        place = q if only_adds(model) else model.integrate(q, np.zeros(model.nv))
-        self.y = self._rows(place, v, x, np.asarray(switches, float))
-        self.p = self._rows(given).astype(self.dtype, copy=False)  # a copy of p, which may change before it is asked
-        alone = not self.shape  # in a batch only that state fails
-        if alone and not (np.isfinite(self.y).all() and (p is None or np.isfinite(self.p).all())):
-            parts = (("q0", q), ("v0", v), ("x0", x), ("p", given))
-            raise InputError(
-                "the start is not made of finite numbers",
-                got=", ".join(f"{name} = {np.array2string(a, threshold=20)}" for name, a in parts if a.size),
-                allowed="finite numbers; quaternions other than zero",
-                do="model.start is a valid q0",
-            )
-        self.y = self.y.astype(self.dtype, copy=False)
-
-    def _rows(self, *parts: Array) -> Array:
-        """Vectors (..., n), side by side for each state (count, total); always new memory."""
-        ends = list(itertools.accumulate((part.shape[-1] for part in parts), initial=0))
-        rows = np.empty((*self.shape, ends[-1]))
-        for part, (start, stop) in zip(parts, itertools.pairwise(ends), strict=True):
-            rows[..., start:stop] = part
-        return rows.reshape(self.count, ends[-1])
-
-    def in_double(self) -> Self:
-        """The same in double precision."""
-        same = copy(self)
-        same.dtype, same.y, same.p = np.dtype(np.float64), self.y.astype(float), self.p.astype(float)
-        return same
-
-
-def only_adds(model: Model) -> bool:
-    """Whether moving is adding at every joint, so that a step of zero leaves any q as it is; kept with the model.
-
-    Not a matter of counting: a joint with as many numbers in q as in v may have an ``integrate`` of its own.
-    """
-    return once(
-        Memory.of(model).table("moving is adding"),
-        "all joints",
-        lambda: all(is_linear(joint.type) for joint in model.joints),
-    )
-
-
-def initial_states(elements: Sequence[Element]) -> list[float]:
-    """The own states of all elements at the start: first those that flow, then those that are held."""
-    given = [list(element.initial()) for element in elements]
-    flowing = [value for own, element in zip(given, elements, strict=True) for value in own[: element.nx]]
-    return flowing + [value for own, element in zip(given, elements, strict=True) for value in own[element.nx :]]
-
-
-def all_single(*given: object) -> bool:
-    """Whether everything that was given is float32."""
-    return all(getattr(array, "dtype", None) == np.float32 for array in given if array is not None)

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
+from linkwise.dataclass import dataclass, field
 from linkwise.errors import IntegrationWarning, SaturationWarning, SlowControlWarning
 from linkwise.functions.function import checked_threads
+from linkwise.memoized import Memory
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
     check_arguments,
-    check_clock,
     check_count,
     check_finite,
     check_positive,
     checked_times,
     checked_tolerances,
-    warn_of_start,
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Works
+from linkwise.sim.plans import Plan
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
-from linkwise.sim.setup import Options, Setup, States, usual_method
+from linkwise.sim.setup import Options, Setup, usual_method
+from linkwise.sim.states import States, warn_of_start
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
-from linkwise.sim.tables import check_span
+from linkwise.sim.tables import NO_TABLES, check_span
 from linkwise.sim.trajectory import Trajectory
-from linkwise.targets.llvm.device import device_of
+from linkwise.targets import ON_HOST
+from linkwise.targets.llvm.device import PROCESSOR, device_of
 
 __all__ = ["simulate"]
 
@@ -67,6 +71,70 @@ def standing_still(
         note="nothing in this model can move: all its links are fixed to the world",
         method=method,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Ready:
+    """A simulation whose options are checked, with the plans that were made for it: where later calls begin."""
+
+    setup: Setup
+    t0: float
+    dt: float | None
+    save_every: int
+    tolerances: tuple[float, float, float, float, int]
+    threads: int
+    plans: dict[tuple[int, bool], tuple[Setup, Plan]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> Ready:
+        """From what users give, see :func:`simulate`."""
+        t0 = options.get("t0", 0.0)
+        check_positive(duration=duration)
+        check_finite(t0=t0)
+        if setup.tables:
+            check_span(setup.tables, t0, duration)
+        check_count(save_every=save_every)
+        if dt is not None:
+            check_positive(dt=dt)
+        tolerances, threads = checked_tolerances(options), checked_threads(options.get("threads"))
+        return cls(setup, t0, dt, int(save_every), tolerances, threads)
+
+    def sizes(self) -> StepSize:
+        """Sizes of a run's steps."""
+        if self.setup.is_adaptive:
+            return ToleratedSteps(self.dt, *self.tolerances)
+        return EqualSteps(1e-3 if self.dt is None else self.dt, self.save_every)
+
+    def planned(self, states: States, every_step: bool) -> tuple[Setup, Plan]:
+        """The setup with the formulas that functions have now, and its plan."""
+        key = states.p.shape[-1], every_step
+        if key not in self.plans:
+            setup = self.setup.frozen(states)
+            self.plans[key] = setup, setup.plan(states, every_step)
+        return self.plans[key]
+
+
+_READY = "_ready_simulations"
+_KEPT = 32  # of them for each model
+
+
+def _known(model: Model, key: object) -> Ready | None:
+    """The simulation with these options, if there was one; found without a detour, beside the model's functions."""
+    known: dict[object, Ready] = getattr(model, "__dict__", {}).get(_READY, {})
+    try:
+        return known.get(key)
+    except TypeError:  # an option has no hash
+        return None
+
+
+def _keep(model: Model, key: Hashable, ready: Ready) -> None:
+    """Let it be known to later calls."""
+    memory = Memory.of(model)
+    try:
+        memory.recent(_READY, key, lambda: ready, _KEPT)
+    except TypeError:
+        return
+    vars(model)[_READY] = memory.table(_READY)
 
 
 _BATCH_SAMPLES = 101  # for a batch that asks for no output times
@@ -179,65 +247,66 @@ def simulate(
         at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
         (on the host).
     """
-    check_arguments(simulate, options, Options.__annotations__)
-    t0, p, x0 = options.get("t0", 0.0), options.get("p"), options.get("x0")
-    method = usual_method(model, options.get("events"), "dop853") if method is None else method
-    named: Mapping[str, object] = {**options, "output_times": output_times, "out": out, "account": account or None}
-    plain = all(value is None for name, value in named.items() if name not in _OF_PILES)
-    if method == "moreau" and plain:
-        from linkwise.sim.piles.run import is_pile, simulate_pile
+    p, x0 = options.pop("p", None), options.pop("x0", None)
+    chosen = method, duration, dt, save_every, *options.values()
+    key = chosen, tuple(options), tuple(map(type, chosen))  # 1 and True are equal, but one of them is no duration
+    ready = None if account else _known(model, key)
+    if ready is None:
+        check_arguments(simulate, options, Options.__annotations__)
+        method = usual_method(model, options.get("events"), "dop853") if method is None else method
+        named: Mapping[str, object] = {**options, "p": p, "x0": x0, "times": output_times, "out": out}
+        plain = not account and all(value is None for name, value in named.items() if name not in _OF_PILES)
+        stays = method != "moreau" or plain
+        if method == "moreau" and plain:
+            from linkwise.sim.piles.run import is_pile, simulate_pile
 
-        if is_pile(model) and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
-            return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
-    if account and getattr(model, "nv", None):  # whether it is a model is looked at below
-        options["control"] = (Works(), *as_elements(options.get("control")))
-        x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
-    setup = Setup.of(model, method, options)
-    adaptive = setup.is_adaptive
-    check_positive(duration=duration)
-    check_finite(t0=t0)
-    if setup.tables:
-        check_span(setup.tables, t0, duration)
-    check_count(save_every=save_every)
-    if dt is not None:
-        check_positive(dt=dt)
-    tolerances, workers = checked_tolerances(options), checked_threads(options.get("threads"))
-    home = device_of([given for given in (q0, v0, p, x0) if given is not None])
-    with home.entered():
-        q0, v0, p, x0 = (None if given is None else home.to_host(given) for given in (q0, v0, p, x0))
-    states = setup.states(model.start if q0 is None else q0, v0, p, x0)
+            stays = not is_pile(model)
+            if not stays and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
+                return simulate_pile(model, q0, v0, duration, dt, options.get("t0", 0.0), save_every, progress)
+        if account and getattr(model, "nv", None):  # whether it is a model is looked at below
+            options["control"] = (Works(), *as_elements(options.get("control")))
+            x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
+        ready = Ready.of(Setup.of(model, method, options), duration, dt, save_every, options)
+        if stays and not ready.setup.is_asked_anew:
+            _keep(model, key, ready)
+    given = [each for each in (q0, v0, p, x0) if each is not None]
+    home = PROCESSOR if all(type(each) in ON_HOST for each in given) else device_of(given)
+    if home is not PROCESSOR:
+        with home.entered():
+            q0, v0, p, x0 = (None if each is None else home.to_host(each) for each in (q0, v0, p, x0))
+    setup, t0, adaptive = ready.setup, ready.t0, ready.setup.is_adaptive
+    states = States(setup.start, model.start if q0 is None else q0, v0, p, x0)
     if q0 is not None:
         warn_of_start(model, np.asarray(q0, float))
-    check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, states.dtype, adaptive)
-    check_progress(progress)
-    setup.check_limits(states)
-    setup.check_overlap(states)
-    times = checked_times(output_times, t0, duration)
+    states.check_clock(t0, duration, 1e-3 if dt is None and not adaptive else dt, adaptive)
+    if progress is not None:
+        check_progress(progress)
+    if setup.is_bounded:
+        setup.check_bounds(states)
+    times = None if output_times is None else checked_times(output_times, t0, duration)
     if not states.y.shape[1]:
         return standing_still(model, states, times, t0, duration, setup.method_name)._at_home(home)
     every_step = adaptive and times is None and not states.shape
     if adaptive and times is None and states.shape:
         times = t0 + duration * np.arange(_BATCH_SAMPLES) / (_BATCH_SAMPLES - 1.0)
         times[-1] = t0 + duration
-    setup = setup.frozen(states)
-    plan = setup.plan(states, every_step)
-    plan.check_home(home)
-    if plan.note:
+    setup, plan = ready.planned(states, every_step)
+    if plan.hosted:
+        plan.check_home(home)
         warnings.warn(plan.note, SlowControlWarning, stacklevel=2)
-    setup.close(plan, states, t0, v_given=v0 is not None)
-    curves = setup.curves(plan, states)
-    if adaptive:
-        sizes: StepSize = ToleratedSteps(dt, *tolerances)
-    else:
-        sizes = EqualSteps(1e-3 if dt is None else dt, int(save_every))
-    bar = Progress(progress, model.name)
+    if model.closures:
+        setup.close(plan, states, t0, v_given=v0 is not None)
+    curves = setup.curves(plan, states) if setup.tables else NO_TABLES
+    watched = sys.stderr.isatty() if progress is None else progress is not False
+    bar = Progress(progress, model.name) if watched else None
     with home.entered():
         try:
-            run = Run(plan, states, t0, duration, sizes, curves, times, out, home)
-            run.go(bar, workers)
+            run = Run(plan, states, t0, duration, ready.sizes(), curves, times, out, home)
+            run.go(bar, ready.threads)
         finally:
-            bar.close()
-        result = run.trajectory(workers)
+            if bar is not None:
+                bar.close()
+        result = run.trajectory(ready.threads)
     if run.trouble:
         warnings.warn(run.trouble, IntegrationWarning, stacklevel=2)
     if run.saturation:

@@ -16,18 +16,16 @@ from linkwise.functions.function import checked_threads
 from linkwise.model.model import Model
 from linkwise.sim.checks import (
     check_arguments,
-    check_clock,
     check_finite,
     check_positive,
     checked_tolerances,
-    checked_vector,
-    warn_of_start,
 )
 from linkwise.sim.events import Occurrence
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
-from linkwise.sim.setup import Options, Setup, States, usual_method
+from linkwise.sim.setup import Options, Setup, usual_method
+from linkwise.sim.states import States, checked_vector, warn_of_start
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import check_span
@@ -101,7 +99,7 @@ class Simulation:
                 got="arrays on a device",
                 do="pass NumPy arrays, or simulate() or rollout() on the device in one go",
             )
-        self._states = self._setup.states(model.start if q0 is None else q0, v0, p, x0)
+        self._states = States(self._setup.start, model.start if q0 is None else q0, v0, p, x0)
         if q0 is not None:
             warn_of_start(model, np.asarray(q0, float))
         if self._states.y.shape[1]:
@@ -149,8 +147,7 @@ class Simulation:
         if self._as_is:
             return
         if q_given:  # where the motion led, a joint may lie on its limit, a little within the spring
-            self._setup.check_limits(states)
-            self._setup.check_overlap(states)
+            self._setup.check_bounds(states)
         if self._plan is not None:
             self._setup.close(self._plan, states, self._t, v_given)
 
@@ -293,7 +290,7 @@ class Simulation:
         """
         if v is None:
             v = self.v if q is None else np.zeros(self.model.nv)
-        place = self._setup.states(self.q if q is None else q, v, self.p, self.x if x is None else x)
+        place = States(self._setup.start, self.q if q is None else q, v, self.p, self.x if x is None else x)
         if place.shape != self._states.shape:
             raise InputError("the batch has changed", got=str(place.shape), allowed=str(self._states.shape))
         if self._setup.switched:  # closures hold or not as events have left them
@@ -377,7 +374,7 @@ class Simulation:
         """The run, made ready for a piece."""
         setup, states, plan = self._setup, self._states, self._plan
         assert plan is not None
-        check_clock(t, duration, None if setup.is_adaptive else self.dt, states.dtype, setup.is_adaptive)
+        states.check_clock(t, duration, None if setup.is_adaptive else self.dt, setup.is_adaptive)
         if self._run is not None:
             self._run.resume(t, duration)
             return self._run

@@ -412,7 +412,7 @@ def _trial(run: Run, h: float, states: Array, t: Array, y: Array, parts: int) ->
     rows = {name: home.to_device(array) for name, array in rows.items()} | {"clock": clock}
     saved = home.empty((n, 1, run.plan.motion.ny), dtype)
     tables = {name: home.to_device(a) for name, a in run.curves.of(int(states[0])).items()}
-    run.plan.kernel(run.states.count, dtype, home).run(rows, tables, {"saved": saved}, n)
+    run.kernel().run(rows, tables, {"saved": saved}, n)
     stopped = (clock[:, Clock.STATUS] != RUNNING) | (clock[:, Clock.ACCEPTED] < parts)
     return np.where(stopped[:, None], math.nan, home.to_host(rows["y"]).astype(float))
 

@@ -367,6 +367,10 @@ class RunTables:
         return whole
 
 
+NO_TABLES = RunTables((), (), (), float)
+"""Tables of a run without any."""
+
+
 def batch_of(tables: Sequence[Table], shape: tuple[int, ...]) -> tuple[int, ...]:
     """The batch of a run with these tables."""
     try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from linkwise.targets.device import Device
 
 # What is in the memory of the processor for certain; anything else is shown to the targets with memory of their own.
-_ON_HOST = (np.ndarray, float, int, list, tuple)
+ON_HOST = (np.ndarray, float, int, list, tuple)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def register(new: Target) -> None:
 def place_of(arrays: Sequence[object]) -> Target | None:
     """The target in whose memory one of the arrays is; None if all are on the host."""
     for array in arrays:
-        if type(array) not in _ON_HOST and getattr(array, "dtype", None) != np.dtype(object):  # symbols are nobody's
+        if type(array) not in ON_HOST and getattr(array, "dtype", None) != np.dtype(object):  # symbols are nobody's
             for each in _known().values():
                 if each.holds(array):
                     return each
@@ -168,7 +168,7 @@ def check_on_host(what: str, *arrays: object) -> None:
     """Raise InputError where something that computes with NumPy is given arrays in the memory of a device."""
     place = place_of(arrays)
     if place is not None:
-        held = next(array for array in arrays if type(array) not in _ON_HOST and place.holds(array))
+        held = next(array for array in arrays if type(array) not in ON_HOST and place.holds(array))
         raise InputError(
             f"{what} on the host only",
             got=f"an array on a device: {type(held).__module__}.{type(held).__name__}",

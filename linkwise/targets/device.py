@@ -43,6 +43,10 @@ class Device(ABC):
     name: ClassVar[str]
     calls_python: ClassVar[bool] = False
     """Whether programs that ask a Python function on the way can run here."""
+    alone: ClassVar[float] = 4e-10
+    """Seconds, about, that an operation takes at the least; by one core of a processor if nothing else is said."""
+    together: ClassVar[float] = 4e-10
+    """Seconds, about, that it takes for each of many states."""
     target: ClassVar[Target]
     """The target whose code runs here."""
     xp: Any
@@ -72,15 +76,11 @@ class Device(ABC):
         """A new array with arbitrary contents."""
         return self.xp.empty(shape, dtype)
 
-    def seconds(self, operations: int, count: int) -> float:
-        """Seconds, about, that so many operations on each of so many states take; here by one core of a processor."""
-        return 2e-9 + operations * count * 4e-10
-
-    def to_device(self, array: object) -> Any:
+    def to_device(self, array: object, /) -> Any:
         """An array of the host, here."""
         return array
 
-    def to_host(self, array: object) -> Any:
+    def to_host(self, array: object, /) -> Any:
         """An array from here, on the host."""
         return array
 
@@ -92,7 +92,7 @@ class Device(ABC):
         """``array[index] = values``, of the host."""
         array[index] = values
 
-    def as_callers_library(self, array: object) -> Any:
+    def as_callers_library(self, array: object, /) -> Any:
         """An array from here as the caller's library has it."""
         return array
 

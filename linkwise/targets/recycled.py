@@ -1,4 +1,4 @@
-"""Memory for large results, used again.
+"""Memory for results: that of large ones is used again.
 
 Fresh memory is slow: the operating system hands it out page by page, each at its first touch and filled with zeros,
 which takes as long as writing the results themselves. So the memory of a large result, when its last user lets go,
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 SMALLEST = 1 << 20
 """Bytes of a result from which on its memory is kept; the allocator recycles smaller pieces by itself."""
@@ -95,9 +95,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """An array with arbitrary contents, as ``np.empty`` makes it; where it is large, in memory that was used before."""
-    size = math.prod(shape) * dtype.itemsize
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     if size < SMALLEST or not most_kept():
         return np.empty(shape, dtype)
     rounded = _rounded(size)
@@ -105,3 +105,17 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     lease = _lease(rounded).from_buffer(piece, -piece.ctypes.data % _LINE)
     lease.piece = piece
     return np.ndarray(shape, dtype, buffer=lease)
+
+
+def steps_between(name: str, array: Any, count: int, size: int, *, shared: bool = False) -> tuple[int, int]:
+    """Distances of a record's or a series' states and rows in memory, in numbers; 0 where one state serves all.
+
+    Raises where an array is not (count, capacity, size), or (1, capacity, size) if ``shared``, with whole rows.
+    """
+    states = (1, count) if shared else (count,)
+    itemsize = array.dtype.itemsize
+    whole = array.ndim == 3 and array.shape[0] in states and array.shape[2] == size
+    if not whole or (size > 1 and array.size and array.strides[2] != itemsize):
+        raise ValueError(f"{name!r} is an array {array.shape}, not ({count}, …, {size}) with whole rows")
+    apart = 0 if shared and array.shape[0] == 1 else array.strides[0] // itemsize
+    return apart, array.strides[1] // itemsize

@@ -536,17 +536,3 @@ def copied(program: Program, copy: Copy) -> int:
     """Number of values that a copy takes: as many as the whole buffer of its two places has."""
     whole = [place for place in (copy.source, copy.target) if isinstance(place, str)]
     return min(program.sizes[place] for place in whole)
-
-
-def steps_between(name: str, array: Any, count: int, size: int, *, shared: bool = False) -> tuple[int, int]:
-    """Distances of a record's or a series' states and rows in memory, in numbers; 0 where one state serves all.
-
-    Raises where an array is not (count, capacity, size), or (1, capacity, size) if ``shared``, with whole rows.
-    """
-    states = (1, count) if shared else (count,)
-    itemsize = array.dtype.itemsize
-    whole = array.ndim == 3 and array.shape[0] in states and array.shape[2] == size
-    if not whole or (size > 1 and array.size and array.strides[2] != itemsize):
-        raise ValueError(f"{name!r} is an array {array.shape}, not ({count}, …, {size}) with whole rows")
-    apart = 0 if shared and array.shape[0] == 1 else array.strides[0] // itemsize
-    return apart, array.strides[1] // itemsize

@@ -53,7 +53,7 @@ def test_later_simulations_go_through_few_files() -> None:
         return lw.simulate(model, [0.1, 0.2, 0.3], duration=0.1, dt=0.01, method="rk4")
 
     call()
-    assert len(files_of(call)) <= 22
+    assert len(files_of(call)) <= 8
 
 
 FIRST = """

@@ -28,7 +28,8 @@ from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
 from linkwise.sim.piles.solver import islands_of, settled
 from linkwise.sim.progress import Progress, check_progress
-from linkwise.sim.setup import States as StartingStates
+from linkwise.sim.states import Start
+from linkwise.sim.states import States as StartingStates
 from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
 
@@ -314,7 +315,7 @@ def simulate_pile(
     check_progress(progress)
     step = 1e-3 if dt is None else dt
     check_positive(dt=step)
-    start = StartingStates(model, (), model.start if q0 is None else q0, v0, None, None, False).y[0]
+    start = StartingStates(Start.of(model), model.start if q0 is None else q0, v0, None, None).y[0]
     pile = Pile(model, start[: model.nq], start[model.nq : model.nq + model.nv])
     check_overlap(pile, pile.rules.overlap)
     count = max(1, math.ceil(duration / step - 1e-9))

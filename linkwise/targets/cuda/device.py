@@ -23,14 +23,12 @@ from linkwise.targets.steps import Repetition
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
-# What a large card is known to do, and what a single thread does: operations take so long.
-_TOGETHER, _ALONE = 1e-13, 3e-9
-
 
 class CudaDevice(Device):
     """The GPU that some arrays are on; results are of the library of the first of them, on its stream."""
 
     name = "the GPU"
+    alone, together = 3e-9, 1e-13  # by a single thread, and on a large card
     target = TARGET
 
     def __init__(self, arrays: Sequence[object]) -> None:
@@ -84,10 +82,6 @@ class CudaDevice(Device):
                 got=f"{shape} {np.dtype(dtype)}: {np.prod(shape, dtype=float) * np.dtype(dtype).itemsize / 1e9:.3g} GB",
                 do="a smaller batch, fewer samples (save_every, output_times), or free arrays that are not needed",
             ) from error
-
-    def seconds(self, operations: int, count: int) -> float:
-        """Seconds, not less than one thread takes."""
-        return operations * max(_ALONE, count * _TOGETHER)
 
     def to_device(self, array: object) -> Any:
         """Copied to the device."""

@@ -31,9 +31,10 @@ from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
+from linkwise.targets.recycled import steps_between
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
-from linkwise.trace.program import PARAMETERS, Call, Program, steps_between
+from linkwise.trace.program import PARAMETERS, Call, Program
 
 BETWEEN_BYTES = 4 << 30
 """Memory between the kernels of one call, at most (but for one tile's); a larger batch takes turns."""

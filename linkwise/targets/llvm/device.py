@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,9 @@ def _compiled(code: Block | Program, dtype: np.dtype[Any], few_states: bool) -> 
     return ProgramKernel.build(code, dtype, single=few_states)
 
 
+_SAME: staticmethod[[object], Any] = staticmethod(np.asarray)
+
+
 class Processor(Device):
     """The processor and its own memory."""
 
@@ -76,6 +80,9 @@ class Processor(Device):
     target = TARGET
     calls_python = True
     xp = np
+    empty = staticmethod(recycled.empty)
+    to_device, to_host, as_callers_library = _SAME, _SAME, _SAME
+    entered = staticmethod(nullcontext)
 
     def __reduce__(self) -> str:
         """Name of the only one."""
@@ -114,7 +121,7 @@ class Processor(Device):
         # States first, as a routine sees them; in memory the steps are.
         read = {routine.given(k): np.swapaxes(values, 0, 1) for k, values in batch.series.items()}
         recorded = {name: np.swapaxes(values, 0, 1) for name, values in made.items()} if record else {}
-        at_once = int(_AT_ONCE * threads / self.seconds(routine.operations, batch.size))
+        at_once = int(_AT_ONCE * threads / (self.alone + routine.operations * batch.size * self.together))
         at_once = min(max(1, at_once), _COUNTED)
         for start in range(0, steps, at_once) if batch.size else ():
             part = slice(start, min(steps, start + at_once))
@@ -131,10 +138,6 @@ class Processor(Device):
             if target is not None:
                 target[...] = value
         return [value if target is None else target for target, value in zip(filled, shaped, strict=True)]
-
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Memory that was used before, where it is large."""
-        return recycled.empty(shape, np.dtype(dtype))
 
 
 class StepsBatch(HostBatch):

@@ -36,7 +36,6 @@ from linkwise.trace.program import (
     Seek,
     Unit,
     WhileAny,
-    steps_between,
 )
 from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
@@ -170,7 +169,7 @@ class ProgramKernel:
         self._call: Callable[..., None] = _SIGNATURE(library[ENTRY])
         self.memory = ProgramMemory(program, self.dtype, lanes, vector)
         self.memory.reserve_frame(int(_NUMBER(library[FRAME_ENTRY])()))
-        self._scratch_bytes = self.memory.bytes
+        self._scratch_bytes, self._table = self.memory.bytes, self.memory.address
 
     @classmethod
     def build(cls, program: Program, dtype: DTypeLike = np.float64, *, single: bool = False) -> ProgramKernel:
@@ -230,7 +229,7 @@ class ProgramKernel:
             few=self.lanes == 1,
             fresh=fresh,
             brief=0 if endless else kernel.BRIEF_NODES // (self.program.length + 1),
-            beside=self.memory.address,
+            beside=self._table,
         )
 
     def foreign_entry(self) -> ForeignEntry | None:
@@ -245,7 +244,7 @@ class ProgramKernel:
             len(program.outputs),
             rank=len(program.outputs[0].shape),
             scratch_bytes=self._scratch_bytes,
-            table=self.memory.address,
+            table=self._table,
             order=program.order,
             held=self,
         )
@@ -269,16 +268,16 @@ class ProgramKernel:
         places = [rows[buffer.name].ctypes.data for buffer in program.kept]
         places += [tables[name].ctypes.data for name in program.tables]
         for name, size in program.records:
-            places += [records[name].ctypes.data, *steps_between(name, records[name], count, size)]
+            places += [records[name].ctypes.data, *recycled.steps_between(name, records[name], count, size)]
         for name, width in program.curves:
             curve = tables[name]
             if curve.shape[0] not in (1, count) or curve.shape[2] != width:
                 raise ValueError(f"the curve {name!r} has shape {curve.shape}, not ({count} or 1, …, {width})")
             places += [curve.ctypes.data, curve.shape[1], 0 if curve.shape[0] == 1 else curve.shape[1] * width]
         for name, size in program.series:
-            places += [tables[name].ctypes.data, *steps_between(name, tables[name], count, size, shared=True)]
+            places += [tables[name].ctypes.data, *recycled.steps_between(name, tables[name], count, size, shared=True)]
         arrays = (ctypes.c_void_p * max(1, len(places)))(*places)
-        table = self.memory.address
+        table = self._table
 
         def work(start: int, stop: int) -> None:
             scratch, _holder = _scratch(self._scratch_bytes)
