@@ -36,11 +36,6 @@ class Progress:
         self.start = time.perf_counter()
         self._drawn = False
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether anybody is told."""
-        return self.shown or self.call is not None
-
     def update(self, fraction: float, text: str | None = None) -> None:
         """Say that this part of the whole is done; ``text`` instead of the time that is left."""
         if self.call is not None:

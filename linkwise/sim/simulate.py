@@ -32,7 +32,7 @@ from linkwise.sim.run import Run
 from linkwise.sim.setup import Options, Setup, usual_method
 from linkwise.sim.states import States, warn_of_start
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
-from linkwise.sim.tableaux import GeneralizedAlpha
+from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import NO_TABLES, check_span
 from linkwise.sim.trajectory import Trajectory
 from linkwise.targets import ON_HOST
@@ -78,6 +78,7 @@ class Ready:
     """A simulation whose options are checked, with the plans that were made for it: where later calls begin."""
 
     setup: Setup
+    tableau: Tableau | None
     t0: float
     dt: float | None
     save_every: int
@@ -97,7 +98,7 @@ class Ready:
         if dt is not None:
             check_positive(dt=dt)
         tolerances, threads = checked_tolerances(options), checked_threads(options.get("threads"))
-        return cls(setup, t0, dt, int(save_every), tolerances, threads)
+        return cls(setup, TABLEAUX.get(setup.method_name), t0, dt, int(save_every), tolerances, threads)
 
     def sizes(self) -> StepSize:
         """Sizes of a run's steps."""
@@ -122,19 +123,22 @@ def _known(model: Model, key: object) -> Ready | None:
     """The simulation with these options, if there was one; found without a detour, beside the model's functions."""
     known: dict[object, Ready] = getattr(model, "__dict__", {}).get(_READY, {})
     try:
-        return known.get(key)
+        ready = known.get(key)
     except TypeError:  # an option has no hash
         return None
+    # Of a method of one's own the numbers may have changed.
+    return ready if ready is not None and ready.tableau is TABLEAUX.get(ready.setup.method_name) else None
 
 
 def _keep(model: Model, key: Hashable, ready: Ready) -> None:
     """Let it be known to later calls."""
     memory = Memory.of(model)
+    known = vars(model)[_READY] = memory.table(_READY)
     try:
-        memory.recent(_READY, key, lambda: ready, _KEPT)
+        known.pop(key, None)
     except TypeError:
         return
-    vars(model)[_READY] = memory.table(_READY)
+    memory.recent(_READY, key, lambda: ready, _KEPT)
 
 
 _BATCH_SAMPLES = 101  # for a batch that asks for no output times

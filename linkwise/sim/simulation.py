@@ -22,7 +22,6 @@ from linkwise.sim.checks import (
 )
 from linkwise.sim.events import Occurrence
 from linkwise.sim.plans import Plan, Samples
-from linkwise.sim.progress import Progress
 from linkwise.sim.run import Pieces, Run, is_plain
 from linkwise.sim.setup import Options, Setup, usual_method
 from linkwise.sim.states import States, checked_vector, warn_of_start
@@ -353,7 +352,7 @@ class Simulation:
         states, t, before = self._states, self._t, self._now()
         try:
             run = self._run_for(t, duration)
-            run.go(Progress(False, ""), self._threads)
+            run.go(None, self._threads)
             if run.interrupted:  # of a batch, each state at a time of its own
                 raise KeyboardInterrupt
         except BaseException:
