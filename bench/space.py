@@ -25,7 +25,7 @@ import numpy as np
 import linkwise as lw
 from bench import report
 from linkwise import space
-from linkwise.trace.counts import count
+from linkwise.trace.readable import count
 
 STEP, FEW = 0.05, 16
 LOW = space.Orbit(a=6778137.0, i=np.radians(51.6))

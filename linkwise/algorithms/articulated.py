@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, generalized, inward, outward
 from linkwise.dataclass import dataclass
-from linkwise.mechanism.sweeper import Sweeps
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Sweeps, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, coordinate_axis
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, is_zero, plus
 from linkwise.spatial.vectors import NO_FORCE, Force, Motion

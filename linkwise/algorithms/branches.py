@@ -11,7 +11,7 @@ an open tree. The same elimination as that of all multipliers at the end, in ano
 branch's own Λ is factored, and the legs do not fill each other's rows.
 
 Where a branch loses a direction of its own Λ has no inverse, though the whole system may have one. So K is that of
-Λ + μW (:mod:`linkwise.algorithms.multipliers`), stiff instead of infinite, and what the first answer leaves of the
+Λ + μW (:mod:`linkwise.algorithms.factors`), stiff instead of infinite, and what the first answer leaves of the
 equations is answered once more, by the same factors. Cost O(n), as the open tree's, and O(m³) for a branch's equations.
 
 Which closures hold a branch of their own (:func:`branching`) is decided from what hangs where, and from numbers at the
@@ -35,8 +35,7 @@ from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, configured, each, everywhere, generalized, only_at, outward
 from linkwise.dataclass import dataclass
-from linkwise.mechanism.sweeper import SomeLinks
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Link, SomeLinks, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus

@@ -6,7 +6,7 @@ is the same for all of them.
 Constraints can be released and attached without another program: each has a number, 1 in force and 0 released. The
 number multiplies the residuals, so everything that follows from them (rates, rows of J_c, bias) carries it too. A
 released constraint has rows of zeros, and rows of zeros have multipliers of zero
-(:mod:`linkwise.algorithms.multipliers`).
+(:mod:`linkwise.algorithms.factors`).
 """
 
 from __future__ import annotations

@@ -16,14 +16,13 @@ from collections.abc import Callable
 
 from linkwise.algorithms.articulated import accelerate, articulate, innovate, pull
 from linkwise.algorithms.equations import Equations
+from linkwise.algorithms.factors import FLOOR, Multipliers
 from linkwise.algorithms.inverse_dynamics import Forces
-from linkwise.algorithms.multipliers import FLOOR, Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, everywhere, total
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
-from linkwise.mechanism.sweeper import Sweeps
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Sweeps, Tree
 from linkwise.spatial.scalar import Flat, Scalar, minus, plus
 
 

@@ -23,7 +23,7 @@ from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Force, Motion
 
 if TYPE_CHECKING:
-    from linkwise.mechanism.deformation import Seat
+    from linkwise.mechanism.flexible_link import Seat
 
 
 class _Columns:

@@ -29,7 +29,7 @@ from linkwise.spatial.transforms import Factor, Transform
 from linkwise.spatial.vectors import Force, Motion, Vec, weighted_sum
 
 if TYPE_CHECKING:
-    from linkwise.mechanism.deformation import Seat
+    from linkwise.mechanism.flexible_link import Seat
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,7 @@ from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_in
 from linkwise.algorithms.solver import Solver, many_sided_solver
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.dataclass import dataclass
-from linkwise.mechanism.sweeper import LinkByLink
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Link, LinkByLink, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value, dot

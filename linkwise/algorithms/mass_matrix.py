@@ -22,8 +22,7 @@ from linkwise.algorithms.sweeps import (
     over_freedoms,
     per_body,
 )
-from linkwise.mechanism.sweeper import Sweeper
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Link, Sweeper, Tree
 from linkwise.spatial.inertia import RigidInertia
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.spatial.vectors import Force

@@ -17,9 +17,9 @@ from typing import Protocol
 
 from linkwise.algorithms.articulated import articulate, pull, solve
 from linkwise.algorithms.constrained import PulledTree
+from linkwise.algorithms.factors import Multipliers
 from linkwise.algorithms.inverse_dynamics import Forces, external_force
 from linkwise.algorithms.mass_matrix import mass_factor
-from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, own_efforts
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from linkwise.mechanism.sweeper import Field, Sweeper, Sweeps
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Field, Link, Sweeper, Sweeps, Tree
 from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 

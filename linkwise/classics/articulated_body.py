@@ -6,10 +6,9 @@ Inwards P, D, G, z, ε, ν; outwards α⁺, β', α.
 from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.newton_euler import bias_free
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import base_acceleration, velocity_terms
+from linkwise.classics.terms import Eliminated, base_acceleration, eliminate, velocity_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia
 from linkwise.spatial.matrices import identity

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from linkwise.algorithms.factors import factorize
 from linkwise.algorithms.sweeps import Field, each, inward, outward
-from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import joint_types, no_mimics
-from linkwise.classics.terms import Terms, base_acceleration, velocity_terms
+from linkwise.classics.terms import Eliminated, Terms, base_acceleration, eliminate, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.joints import Cylindrical, Helical, Prismatic, Revolute
 from linkwise.mechanism.tree import Link, Tree

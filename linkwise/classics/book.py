@@ -28,8 +28,7 @@ from linkwise.algorithms.sweeps import Field
 from linkwise.classics.requirements import no_mimics, serial, small_deflections
 from linkwise.dataclass import dataclass, replace
 from linkwise.joints import Prismatic, Revolute
-from linkwise.mechanism.deformation import NodeShape
-from linkwise.mechanism.flexible_link import FlexibleLink
+from linkwise.mechanism.flexible_link import FlexibleLink, NodeShape
 from linkwise.mechanism.moving_mass import shape_products
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import RigidInertia

@@ -15,15 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from linkwise.algorithms.equations import Constraint
-from linkwise.algorithms.factors import factorize
-from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.factors import Multipliers, factorize
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import as_rows, inverse, matrix_minus, negative
 from linkwise.classics.global_bases import checked, constraint_basis, coordinates
 from linkwise.classics.requirements import own_mass
 from linkwise.classics.sparse_kkt import active_forces
-from linkwise.classics.terms import base_acceleration, spatial_terms
+from linkwise.classics.terms import Loop, base_acceleration, loops, spatial_terms
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import product, times, transposed, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, minus, plus

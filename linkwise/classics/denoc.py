@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from linkwise.algorithms.kinematics import combination
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.mass_centres import Body, at_mass_centres, in_root_axes
 from linkwise.classics.newton_euler import with_rotors
 from linkwise.classics.requirements import fixed_axes, no_mimics
-from linkwise.classics.terms import base_acceleration, velocity_terms
+from linkwise.classics.terms import Body, at_mass_centres, base_acceleration, in_root_axes, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia

@@ -27,12 +27,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.equations import Constraint
-from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.factors import Multipliers
 from linkwise.algorithms.sweeps import Field
-from linkwise.classics.closed_loops import Loop, loops
 from linkwise.classics.dense import as_rows, congruent, inverse, matrix_minus, negative
 from linkwise.classics.requirements import no_mimics, own_mass
-from linkwise.classics.terms import base_acceleration, spatial_terms
+from linkwise.classics.terms import Loop, base_acceleration, loops, spatial_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.matrices import identity, matrix_plus, product, times, transposed, zeros

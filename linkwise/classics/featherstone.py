@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from linkwise.algorithms.kinematics import Placed, combination
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import base_acceleration, spatial_terms
+from linkwise.classics.terms import Eliminated, base_acceleration, eliminate, spatial_terms
 from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia, RigidInertia

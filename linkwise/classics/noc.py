@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from linkwise.algorithms.sweeps import Field, each, outward
 from linkwise.classics.dense import solve_cholesky
-from linkwise.classics.mass_centres import Body, in_root_axes
 from linkwise.classics.requirements import fixed_axes, no_mimics
+from linkwise.classics.terms import Body, in_root_axes
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.matrices import zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar

@@ -18,9 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from linkwise.algorithms.sweeps import Field, inward, outward
-from linkwise.classics.elimination import Eliminated, eliminate
 from linkwise.classics.requirements import no_mimics
-from linkwise.classics.terms import base_acceleration, velocity_terms
+from linkwise.classics.terms import Eliminated, base_acceleration, eliminate, velocity_terms
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.inertia import ArticulatedInertia

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from linkwise.algorithms.articulated import Axis, accelerate, pull
 from linkwise.algorithms.equations import Constraint, equations
-from linkwise.algorithms.multipliers import Multipliers
+from linkwise.algorithms.factors import Multipliers
 from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact.elimination import sparse_product

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from linkwise.algorithms.articulated import Axis, accelerate, innovate
 from linkwise.algorithms.configuration import carry_rates
+from linkwise.algorithms.factors import Multipliers
 from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.multipliers import Multipliers
 from linkwise.algorithms.pulls import of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each, inward
 from linkwise.contact.cones import Response, changed

@@ -99,7 +99,7 @@ def _add(builder: Builder, body: CarriedLink, source: Source | None) -> None:
         mimic=joint.mimic,
         visuals=tuple(replace(shape, source=source) for shape in link.visuals),
         collisions=tuple(replace(shape, source=source) for shape in link.collisions),
-        check_inertia=False,  # judged already, with file and line (`linkwise.files.inertias`)
+        check_inertia=False,  # judged already, with file and line (`linkwise.files.bodies`)
         joint_frame=joint.joint_frame,
         stiffness=joint.stiffness,
         rest=joint.rest,

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwise.array_types import Array
+from linkwise.array_types import Array, NumPyScalar
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.scalar_protocol import NumPyScalar
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.targets.batch import FLOAT32, FLOAT64, HostBatch, Inputs, check_number
 

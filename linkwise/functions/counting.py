@@ -35,8 +35,8 @@ from linkwise.mechanism.placement import transform
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus
 from linkwise.trace.block import Block
-from linkwise.trace.counts import Counts
-from linkwise.trace.counts import count as count_program
+from linkwise.trace.readable import Counts
+from linkwise.trace.readable import count as count_program
 from linkwise.trace.tracer import trace
 
 Frames = Literal["general", "dh", "regrouped"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from linkwise import targets
+from linkwise.array_types import HANDLERS
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError
 from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_state, is_plain_batch, results_like
@@ -19,15 +20,14 @@ from linkwise.functions.frozen import checked_once, run_again
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop, loop_over_items, row_of_table, while_loop
 from linkwise.memoized import cached_property, once
-from linkwise.scalar_protocol import HANDLERS
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
-from linkwise.trace.counts import Counts, count
 from linkwise.trace.program import Program
+from linkwise.trace.readable import Counts, count
 from linkwise.trace.recorded import Recorded, SecondDerivativeError, recorded
 from linkwise.trace.tracer import Traced
 

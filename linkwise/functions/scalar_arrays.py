@@ -15,9 +15,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from linkwise.array_types import Array
+from linkwise.array_types import HANDLERS, Array, NumPyScalar
 from linkwise.errors import message
-from linkwise.scalar_protocol import HANDLERS, NumPyScalar
 from linkwise.spatial import scalar
 from linkwise.spatial.scalar import Flat, Scalar
 

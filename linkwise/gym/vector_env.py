@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError, require_extra
-from linkwise.gym.moment import Beginning, Draws, Moment, seeds
-from linkwise.gym.step import Autoreset, Method, Rules, State
+from linkwise.gym.step import Autoreset, Beginning, Draws, Method, Moment, Rules, State, seeds
 from linkwise.model.model import Model, checked_model
 from linkwise.sim.checks import check_count, check_positive
 from linkwise.spatial.scalar import Flat, Scalar

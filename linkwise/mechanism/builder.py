@@ -29,6 +29,7 @@ from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.entry import (
     Entry,
     check_shape,
+    checked_bodies,
     checked_flexible,
     checked_limits,
     checked_mimic,
@@ -36,7 +37,6 @@ from linkwise.mechanism.entry import (
 )
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.joined_bodies import joined
-from linkwise.mechanism.many_bodies import checked_bodies
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.shapes import BodyShape
 from linkwise.memoized import no_search_for_cycles

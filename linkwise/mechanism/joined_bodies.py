@@ -13,8 +13,7 @@ from linkwise.errors import ModelError, UnknownNameError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Part, Pose, product, rows
 from linkwise.mechanism.description import Geometry, Mimic
-from linkwise.mechanism.entry import Entry
-from linkwise.mechanism.many_bodies import Columns, made, of_each
+from linkwise.mechanism.entry import Columns, Entry, made, of_each
 from linkwise.mechanism.placement import inverse_pose
 
 if TYPE_CHECKING:

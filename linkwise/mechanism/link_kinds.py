@@ -14,7 +14,7 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.joints import Joint
-from linkwise.mechanism.many_links import ManyLinks
+from linkwise.mechanism.layout import ManyLinks
 from linkwise.mechanism.tree import Link
 from linkwise.spatial.flattening import flatten, taken_apart
 from linkwise.spatial.scalar import Flat, Matrix, Scalar

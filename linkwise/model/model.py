@@ -23,9 +23,8 @@ from linkwise.model.closures import Constraints
 from linkwise.model.contact import Contacts, Touching
 from linkwise.model.dynamics import Centroidal, Dynamics, Operational
 from linkwise.model.editing import Editing, Files
-from linkwise.model.formulas import with_formulas
 from linkwise.model.kinematics import InverseKinematics, Kinematics
-from linkwise.model.making import list_methods
+from linkwise.model.making import list_methods, with_formulas
 from linkwise.model.state_space import Sensitivities
 from linkwise.model.statics import Statics
 

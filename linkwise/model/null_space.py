@@ -24,7 +24,7 @@ import numpy as np
 
 from linkwise.algorithms.closed_system import ConstraintForces, Impulse
 from linkwise.algorithms.closure_solvers import BY_NUMBERS, TRACED
-from linkwise.algorithms.multipliers import FLOOR
+from linkwise.algorithms.factors import FLOOR
 from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import ClosureError, InputError, UnknownNameError
 from linkwise.functions.function import CompiledFunction

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import DTypeLike
 
+from linkwise.algorithms.factors import FLOOR
 from linkwise.algorithms.kinematics import Place
-from linkwise.algorithms.multipliers import FLOOR
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.tree import Tree

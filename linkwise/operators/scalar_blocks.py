@@ -8,12 +8,10 @@ from typing import final
 import numpy as np
 
 from linkwise.algorithms import sweeps
-from linkwise.algorithms.factors import factorize
+from linkwise.algorithms.factors import Multipliers, factorize
 from linkwise.algorithms.kinematics import Place, at_rest, next_motion
-from linkwise.algorithms.multipliers import Multipliers
 from linkwise.array_types import Array
-from linkwise.mechanism.sweeper import LinkByLink
-from linkwise.mechanism.tree import Tree
+from linkwise.mechanism.tree import LinkByLink, Tree
 from linkwise.operators.blocks import NOTHING, Block, Blocks, Solution, Space
 from linkwise.operators.links import RigidLinks, blocks_of
 from linkwise.operators.maps import (

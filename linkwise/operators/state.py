@@ -27,11 +27,10 @@ from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.letters import needs
-from linkwise.operators.linearized import LinearizedOperators
+from linkwise.operators.linearized import LinearizedOperators, LinkRates
 from linkwise.operators.links import Lanes
 from linkwise.operators.partition import Partition, partition
 from linkwise.operators.points import Closing, Point, closing, places
-from linkwise.operators.rates import LinkRates
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.vectors import Given, Vector
 from linkwise.spatial.flattening import flatten

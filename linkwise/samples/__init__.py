@@ -10,12 +10,12 @@ from linkwise.samples.legged import humanoid, quadruped
 from linkwise.samples.mechanisms import (
     andrews_squeezer,
     bricard,
+    flexible_satellite,
     four_bar,
     slider_crank,
     squeezer_forces,
     stewart_platform,
 )
-from linkwise.samples.spacecraft import flexible_satellite
 
 __all__ = [
     "andrews_squeezer",

@@ -19,13 +19,12 @@ from linkwise.space.control import (
 from linkwise.space.docking import Approach, Dock
 from linkwise.space.gravity import Gravity
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
+from linkwise.space.kepler import EARTH, MARS, MOON, SUN, Planet
 from linkwise.space.lambert import lambert
 from linkwise.space.magnetism import MagneticField, Torquer
-from linkwise.space.orbit import Orbit
+from linkwise.space.orbit import Orbit, hill_transfer, hill_transition
 from linkwise.space.placed import Placed
-from linkwise.space.planets import EARTH, MARS, MOON, SUN, Planet
 from linkwise.space.propulsion import Propulsion, Thruster
-from linkwise.space.relative import hill_transfer, hill_transition
 from linkwise.space.sensors import GNSS, Gyro, Magnetometer, RangeAndBearing, StarTracker, SunSensor
 from linkwise.space.sky import Sky, StillSky, sunlit
 from linkwise.space.surfaces import Drag, Facet, Sunlight

@@ -9,9 +9,9 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.elements import Field, Vector
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
+from linkwise.space.kepler import EARTH, MOON, SUN, Planet
+from linkwise.space.orbit import difference_of_pull, inverse_cube, tensor_of_pull
 from linkwise.space.placed import Placed
-from linkwise.space.planets import EARTH, MOON, SUN, Planet
-from linkwise.space.relative import difference_of_pull, inverse_cube, tensor_of_pull
 from linkwise.space.sky import AnySky
 from linkwise.spatial.matrices import Mat3, Sym3
 from linkwise.spatial.scalar import Scalar, sqrt, where

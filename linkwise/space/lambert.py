@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.space.planets import EARTH
+from linkwise.space.kepler import EARTH
 from linkwise.spatial.scalar import Scalar, cos, cosh, hold, repeated, sin, sinh, sqrt, where
 from linkwise.spatial.vectors import Vec
 

@@ -15,8 +15,8 @@ from linkwise.sim.checks import check_not_negative
 from linkwise.sim.elements import Vector, Wrenches
 from linkwise.space.alike import Alike
 from linkwise.space.harmonics import Harmonics
+from linkwise.space.kepler import Planet
 from linkwise.space.placed import Placed
-from linkwise.space.planets import Planet
 from linkwise.space.sky import AnySky
 from linkwise.space.wheels import Command, asked, checked_command
 from linkwise.spatial.scalar import Scalar, within

@@ -12,9 +12,8 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.elements import Element, Vector, frame_pose, frame_velocity
 from linkwise.sim.tables import Table
-from linkwise.space.kepler import state_at
+from linkwise.space.kepler import EARTH, Planet, state_at
 from linkwise.space.orbit import Orbit
-from linkwise.space.planets import EARTH, Planet
 from linkwise.space.sky import AnySky, StillSky
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar

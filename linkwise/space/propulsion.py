@@ -24,7 +24,7 @@ from linkwise.sim.elements import (
 )
 from linkwise.sim.events import Event
 from linkwise.sim.varying import flow_wrench
-from linkwise.space.planets import STANDARD_GRAVITY
+from linkwise.space.kepler import STANDARD_GRAVITY
 from linkwise.space.surfaces import Facet
 from linkwise.space.tanks import Tank
 from linkwise.space.wheels import Command, asked

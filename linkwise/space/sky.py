@@ -18,7 +18,7 @@ from linkwise.errors import InputError, require_extra
 from linkwise.sim.checks import check_finite, check_positive
 from linkwise.sim.tables import Table
 from linkwise.space.alike import Alike
-from linkwise.space.planets import ASTRONOMICAL_UNIT, EARTH, Planet
+from linkwise.space.kepler import ASTRONOMICAL_UNIT, EARTH, Planet
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Scalar, atan2, clip, cos, sin, sqrt, where
 from linkwise.spatial.vectors import Vec

@@ -12,8 +12,8 @@ from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import FrameKey, Vector, Wrenches, checked_direction, checked_numbers
+from linkwise.space.kepler import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.placed import Placed
-from linkwise.space.planets import ASTRONOMICAL_UNIT, LIGHT_SPEED, Planet
 from linkwise.space.sky import AnySky, sunlit
 from linkwise.spatial.scalar import Scalar, sqrt, where
 from linkwise.spatial.vectors import Vec

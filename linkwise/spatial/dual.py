@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from linkwise.scalar_protocol import NumPyScalar, is_several, of_each
+from linkwise.array_types import NumPyScalar, is_several, of_each
 from linkwise.spatial import scalar
 from linkwise.spatial.scalar import Scalar, Value
 

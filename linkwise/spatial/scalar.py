@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Self
 
-from linkwise.scalar_protocol import HANDLERS, NumPyScalar, is_several
+from linkwise.array_types import HANDLERS, NumPyScalar, is_several
 
 Scalar = Any  # float, traced scalar, dual, casadi.SX, sympy expression, JAX tracer, mpmath.mpf, ...
 

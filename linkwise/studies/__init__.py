@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from linkwise.studies.designs import grid
-from linkwise.studies.outcomes import STATUS
+from linkwise.studies.member_blocks import Rollouts
+from linkwise.studies.outcomes import STATUS, Rate, SobolIndices, rate
 from linkwise.studies.results import Failure, Moments, Results
 from linkwise.studies.results import open_results as open
-from linkwise.studies.rollouts import Rollouts
 from linkwise.studies.running import StoreWarning, StudyInterrupted, run_study
 from linkwise.studies.search import Found, descend, search
-from linkwise.studies.statistics import Rate, SobolIndices, rate
 from linkwise.studies.store import StoreError
 from linkwise.studies.study import Batch, Study
 from linkwise.studies.workers import ClusterError, WorkerError

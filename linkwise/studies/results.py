@@ -14,8 +14,17 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.sim.trajectory import Trajectory
 from linkwise.studies.member_blocks import Task, run_task
-from linkwise.studies.outcomes import FAILED, MOMENTS, STATUS, merged, moments_of
-from linkwise.studies.statistics import Rate, SobolIndices, rate, sobol_indices
+from linkwise.studies.outcomes import (
+    FAILED,
+    MOMENTS,
+    STATUS,
+    Rate,
+    SobolIndices,
+    merged,
+    moments_of,
+    rate,
+    sobol_indices,
+)
 from linkwise.studies.store import AnyStore, Store, StoreError
 from linkwise.studies.study import Study
 

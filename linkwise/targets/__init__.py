@@ -131,7 +131,7 @@ class ProgramListing(Target):
 
     def source(self, program: Block | Program, dtype: Precision) -> str:
         """One line for each operation and each statement; the same in every precision."""
-        from linkwise.trace.printer import to_text
+        from linkwise.trace.readable import to_text
 
         return to_text(program)
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.dataclass import dataclass, replace
-from linkwise.trace.block import ArraySpec, Block, Node
-from linkwise.trace.ops import is_truth
+from linkwise.trace.block import ArraySpec, Block, Node, is_truth
 from linkwise.trace.passes import extract, reached
 from linkwise.trace.program import Buffer, Call, Program
 from linkwise.trace.tracer import Number, Traced, Tracer

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.dataclass import dataclass, field
-from linkwise.trace.block import ArraySpec, Block, Node
-from linkwise.trace.ops import OPS, is_truth
+from linkwise.trace.block import OPS, ArraySpec, Block, Node, is_truth
 from linkwise.trace.passes import extract
 from linkwise.trace.program import (
     PARAMETERS,

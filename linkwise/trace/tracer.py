@@ -12,10 +12,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from linkwise.array_types import NumPyScalar, is_several, of_each
 from linkwise.errors import InputError
-from linkwise.scalar_protocol import NumPyScalar, is_several, of_each
-from linkwise.trace.block import ArraySpec, Block, Node
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, ArraySpec, Block, Node
 from linkwise.trace.passes import remove_dead
 
 Number = Any  # float or Traced

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwise.trace.block import Block
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, Block
 from linkwise.trace.program import (
     PARAMETERS,
     Call,

@@ -10,8 +10,8 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.checks import check_positive
 from linkwise.sim.trajectory import Trajectory
+from linkwise.space.kepler import EARTH
 from linkwise.space.orbit import Orbit
-from linkwise.space.planets import EARTH
 from linkwise.space.sky import AnySky, Sky, StillSky, sunlit
 from linkwise.spatial.vectors import Vec
 from linkwise.viz.markers import Markers

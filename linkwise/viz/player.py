@@ -81,7 +81,7 @@ class Player(Page):
         beside: how far apart several motions are, m; 0 for all in one place. None: as wide as they are.
         follow: what the camera follows of the first motion, as for :func:`linkwise.view`.
         markers: arrows, discs and cones beside the bodies of the first motion.
-        port: see :func:`linkwise.viz.server.start_server`.
+        port: see :func:`linkwise.viz.page.start_server`.
         open: whether to open the browser.
     """
 

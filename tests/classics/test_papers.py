@@ -28,9 +28,8 @@ from linkwise.classics import (
     vereshchagin,
 )
 from linkwise.classics.dense import as_rows
-from linkwise.classics.mass_centres import in_root_axes
 from linkwise.classics.newton_euler import bias_free
-from linkwise.classics.terms import base_acceleration, velocity_terms
+from linkwise.classics.terms import base_acceleration, in_root_axes, velocity_terms
 from linkwise.mechanism.layout import lay_out
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.vectors import Force, Motion

@@ -7,10 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.block import OPS, ArraySpec, Block
 from linkwise.trace.derivatives import RULES, cotangents, tangents
 from linkwise.trace.interpreter import interpret
-from linkwise.trace.ops import OPS
 
 REAL = [op for op in OPS.values() if op.result == "R" and op.name != "hold"]  # what is held has no derivative
 POINTS = (-1.3, -0.4, 0.7, 2.1)

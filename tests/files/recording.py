@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from linkwise.errors import ModelError, ModelWarning
-from linkwise.files.bodies import bodies_of
+from linkwise.files.bodies import bodies_of, check_inertias
 from linkwise.files.build import build, check_massless
-from linkwise.files.inertias import check_inertias
 from linkwise.files.tree import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import parse

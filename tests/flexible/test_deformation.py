@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from linkwise.flexible import FlexibleBody
-from linkwise.mechanism.deformation import NodeShape
+from linkwise.mechanism.flexible_link import NodeShape
 from linkwise.mechanism.moving_mass import MovingMass
 from linkwise.spatial.flexible import FlexibleMoving
 from linkwise.spatial.moving import RigidMotion

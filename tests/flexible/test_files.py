@@ -15,7 +15,7 @@ from scipy import sparse
 from linkwise.errors import LinkwiseError, MissingExtraError, ModelFileError
 from linkwise.flexible import FlexibleBody
 from linkwise.flexible.files.abaqus import read_mtx, read_nodes
-from linkwise.flexible.files.bulk import read_bulk
+from linkwise.flexible.files.nastran import read_bulk
 from linkwise.flexible.files.nastran_output import read_op2, read_op4
 from tests.flexible import textbook
 

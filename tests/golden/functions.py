@@ -22,8 +22,8 @@ from linkwise import samples, targets
 from linkwise.targets.llvm import source
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.program_kernel import program_module
-from linkwise.trace.counts import count
 from linkwise.trace.program import Program
+from linkwise.trace.readable import count
 
 RECORD = Path(__file__).with_name("record.json")
 

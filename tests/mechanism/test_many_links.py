@@ -9,8 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.functions.rolled.symbolic_links import grouped
-from linkwise.mechanism.layout import lay_out
-from linkwise.mechanism.many_links import ManyLinks
+from linkwise.mechanism.layout import ManyLinks, lay_out
 from linkwise.spatial.flattening import taken_apart
 from tests.random_trees import BUILT_IN, random_inertia, random_joint, random_placement
 

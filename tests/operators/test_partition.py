@@ -11,7 +11,7 @@ from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field
 from linkwise.operators.partition import alternative_step_D, step_D
 from linkwise.spatial.vectors import Force
-from linkwise.trace.counts import count
+from linkwise.trace.readable import count
 from linkwise.trace.tracer import trace
 from tests.closures.mechanisms import EagerModel
 

@@ -5,7 +5,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.operators import RULES
-from linkwise.operators.reading import sides
+from linkwise.operators.rules import sides
 from tests.operators.checks import largest
 from tests.random_trees import random_state, random_tree
 

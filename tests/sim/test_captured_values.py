@@ -11,7 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise import samples
-from linkwise.studies.rollouts import Rollouts
+from linkwise.studies.member_blocks import Rollouts
 from linkwise.studies.study import Batch, Study
 from linkwise.targets.llvm import jit
 from linkwise.targets.llvm.program_kernel import ProgramKernel

@@ -7,7 +7,7 @@ import scipy.stats as st
 import linkwise as lw
 from linkwise import samples
 from linkwise.errors import InputError
-from linkwise.studies.statistics import rate
+from linkwise.studies.outcomes import rate
 
 
 @pytest.mark.parametrize(("count", "members"), [(0, 10), (3, 10), (10, 10), (17, 4000)])

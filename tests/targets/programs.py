@@ -8,8 +8,7 @@ import struct
 import numpy as np
 
 from linkwise.targets.llvm import binding, jit, kernel, source, tiers
-from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, ArraySpec, Block
 
 
 def unary(op: str) -> Block:

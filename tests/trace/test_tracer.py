@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 import linkwise as lw
 from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.counts import count
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.passes import LONG, remove_dead
-from linkwise.trace.printer import to_text
 from linkwise.trace.program import Buffer, Call, Copy, For, Program
+from linkwise.trace.readable import count, to_text
 from linkwise.trace.tracer import Traced, Tracer, maximum, minimum, trace
 from linkwise.trace.verifier import verify
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, ArraySpec, Block
 from linkwise.trace.verifier import verify
 
 X = ("input", 0, 0)

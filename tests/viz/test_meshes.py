@@ -8,8 +8,7 @@ import pytest
 import linkwise as lw
 from linkwise.errors import ModelFileError
 from linkwise.viz import textures
-from linkwise.viz.collada import read_collada
-from linkwise.viz.meshes import placeholder, read_mesh
+from linkwise.viz.meshes import placeholder, read_collada, read_mesh
 from linkwise.viz.solids import joined
 from tests.files.recording import robot_files
 

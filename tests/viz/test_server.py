@@ -15,8 +15,7 @@ import pytest
 
 from linkwise import ModelBuilder, Revolute, samples, transform
 from linkwise.errors import InputError, MissingExtraError
-from linkwise.viz.page import FRAME, Worker
-from linkwise.viz.server import address, is_running, start_server, stop_server
+from linkwise.viz.page import FRAME, Worker, address, is_running, start_server, stop_server
 from linkwise.viz.viewer import MOST_SLIDERS, view
 from tests.machine import PATIENCE
 

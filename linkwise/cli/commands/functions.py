@@ -15,11 +15,11 @@ from linkwise import targets
 from linkwise.array_types import Array
 from linkwise.cli.arguments import chosen_function, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import check_suffix
-from linkwise.cli.printing import matrix, number, print_json, table
+from linkwise.cli.output import matrix, number, print_json, table
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model
-from linkwise.trace.counts import Counts
+from linkwise.trace.readable import Counts
 
 
 def run_linearize(options: Namespace) -> None:

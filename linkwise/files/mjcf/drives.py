@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from linkwise.array_types import Array
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tendons import transmission_of
+from linkwise.files.mjcf.couplings import transmission_of
 from linkwise.files.mjcf.tree import Places
 from linkwise.mechanism.actuation import (
     Activation,

@@ -18,14 +18,12 @@ import numpy as np
 from linkwise.errors import ModelWarning
 from linkwise.files.description import Description, JointWritten
 from linkwise.files.mjcf.compiled import Compiled, compiled
+from linkwise.files.mjcf.couplings import ball_springs, read_loops, tendon_springs
 from linkwise.files.mjcf.document import read_document
 from linkwise.files.mjcf.drives import read_actuators, reflected
-from linkwise.files.mjcf.fields import read_fields
 from linkwise.files.mjcf.instruments import read_sensors
-from linkwise.files.mjcf.loops import read_loops
-from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out
+from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out, read_fields
 from linkwise.files.mjcf.shapes import shapes_of
-from linkwise.files.mjcf.tendons import ball_springs, tendon_springs
 from linkwise.files.mjcf.tree import Names, names_of, read_tree
 from linkwise.files.resources import SearchPath
 from linkwise.files.tree import WORLD

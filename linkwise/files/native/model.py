@@ -23,8 +23,8 @@ from linkwise.mechanism.closures.attach import closure_between, relation_between
 from linkwise.mechanism.closures.instances import ClosureInstance, Reference, RelationInstance
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
+from linkwise.mechanism.entry import all_of_each
 from linkwise.mechanism.joined_bodies import numbered
-from linkwise.mechanism.many_bodies import all_of_each
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import check_names
 

@@ -15,7 +15,7 @@ from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind
 from linkwise.functions.rolled.systems import Solved, needed
 from linkwise.functions.rolled.vectors import BASE, START, FieldVector, GlobalInput, Spot, Written
-from linkwise.mechanism.many_links import numbers_of
+from linkwise.mechanism.layout import numbers_of
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
 from linkwise.trace.passes import extract, reached

@@ -20,7 +20,7 @@ from linkwise.functions.rolled.symbolic_links import RolledKind, SymbolicLink
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.joints import Joint
-from linkwise.mechanism.many_links import numbers_of
+from linkwise.mechanism.layout import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.matrices import Mat3

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from linkwise.dataclass import dataclass
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
 from linkwise.functions.rolled.vectors import BASE, Ground, Spot
-from linkwise.mechanism.sweeper import Field
-from linkwise.mechanism.tree import Link
+from linkwise.mechanism.tree import Field, Link
 from linkwise.spatial.flattening import Rebuild, flatten
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced

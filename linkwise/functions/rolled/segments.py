@@ -39,7 +39,7 @@ from linkwise.functions.rolled.function import RolledFunction
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput, part
-from linkwise.mechanism.many_links import numbers_of
+from linkwise.mechanism.layout import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.flattening import flatten

@@ -17,11 +17,10 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
 from linkwise.functions.rolled.vectors import Vector, part
 from linkwise.joints import Joint
-from linkwise.mechanism.deformation import NodeShape
+from linkwise.mechanism.flexible_link import NodeShape
+from linkwise.mechanism.layout import ManyLinks, numbers_of
 from linkwise.mechanism.link_kinds import LinkKind, kinds_of_many, link_kinds, padded, whole
-from linkwise.mechanism.many_links import ManyLinks, numbers_of
-from linkwise.mechanism.sweeper import Field
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Field, Link, Tree
 from linkwise.spatial.scalar import Flat, Scalar, is_zero
 from linkwise.spatial.transforms import Transform
 from linkwise.trace.program import PARAMETERS

@@ -36,8 +36,7 @@ from linkwise.functions.rolled.vectors import (
     Written,
     part,
 )
-from linkwise.mechanism.sweeper import Field
-from linkwise.mechanism.tree import Link, Tree
+from linkwise.mechanism.tree import Field, Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.flattening import flatten
 from linkwise.spatial.flexible import FlexibleForce, FlexibleInertia, FlexibleMotion, FlexibleMoving

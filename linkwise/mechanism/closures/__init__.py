@@ -2,10 +2,9 @@
 
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation
-from linkwise.mechanism.closures.coupling import Coupling, PolynomialCoupling
+from linkwise.mechanism.closures.coupling import Coupling, JointFunction, PolynomialCoupling, RateFunction
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.closures.joint_function import JointFunction, RateFunction
 from linkwise.mechanism.closures.point_on import Distance, PointOnCurve, PointOnPlane, PointOnSurface, Rolling
 from linkwise.mechanism.closures.prescribed import CapturedClosure, Prescribed, PrescribedFrame
 

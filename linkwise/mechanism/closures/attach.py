@@ -15,9 +15,9 @@ from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.bodies_and_joints import Pose
 from linkwise.mechanism.checks import checked_pose, per_freedom
 from linkwise.mechanism.closures.base import Closure, Relation, arguments_of, checked_function
+from linkwise.mechanism.closures.coupling import JointFunction, RateFunction
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
-from linkwise.mechanism.closures.joint_function import JointFunction, RateFunction
 from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.entry import checked_limits, checked_springs
 from linkwise.mechanism.joined_bodies import no_piece

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from linkwise.array_types import is_several
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.base import Closure, Relation, checked_function, values_of
 from linkwise.mechanism.closures.from_joint import closure_of
-from linkwise.scalar_protocol import is_several
 from linkwise.spatial import quaternions
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.matrices import Mat3

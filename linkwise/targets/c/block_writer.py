@@ -14,10 +14,8 @@ import heapq
 from collections.abc import Iterable, Iterator
 
 from linkwise.dataclass import dataclass
-from linkwise.targets.c.lines import array_names, function_name, wrapped
-from linkwise.targets.c.ops import TABLE, literal
-from linkwise.trace.block import Block, arguments
-from linkwise.trace.ops import OPS
+from linkwise.targets.c.lines import TABLE, array_names, function_name, literal, wrapped
+from linkwise.trace.block import OPS, Block, arguments
 
 PIECE = 3000  # statements in one function
 

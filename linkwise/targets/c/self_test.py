@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linkwise.targets.c.lines import array_names, function_name, literals
-from linkwise.targets.c.ops import rounded
+from linkwise.targets.c.lines import array_names, function_name, literals, rounded
 from linkwise.trace.block import Block
 from linkwise.trace.interpreter import evaluate_in_python
 from linkwise.trace.program import Program

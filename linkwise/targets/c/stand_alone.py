@@ -16,8 +16,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
-from linkwise.targets.c.lines import constants, function_name, literals, wrapped
-from linkwise.targets.c.ops import rounded
+from linkwise.targets.c.lines import constants, function_name, literals, rounded, wrapped
 from linkwise.targets.c.self_test import COMPARE, closing, comparison, opening, table
 from linkwise.targets.c.source import guarded
 from linkwise.targets.c.statements import ProgramWriter

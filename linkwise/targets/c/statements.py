@@ -11,8 +11,7 @@ from itertools import groupby
 
 from linkwise.errors import InputError
 from linkwise.targets.c.block_writer import BlockWriter
-from linkwise.targets.c.lines import constants, function_name, identifier, literals, shape_of, wrapped
-from linkwise.targets.c.ops import literal
+from linkwise.targets.c.lines import constants, function_name, identifier, literal, literals, shape_of, wrapped
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
     PARAMETERS,

@@ -13,10 +13,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Mapping
 
-from linkwise.targets.c.ops import rounded
+from linkwise.targets.c.lines import rounded
 from linkwise.targets.cuda.instructions import Instruction, Operand, is_truth
-from linkwise.targets.cuda.ops import KEEP, KEEP_TRUTH, TABLE
-from linkwise.targets.cuda.plan_writer import Constants
+from linkwise.targets.cuda.plan_writer import KEEP, KEEP_TRUTH, TABLE, Constants
 from linkwise.targets.cuda.spilling import Reload, Spill, SpillPlan
 from linkwise.trace.block import Block
 

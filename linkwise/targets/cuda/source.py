@@ -16,8 +16,7 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
-from linkwise.targets.cuda.order import ordered
+from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, ordered, pure_angles
 from linkwise.targets.cuda.plan_writer import Constants, PlanWriter
 from linkwise.targets.cuda.spilling import Reload, plan, with_some_local
 from linkwise.targets.cuda.tile_layout import ArrayOrder

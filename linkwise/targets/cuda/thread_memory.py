@@ -21,8 +21,7 @@ from collections.abc import Iterator
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
-from linkwise.targets.c.lines import identifier, identifiers
-from linkwise.targets.c.ops import literal, rounded
+from linkwise.targets.c.lines import identifier, identifiers, literal, rounded
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
 from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.inline_assembly import Address, Assembly, declarations
-from linkwise.targets.cuda.instructions import is_truth
-from linkwise.targets.cuda.order import ordered
+from linkwise.targets.cuda.instructions import is_truth, ordered
 from linkwise.targets.cuda.parts import KernelPart, KernelParts
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening

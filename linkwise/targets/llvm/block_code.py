@@ -17,8 +17,7 @@ from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_
 from linkwise.targets.llvm.residence import Residence, Step, residence
 from linkwise.targets.llvm.schedule import absorbed
 from linkwise.targets.llvm.weaving import Overlap
-from linkwise.trace.block import Block, arguments
-from linkwise.trace.ops import is_truth
+from linkwise.trace.block import Block, arguments, is_truth
 
 
 class BlockCode:

@@ -24,8 +24,7 @@ from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.function_plan import WHOLE, make_plan
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.transcendental import ENTRY_OF
-from linkwise.trace.block import Block
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, Block
 from linkwise.trace.passes import needed
 
 Numbers = NDArray[np.int64]

@@ -1,6 +1,6 @@
 """The op table of LLVM: how each operation of a program is written.
 
-One row per operation, in the order of :data:`linkwise.trace.ops.OPS`. The transcendental ones are
+One row per operation, in the order of :data:`linkwise.trace.block.OPS`. The transcendental ones are
 not here: they are computed for many values at once, see :mod:`linkwise.targets.llvm.transcendental`.
 """
 

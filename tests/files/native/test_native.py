@@ -18,7 +18,7 @@ from linkwise.files.native import schema
 from linkwise.files.native.text import line_of
 from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance
-from linkwise.mechanism.configurations import Configurations
+from linkwise.mechanism.changed_copies import Configurations
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
 from tests.files.recording import robot_files

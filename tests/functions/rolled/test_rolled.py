@@ -12,8 +12,7 @@ from linkwise.functions import function as functions
 from linkwise.functions.rolled.finish import inward_slots, outward_slots
 from linkwise.functions.rolled.tree import RolledTree
 from linkwise.functions.rolled.vectors import GlobalInput
-from linkwise.mechanism.layout import lay_out
-from linkwise.mechanism.many_links import numbers_of
+from linkwise.mechanism.layout import lay_out, numbers_of
 from linkwise.targets.cuda.target import TARGET
 from linkwise.targets.llvm.device import PROCESSOR
 from linkwise.trace.block import ArraySpec

@@ -17,11 +17,9 @@ from hypothesis import HealthCheck, given, settings
 import linkwise as lw
 from linkwise.errors import InputError
 from linkwise.targets.c import block_writer, c_source, emit_c
-from linkwise.targets.c.lines import array_names, function_name, identifier, identifiers
-from linkwise.targets.c.ops import TABLE, literal
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.targets.c.lines import TABLE, array_names, function_name, identifier, identifiers, literal
+from linkwise.trace.block import OPS, ArraySpec, Block
 from linkwise.trace.interpreter import interpret
-from linkwise.trace.ops import OPS
 from tests.targets.cuda.models import binary, every_joint, random_state, unary
 from tests.targets.cuda.random_programs import programs
 

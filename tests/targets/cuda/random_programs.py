@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from linkwise.targets.cuda.instructions import Instruction, Operand
-from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, ArraySpec, Block
 
 _ARITHMETIC = [
     "add",

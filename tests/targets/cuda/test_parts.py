@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from linkwise.samples import planar_arm
 from linkwise.targets.cuda import launching, tile_layout, wide
 from linkwise.targets.cuda import source as kernels
-from linkwise.targets.cuda.instructions import Instruction, instructions, operand
+from linkwise.targets.cuda.instructions import Instruction, instructions, operand, ordered
 from linkwise.targets.cuda.launching import DeviceBlock, DividedBlock, device_block, is_wide
-from linkwise.targets.cuda.order import ordered
 from linkwise.targets.cuda.parts import KernelParts, split
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.spilling import Reload, Spill, plan, with_shared_slots

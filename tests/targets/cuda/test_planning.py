@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.targets.cuda import spilling
-from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, pure_angles
-from linkwise.targets.cuda.order import most_alive, ordered
+from linkwise.targets.cuda.instructions import (
+    Instruction,
+    instructions,
+    is_truth,
+    most_alive,
+    operand,
+    ordered,
+    pure_angles,
+)
 from linkwise.targets.cuda.spilling import Reload, Spill
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.interpreter import interpret

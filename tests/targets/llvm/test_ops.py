@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.targets.llvm import function_plan, ops, source, transcendental
-from linkwise.trace.block import ArraySpec, Block
-from linkwise.trace.ops import OPS
+from linkwise.trace.block import OPS, ArraySpec, Block
 from tests.targets.programs import binary, bits, evaluate, evaluate_on, interpret, lesser_machines, mixture, unary
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 3.0, 1e300, -1e300, 5e-324, -2.5e-310, math.inf, -math.inf, math.nan, 1e-8]
