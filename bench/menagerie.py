@@ -27,6 +27,7 @@ import numpy as np
 import linkwise as lw
 
 STEPS, COMPARED, STEP = 100, 25, 0.002
+NO_CONTACT = "can touch"  # as the error of a model says without shapes: there is nothing to measure
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             told, error = _in_a_process(scene, args.limit)
         except subprocess.TimeoutExpired:
             told, error = None, f"not done after {args.limit:g} s"
-        failed += told is None
+        failed += told is None and NO_CONTACT not in error
         print(f"{name:48s} {_line(told) if told else error}", flush=True)
     print(f"{failed} failed")
 

@@ -298,14 +298,17 @@ def _randomized(model: Model, randomize: Mapping[str, tuple[ArrayLike, ArrayLike
     made = model.with_parameters(list(randomize))
     nominal = np.asarray(made.parameters.nominal, float)
     drawn = np.stack([nominal, nominal], axis=-1)
-    known = {parameter.name: parameter.slice for parameter in made.parameters}
+    known = {parameter.name: parameter for parameter in made.parameters}
     for name, bounds in randomize.items():
         if name not in known:
             raise UnknownNameError("parameter", name, list(known))
         edges = [*bounds] if np.iterable(bounds) else []
         if len(edges) != 2 or not np.all(np.asarray(edges[0]) <= np.asarray(edges[1])):
             raise InputError(f"{name} has no bounds to be drawn from", got=repr(bounds), allowed="(low, high)")
-        drawn[known[name], 0], drawn[known[name], 1] = edges
+        if known[name].is_signless and not np.all(np.asarray(edges[0]) >= 0.0):
+            raise InputError(f"{name} cannot be negative", got=repr(bounds), allowed="bounds of at least 0")
+        place = known[name].slice
+        drawn[place, 0], drawn[place, 1] = edges
     return made, drawn
 
 

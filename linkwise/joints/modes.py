@@ -37,7 +37,7 @@ class Modes(Joint):
         self.joint = joint
         self.nq = modes + joint.nq
         self.nv = modes + joint.nv
-        self.quasi_velocities = joint.quasi_velocities  # type: ignore[misc]
+        vars(self).update(quasi_velocities=joint.quasi_velocities)
 
     def neutral(self) -> tuple[float, ...]:
         return (*(0.0,) * self.modes, *self.joint.neutral())

@@ -44,6 +44,7 @@ from linkwise.mechanism.placement import rpy_of
 from linkwise.spatial.scalar import Flat, Scalar
 
 _OF_PART = ("mass", "com", "inertia")
+_SIGNLESS = ("mass", "armature", "stiffness", "loss")
 _OF_BODY = ("xyz", "rpy", "armature")
 _OF_FLEXIBLE = ("stiffness", "loss")
 
@@ -55,6 +56,11 @@ class Parameter:
     name: str
     slice: slice
     nominal: tuple[float, ...]
+
+    @property
+    def is_signless(self) -> bool:
+        """Whether none of its numbers can be negative: masses, rotor inertias, factors on stiffness and damping."""
+        return self.name.rpartition(".")[2] in _SIGNLESS
 
 
 class Values:

@@ -54,6 +54,14 @@ class Input:
             if not isinstance(each, float)
         ]
 
+    def least(self, members: int) -> float:
+        """Number that hardly any of so many members falls below; 0 where that is known when members are drawn."""
+        if self.kind in ("constant", "table"):
+            return float(np.min(self.source))
+        rare = np.array([0.01 / members])
+        given = self.source if self.kind == "univariate" else ()
+        return float(min([e if isinstance(e, float) else _inverse(e, rare)[0] for e in given], default=0.0))
+
     def values(self, points: Array, start: int, stop: int, seeds: Seeds) -> Array:
         """Rows (n, size) for members start … stop - 1, from their points (n, dimensions) of the design."""
         n = stop - start
@@ -102,6 +110,7 @@ class Inputs:
 
     def __init__(self, model: Model, given: Mapping[str, object], members: int, sizes: Mapping[str, int]) -> None:
         self.own = {parameter.name: parameter.slice for parameter in model.parameters}
+        self.signless = {parameter.name: parameter.slice for parameter in model.parameters if parameter.is_signless}
         self.nominal = model.parameters.nominal
         known = {"q0": model.nq, "v0": model.nv} | {name: s.stop - s.start for name, s in self.own.items()}
         if "p" in given:
@@ -113,6 +122,15 @@ class Inputs:
         self.parts = tuple(
             as_input(name, spec, members, known.get(name, sizes.get(name))) for name, spec in given.items()
         )
+        for part in self.parts:
+            least = part.least(members) if part.name in self.signless else 0.0
+            if least < 0.0:
+                raise InputError(
+                    f"the input {part.name!r} cannot be negative",
+                    got=f"as low as {least:.3g} among {members} members",
+                    allowed="numbers >= 0",
+                    do="a distribution above zero: scipy.stats.uniform, lognorm or truncnorm",
+                )
         self.extra = [part for part in self.parts if part.name not in (*STATES, "p", *self.own)]
         self.members = members
 
@@ -145,14 +163,15 @@ class Inputs:
 
     def parameters(self, values: Mapping[str, Array], count: int) -> Array | None:
         """p (count, np): the model's own, then the others; None where there is nothing but the nominal ones."""
-        if "p" in values:
-            return values["p"]
-        if not self.extra and not any(name in values for name in self.own):
+        if "p" not in values and not self.extra and not any(name in values for name in self.own):
             return None
-        p = np.tile(self.nominal, (count, 1))
+        p = values["p"] if "p" in values else np.tile(self.nominal, (count, 1))
         for name, place in self.own.items():
             if name in values:
                 p[:, place] = values[name]
+        for name, place in self.signless.items():
+            if (p[:, place] < 0.0).any():
+                raise InputError(f"{name} of a member is negative", got=f"{p[:, place].min():.3g}", allowed=">= 0")
         return np.concatenate([p, *(values[part.name] for part in self.extra)], axis=1)
 
     def places(self) -> dict[str, slice]:

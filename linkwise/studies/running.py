@@ -48,7 +48,7 @@ def drive(place: Workers, tasks: Iterator[Task], store: AnyStore, template: Temp
     again: list[Task] = []
     with _StoreWriter(store) as writer:
         while True:
-            while running < place.capacity:
+            while running < place.capacity():
                 task = again.pop() if again else next(tasks, None)
                 if task is None:
                     break
@@ -300,7 +300,7 @@ def run_study(
         place = _place(study, client, workers, split)  # before the store: where no cluster answers, nothing is made
         try:
             if batch is None and not here:  # something for each to do
-                size = max(1, min(size, -(-study.members // (4 * place.capacity))))
+                size = max(1, min(size, -(-study.members // (4 * place.capacity()))))
             goal = _goal(study, store, resume, template, size)
             todo = sorted(set(range(goal.blocks)) - set(goal.finished()))
             bar = Members(progress, study.model.name, study.members, study.members - _members(goal, todo))

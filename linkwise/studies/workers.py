@@ -44,8 +44,9 @@ class WorkerError(LinkwiseError):
 class Workers(ABC):
     """Runs tasks of one study, some at a time."""
 
-    capacity: int = 1
-    """Tasks to hand in before asking for one back."""
+    def capacity(self) -> int:
+        """Tasks to hand in before asking for one back."""
+        return 1
 
     @abstractmethod
     def submit(self, task: Task) -> None:
@@ -89,7 +90,6 @@ class Pool(Workers):
         # Not forked: threads of this process may hold locks that no one would ever open again in the copy.
         self._context = multiprocessing.get_context("spawn")
         self._came_up = self._context.Event()
-        self.capacity = 2 * workers
         self._workers = workers
         self._tasks: dict[Future[MemberBlock], Task] = {}
         self._suspects: deque[Task] = deque()
@@ -99,6 +99,10 @@ class Pool(Workers):
         return ProcessPoolExecutor(
             self._workers, mp_context=self._context, initializer=_begin_worker, initargs=(self._came_up,)
         )
+
+    def capacity(self) -> int:
+        """Twice as many as there are processes."""
+        return 2 * self._workers
 
     def submit(self, task: Task) -> None:
         """See :meth:`Workers.submit`."""
@@ -185,8 +189,7 @@ class Dask(Workers):
         self._gone: float | None = None
         self._threads, self._asked = 0, -_ASK_EVERY
 
-    @property
-    def capacity(self) -> int:  # type: ignore[override]
+    def capacity(self) -> int:
         """Twice as many as there are threads on the workers: the next is there when one is finished."""
         now = time.monotonic()
         if now - self._asked > _ASK_EVERY and self.client.status == "running":

@@ -78,6 +78,7 @@ def test_environments_travel() -> None:
         ({"choices": None, "actions": ([1.0], [-1.0])}, "wrong order"),
         ({"randomize": {"pole.mass": (0.2, 0.1)}}, "pole.mass has no bounds"),
         ({"randomize": {"pole.mass": 0.2}}, "pole.mass has no bounds"),
+        ({"randomize": {"pole.mass": (-0.1, 0.2)}}, "pole.mass cannot be negative"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], says: str) -> None:

@@ -12,6 +12,7 @@ from linkwise import samples
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.studies.designs import Seeds, make_design
 from linkwise.studies.fingerprint import fingerprint
+from linkwise.studies.outcomes import STATUS
 from linkwise.studies.running import run_study
 from linkwise.studies.study import Study
 from tests.studies import studies
@@ -290,3 +291,27 @@ def test_the_package_does_not_hide_the_function():
     assert inspect.isfunction(lw.ensemble)
     assert lw.studies is linkwise.studies
     assert "client" in inspect.signature(lw.ensemble).parameters
+
+
+@pytest.mark.parametrize(
+    "masses",
+    [-1.0, np.linspace(-0.1, 1.0, 50), st.norm(1.0, 0.5), [st.uniform(-0.1, 1.0)]],
+    ids=lambda m: type(m).__name__,
+)
+def test_masses_that_can_be_negative_are_refused(masses):
+    model = samples.planar_arm().with_parameters(["link3.mass", "link3.com"])
+    with pytest.raises(InputError, match=r"link3\.mass.*cannot be negative"):
+        Study(model, {"link3.mass": masses}, 50, duration=0.01)
+    for fine in (st.norm(1.0, 0.05), st.uniform(0.0, 1.0), 0.0):
+        Study(model, {"link3.mass": fine}, 50, duration=0.01)
+    Study(model, {"link3.com": -1.0}, 50, duration=0.01)
+
+
+def test_members_whose_drawn_mass_is_negative_fail_alone():
+    """Of a function of random numbers it is known when a member is drawn; the others run."""
+    model = samples.planar_arm().with_parameters(["link3.mass"])
+    drawn = {"link3.mass": lambda rng: rng.uniform(-0.2, 1.0)}
+    found = lw.ensemble(model, drawn, 40, seed=3, duration=0.01, method="rk4", dt=5e-3)
+    negative = np.asarray(found["link3.mass"]).reshape(40) < 0.0
+    assert 0 < negative.sum() < 20
+    assert np.array_equal(found["status"] == STATUS.index("error"), negative)

@@ -5,6 +5,22 @@ from __future__ import annotations
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
 
+def _whole(f: FunctionText, shape: LaneShape, lane: str) -> str:
+    """The index of a lane, a whole number."""
+    element = shape.element
+    return f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', lane), shape.bits // 8)} to i64")
+
+
+def _into_lane(
+    f: FunctionText, shape: LaneShape, row: str, first: str, block: str = "inner", some: bool = True
+) -> None:
+    """Numbers of a row, one behind the other, to those of a lane from its first on, which other lanes lie between."""
+    element, align = shape.element, shape.bits // 8
+    with f.counted("%n", some=some, block=block, after="after"):
+        value = f.load(element, f.address(element, row, "%i"), align)
+        f.store(element, value, f.address(element, first, f.emit(f"mul i64 %i, {shape.lanes}")), align)
+
+
 def rows(shape: LaneShape, inward: bool) -> FunctionText:
     """Rows of the caller to lanes of the scratch memory, or back; for one lane a plain copy."""
     name, way = ("load_rows", "rows_to_lanes") if inward else ("store_rows", "lanes_to_rows")
@@ -56,7 +72,7 @@ def lookup(shape: LaneShape) -> FunctionText:
     f = FunctionText("define internal void @lookup(ptr %table, ptr %index, ptr %target) noinline #0")
     f.label("entry")
     with f.counted(shape.lanes, "%l", some=True):
-        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
+        index = _whole(f, shape, "%l")
         value = f.load(element, f.address(element, "%table", index), align)
         f.store(element, value, f.address(element, "%target", "%l"), align)
     f.do("ret void")
@@ -83,9 +99,7 @@ def parameter_row(shape: LaneShape) -> FunctionText:
         f.store(element, f.emit(f"sitofp i64 {index} to {element}"), target, align)
         row = f.address(element, "%parameters", f.emit(f"mul i64 {index}, %stride"))
         first = f.address(element, target, lanes)
-        with f.counted("%n", block="inner", after="after"):
-            value = f.load(element, f.address(element, row, "%i"), align)
-            f.store(element, value, f.address(element, first, f.emit(f"mul i64 %i, {lanes}")), align)
+        _into_lane(f, shape, row, first, some=False)
     f.do("ret void")
     return f
 
@@ -123,9 +137,7 @@ def seek(shape: LaneShape) -> FunctionText:
         f.do(f"br i1 {f.emit(f'icmp sgt i64 {left}, 1')}, label %halve, label %found")
         f.label("found")
         row = f.address(element, rows, f.emit("mul i64 %a.next, %n"))
-        with f.counted("%n", some=True, block="copy.number", after="after"):
-            goal = f.address(element, mine, f.emit(f"mul i64 %i, {lanes}"))
-            f.store(element, f.load(element, f.address(element, row, "%i"), align), goal, align)
+        _into_lane(f, shape, row, mine, block="copy.number")
     f.do("ret void")
     return f
 
@@ -142,7 +154,7 @@ def record(shape: LaneShape) -> FunctionText:
         mask = f.load(element, f.address(element, "%mask", "%l"), align)
         f.do(f"br i1 {f.emit(f'fcmp une {element} {mask}, 0.0')}, label %lane, label %after")
         f.label("lane")
-        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', '%l'), align)} to i64")
+        index = _whole(f, shape, "%l")
         state = f.emit(f"mul i64 {f.emit('add i64 %state, %l')}, %apart")
         row = f.emit(f"add i64 {state}, {f.emit(f'mul i64 {index}, %stride')}")
         target = f.address(element, "%record", row)
@@ -156,7 +168,7 @@ def record(shape: LaneShape) -> FunctionText:
 
 def read(shape: LaneShape) -> FunctionText:
     """Function that gives each lane its row of a series."""
-    element, align, lanes = shape.element, shape.bits // 8, shape.lanes
+    element, lanes = shape.element, shape.lanes
     f = FunctionText(
         "define internal void @read(ptr noalias %series, i64 %state, i64 %here, i64 %apart, i64 %stride, i64 %n, "
         "ptr %index, ptr noalias %target) noinline #0"
@@ -165,14 +177,11 @@ def read(shape: LaneShape) -> FunctionText:
     f.do("%last = sub i64 %here, 1")
     with f.counted(lanes, "%l", some=True, again="after"):
         over = f.emit("icmp sgt i64 %l, %last")  # lanes without a state repeat the last one
-        member = f.emit(f"add i64 %state, {f.emit(f'select i1 {over}, i64 %last, i64 %l')}")
         at = f.emit(f"select i1 {over}, i64 %last, i64 %l")
-        index = f.emit(f"fptosi {element} {f.load(element, f.address(element, '%index', at), align)} to i64")
+        member = f.emit(f"add i64 %state, {at}")
+        index = _whole(f, shape, at)
         row = f.emit(f"add i64 {f.emit(f'mul i64 {member}, %apart')}, {f.emit(f'mul i64 {index}, %stride')}")
         source = f.address(element, "%series", row)
-        target = f.address(element, "%target", "%l")
-        with f.counted("%n", some=True, block="inner", after="after"):
-            value = f.load(element, f.address(element, source, "%i"), align)
-            f.store(element, value, f.address(element, target, f.emit(f"mul i64 %i, {lanes}")), align)
+        _into_lane(f, shape, source, f.address(element, "%target", "%l"))
     f.do("ret void")
     return f
