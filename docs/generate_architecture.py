@@ -25,7 +25,7 @@ GROUPS = {
         "math",
         "spatial",
     ),
-    "Under everything": ("array_types", "dataclass", "errors", "memoized", "scalar_protocol"),
+    "Under everything": ("array_types", "dataclass", "errors", "memoized"),
 }
 
 

@@ -51,9 +51,8 @@ if TYPE_CHECKING:
         SeriesElastic,
         Torque,
     )
-    from linkwise.sim.bushing import Bushing
     from linkwise.sim.controllers import PID, Controller, Sampled
-    from linkwise.sim.disturbances import BodyForce
+    from linkwise.sim.disturbances import BodyForce, Bushing
     from linkwise.sim.drives import Drives
     from linkwise.sim.elements import Element
     from linkwise.sim.events import Event, impacts
@@ -146,10 +145,9 @@ _MODULES = {
     "linkwise.sim.actuators": (
         "PD", "ComputedTorque", "Disturbance", "JointSprings", "SeriesElastic", "Torque",
     ),
-    "linkwise.sim.bushing": ("Bushing",),
     "linkwise.sim.rules": ("Baumgarte", "JointRules"),
     "linkwise.sim.controllers": ("PID", "Controller", "Sampled"),
-    "linkwise.sim.disturbances": ("BodyForce",),
+    "linkwise.sim.disturbances": ("BodyForce", "Bushing"),
     "linkwise.sim.drives": ("Drives",),
     "linkwise.sim.elements": ("Element",),
     "linkwise.sim.events": ("Event", "impacts"),

@@ -1,16 +1,21 @@
-"""Dataclasses whose methods are written when they are first asked for.
+"""Dataclasses whose methods are written when they are first asked for, and values that are equal as these are.
 
 Python's own :func:`dataclasses.dataclass` compiles up to six methods as a class is made, a quarter of a millisecond for
 each of the hundreds of classes here, of which a program uses some. This one takes its options and gives the same class;
 ``__init__``, ``__repr__``, ``__eq__`` and ``__hash__`` are written, by Python's, at their first use.
+
+:class:`Alike` is for values with an ``__init__`` of their own: parts of elements, by which compiled code is found
+again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 
 __all__ = ["MISSING", "Field", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
+
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -114,3 +119,18 @@ else:
             if slots:  # which are put back by assignments
                 cls.__getstate__, cls.__setstate__ = _state, _restore
         return cls
+
+
+class Alike:
+    """Value that is told from others of its class by its attributes alone; tables of numbers over time do not count."""
+
+    @property
+    def facts(self) -> tuple[Hashable, ...]:
+        """Key that tells it from others."""
+        return tuple((name, value) for name, value in vars(self).items() if not name.startswith("table"))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alike) and type(self) is type(other) and self.facts == other.facts
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.facts))

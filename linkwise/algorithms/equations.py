@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linkwise.algorithms.joint_variation import tangent_direction
 from linkwise.algorithms.kinematics import Place, Placed, at_rest, next_motion, placed, velocities
+from linkwise.algorithms.link_variation import tangent_direction
 from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at, outward
 from linkwise.dataclass import dataclass, field

@@ -14,7 +14,7 @@ A ``solver`` of one's own, articulated bodies for one, serves where modes or joi
 By recursions v̇, 𝓜⁻¹, A_C and B_C come with neither 𝓜 nor its inversion:
 
 𝓜⁻¹ = L - K*ψ*U* - UψK,  A_C = UψY_A + K*ψ*E_A + Qφ*H*,  B_C = UψY_B + K*ψ*E_B + Qφ*Ψ' (Jain 1993 lemma 4.9 and
-algorithm 6), about one inertial point (:mod:`linkwise.algorithms.fixed_point`), for trees and joints of every type.
+algorithm 6), about one inertial point (:mod:`linkwise.algorithms.link_variation`), for trees and joints of every type.
 
 DIFFERS FROM PAPER: v̇ is found on the way (PΘ serves the bias as it serves Y_A); each joint axis is a link of its own; Q
 walks inward beside the row of K*ψ*, three multiplications a step, and needs no Ĵ; two axes on different branches
@@ -26,7 +26,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from linkwise.algorithms.fixed_point import (
+from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
+from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_inverse, multiplications, side_by_side
+from linkwise.algorithms.link_variation import (
+    AxisVariation,
     HeldLink,
     Velocities,
     axis_variations,
@@ -34,9 +37,6 @@ from linkwise.algorithms.fixed_point import (
     held_link,
     velocities,
 )
-from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
-from linkwise.algorithms.joint_variation import AxisVariation
-from linkwise.algorithms.linearized_inverse import in_link_frames, linearized_inverse, multiplications, side_by_side
 from linkwise.algorithms.solver import Solver, many_sided_solver
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.dataclass import dataclass

@@ -1,13 +1,13 @@
 """The linearised inverse dynamics δτ = 𝓜 δv̇ + A_D δv + B_D δq: all three matrices together. O(n · depth).
 
 𝓜 = HφMφ*H*, A_D = Hφ[2M̂φ*H* + Mφ*Θ], B_D = Hφ[H̃f + 2M̂φ*Ψ' + Mφ*Ψ''] (Jain 1993 lemmas 3.1 and 3.2), for trees and
-joints of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.joint_variation`. As in the paper's algorithm 2,
+joints of any type; Θ, Ψ', Ψ'' are those of :mod:`linkwise.algorithms.link_variation`. As in the paper's algorithm 2,
 composite bodies R = ΣM and R̂ = ΣM̂ are gathered inwards, and each joint axis walks from its link to the base.
 
 M̂ = ½(Ṁ - Q[MV]) = [[A, 0], [-c~, 0]], c being the linear momentum (Jain 1993, algorithm 1): twelve numbers.
 
-Two ways, the same numbers: about one inertial point as in the paper (:mod:`linkwise.algorithms.fixed_point`), where a
-column does not change on its walk; or in link frames.
+Two ways, the same numbers: about one inertial point as in the paper (:mod:`linkwise.algorithms.link_variation`), where
+a column does not change on its walk; or in link frames.
 
 DIFFERS FROM PAPER: link frames. There H* is a coordinate direction, so that products with it cost nothing, and a force
 crosses a joint for a dozen multiplications; up to nine links between base and tip that is the cheaper way, and beyond
@@ -21,10 +21,17 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.differentiated import inverse_derivatives
-from linkwise.algorithms.fixed_point import Velocities, axis_variations, base_acceleration, held_link, velocities
 from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
-from linkwise.algorithms.joint_variation import JointVariation, joint_variation
 from linkwise.algorithms.kinematics import at_rest, next_motion
+from linkwise.algorithms.link_variation import (
+    JointVariation,
+    Velocities,
+    axis_variations,
+    base_acceleration,
+    held_link,
+    joint_variation,
+    velocities,
+)
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.sweeps import Field, add, each, freedom, inward, outward, over_freedoms, own
 from linkwise.mechanism.tree import Link, Tree

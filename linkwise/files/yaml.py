@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from linkwise.dataclass import dataclass
 from linkwise.errors import ModelFileError
-from linkwise.files.native.text import decoded
+from linkwise.files.native.contents import decoded
 from linkwise.files.values import NUMBER
 
 _DEEPEST = 20

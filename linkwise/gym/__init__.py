@@ -4,10 +4,9 @@ from linkwise.errors import require_extra
 
 require_extra("gymnasium", "gym")  # what follows is made of its classes
 
-from linkwise.gym.registration import register
 from linkwise.gym.sb3 import as_sb3
 from linkwise.gym.step import Draws, Moment
-from linkwise.gym.tasks import task
+from linkwise.gym.tasks import register, task
 from linkwise.gym.vector_env import Env, VectorEnv
 
 __all__ = ["Draws", "Env", "Moment", "VectorEnv", "as_sb3", "register", "task"]

@@ -24,7 +24,7 @@ from linkwise.mechanism.checks import (
     warn_of_degrees,
 )
 from linkwise.mechanism.closures import Closure, Relation
-from linkwise.mechanism.closures.attach import checked_numbers, checked_placement, named_closure, relation_of
+from linkwise.mechanism.closures.instances import checked_numbers, checked_placement, named_closure, relation_of
 from linkwise.mechanism.description import Geometry, JointLimits, Mimic
 from linkwise.mechanism.entry import (
     Entry,

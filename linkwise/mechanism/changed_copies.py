@@ -14,9 +14,14 @@ from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import Body, Named, Part
 from linkwise.mechanism.checks import finite_numbers
-from linkwise.mechanism.closures.attach import closure_between, relation_between, relation_of
 from linkwise.mechanism.closures.base import Closure, Relation
-from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
+from linkwise.mechanism.closures.instances import (
+    ClosureInstance,
+    RelationInstance,
+    closure_between,
+    relation_between,
+    relation_of,
+)
 from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
 from linkwise.mechanism.equipment import closing_joint, fitted_drives, fitted_fields, fitted_sensors
 from linkwise.mechanism.fields import Field

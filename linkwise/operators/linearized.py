@@ -18,8 +18,8 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from linkwise.algorithms.articulated import Axis, articulate
-from linkwise.algorithms.fixed_point import HeldLink
 from linkwise.algorithms.kinematics import velocities
+from linkwise.algorithms.link_variation import HeldLink
 from linkwise.algorithms.sweeps import Field, inward
 from linkwise.array_types import Array
 from linkwise.errors import InputError

@@ -19,8 +19,7 @@ from linkwise.space.control import (
 from linkwise.space.docking import Approach, Dock
 from linkwise.space.gravity import Gravity
 from linkwise.space.harmonics import Harmonics, jgm3, oblateness
-from linkwise.space.kepler import EARTH, MARS, MOON, SUN, Planet
-from linkwise.space.lambert import lambert
+from linkwise.space.kepler import EARTH, MARS, MOON, SUN, Planet, lambert
 from linkwise.space.magnetism import MagneticField, Torquer
 from linkwise.space.orbit import Orbit, hill_transfer, hill_transition
 from linkwise.space.placed import Placed

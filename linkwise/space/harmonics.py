@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from linkwise.dataclass import Alike
 from linkwise.errors import InputError
-from linkwise.space.alike import Alike
 from linkwise.spatial.matrices import Sym3
 from linkwise.spatial.scalar import Scalar, sqrt
 from linkwise.spatial.vectors import Vec

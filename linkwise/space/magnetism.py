@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.dataclass import Alike
 from linkwise.errors import InputError, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_not_negative
 from linkwise.sim.elements import Vector, Wrenches
-from linkwise.space.alike import Alike
 from linkwise.space.harmonics import Harmonics
 from linkwise.space.kepler import Planet
 from linkwise.space.placed import Placed

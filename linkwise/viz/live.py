@@ -23,8 +23,8 @@ from linkwise.sim.simulation import Simulation
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
 from linkwise.spatial.scalar import Scalar
+from linkwise.viz.markers import Touches
 from linkwise.viz.overlays import Moment
-from linkwise.viz.touches import Touches
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from linkwise.viz.stage import add_arrows
 if TYPE_CHECKING:
     import viser
 
-    from linkwise.viz.touches import Touches
+    from linkwise.viz.markers import Touches
 
 TURN: Colour = (210, 60, 60)
 SLIDE: Colour = (60, 120, 220)

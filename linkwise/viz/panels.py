@@ -14,10 +14,10 @@ from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import Figure, SurfaceHandle
+from linkwise.viz.markers import EVERY_OVERLAY
 from linkwise.viz.overlays import Moment, _Arrows
 from linkwise.viz.page import Page
 from linkwise.viz.stage import MASS_CENTRE, NOTHING, followed
-from linkwise.viz.touches import EVERY_OVERLAY
 
 if TYPE_CHECKING:
     import viser

@@ -15,13 +15,12 @@ from linkwise.errors import InputError
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import looks_of
-from linkwise.viz.markers import MarkerNodes, Markers
+from linkwise.viz.markers import MarkerNodes, Markers, Touches, contacts_of
 from linkwise.viz.overlays import Moment
 from linkwise.viz.page import FRAME, LINES, Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.solids import Colour
 from linkwise.viz.stage import NOTHING, WORLD, followed
-from linkwise.viz.touches import Touches, contacts_of
 
 if TYPE_CHECKING:
     import viser

@@ -24,13 +24,12 @@ from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import fewer, looks_of
-from linkwise.viz.markers import MarkerNodes, Markers
+from linkwise.viz.markers import EVERY_OVERLAY, ContactForces, ContactPoints, MarkerNodes, Markers, Touches, contacts_of
 from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.page import start_server, stop_server
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.posing import resting
 from linkwise.viz.stage import Stage, followed
-from linkwise.viz.touches import EVERY_OVERLAY, ContactForces, ContactPoints, Touches, contacts_of
 from linkwise.viz.video import thumbnail
 
 LARGEST = 40_000_000

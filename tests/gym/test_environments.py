@@ -13,9 +13,11 @@ gymnasium = pytest.importorskip("gymnasium", reason="needs the extra gym")
 
 import linkwise as lw  # noqa: E402
 from linkwise.errors import InputError, UnknownNameError  # noqa: E402
-from linkwise.gym.registration import registered_name  # noqa: E402
 from linkwise.gym.step import seeds  # noqa: E402
-from linkwise.gym.tasks import NAMES  # noqa: E402
+from linkwise.gym.tasks import (  # noqa: E402
+    NAMES,
+    registered_name,
+)
 from tests.files.recording import robot_files  # noqa: E402
 
 QUICK = [name for name in NAMES if name not in ("stewart", "quadruped")]

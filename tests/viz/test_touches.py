@@ -7,8 +7,8 @@ import pytest
 
 import linkwise as lw
 from linkwise.viz.live import LiveRun, methods_of
+from linkwise.viz.markers import Touches, cones
 from linkwise.viz.recording import motion_html
-from linkwise.viz.touches import Touches, cones
 from tests.contact.scenes import G, block, placed
 
 pytest.importorskip("viser")

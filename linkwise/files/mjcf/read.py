@@ -20,8 +20,7 @@ from linkwise.files.description import Description, JointWritten
 from linkwise.files.mjcf.compiled import Compiled, compiled
 from linkwise.files.mjcf.couplings import ball_springs, read_loops, tendon_springs
 from linkwise.files.mjcf.document import read_document
-from linkwise.files.mjcf.drives import read_actuators, reflected
-from linkwise.files.mjcf.instruments import read_sensors
+from linkwise.files.mjcf.equipment import read_actuators, read_sensors, reflected
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out, read_fields
 from linkwise.files.mjcf.shapes import shapes_of
 from linkwise.files.mjcf.tree import Names, names_of, read_tree

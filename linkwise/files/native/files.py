@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from linkwise.errors import InputError, ModelError, ModelFileError
-from linkwise.files.native.arrays import LARGEST_ARCHIVE, ArrayStore
+from linkwise.files.native.contents import LARGEST_ARCHIVE, ArrayStore, decoded, parse_json, written
 from linkwise.files.native.kinds import At, Document
 from linkwise.files.native.model import fields_of, record_of
 from linkwise.files.native.schema import ARCHIVE, FORMAT, MODEL, VERSION
-from linkwise.files.native.text import decoded, parse_json, written
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
 from linkwise.mechanism.mechanism import Mechanism

@@ -18,8 +18,7 @@ import numpy as np
 
 from linkwise.dataclass import MISSING, dataclass, field, fields
 from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
-from linkwise.files.native.arrays import ArrayStore
-from linkwise.files.native.text import Path, line_of, shown_path
+from linkwise.files.native.contents import ArrayStore, Path, line_of, shown_path
 
 REQUIRED = object()
 """In place of a default: the field must be there."""

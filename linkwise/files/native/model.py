@@ -19,8 +19,13 @@ from linkwise.files.native.kinds import At
 from linkwise.files.native.schema import FORMAT, VERSION
 from linkwise.flexible.structure import NodeKey
 from linkwise.mechanism.bodies_and_joints import Body, Frame, JointInstance, Named
-from linkwise.mechanism.closures.attach import closure_between, relation_between
-from linkwise.mechanism.closures.instances import ClosureInstance, Reference, RelationInstance
+from linkwise.mechanism.closures.instances import (
+    ClosureInstance,
+    Reference,
+    RelationInstance,
+    closure_between,
+    relation_between,
+)
 from linkwise.mechanism.contacts import ContactScene
 from linkwise.mechanism.description import Source
 from linkwise.mechanism.entry import all_of_each

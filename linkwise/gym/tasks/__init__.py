@@ -1,12 +1,17 @@
-"""Tasks: mechanisms with something to learn, one a file."""
+"""Tasks: mechanisms with something to learn, one a file.
+
+They are in Gymnasium's registry, too: ``gymnasium.make_vec("linkwise.gym:linkwise/CartPole-v0", num_envs=…)``.
+"""
 
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from typing import Any
 
+import gymnasium
+
 from linkwise.errors import UnknownNameError
-from linkwise.gym.vector_env import VectorEnv
+from linkwise.gym.vector_env import Env, VectorEnv
 
 NAMES = (
     "cart_pole",
@@ -43,3 +48,30 @@ def task(name: str, num_envs: int = 1, **options: Any) -> VectorEnv:
     own = {key: options.pop(key) for key in signature(make).parameters if key in options}
     environments: partial[VectorEnv] = make(**own)
     return environments(**options, num_envs=num_envs)
+
+
+def registered_name(name: str) -> str:
+    """Name of a task in the registry: ``cart_pole`` is ``linkwise/CartPole-v0``."""
+    return f"linkwise/{name.title().replace('_', '')}-v0"
+
+
+def register() -> None:
+    """Enter all tasks; importing ``linkwise.gym`` has done so."""
+    for name in NAMES:
+        if registered_name(name) not in gymnasium.registry:
+            gymnasium.register(
+                registered_name(name),
+                entry_point="linkwise.gym.tasks:single",
+                vector_entry_point="linkwise.gym.tasks:vector",
+                kwargs={"name": name},
+            )
+
+
+def vector(num_envs: int, name: str, **options: Any) -> VectorEnv:
+    """Environments of a task."""
+    return task(name, num_envs, **options)
+
+
+def single(name: str, **options: Any) -> Env:
+    """One environment of a task."""
+    return Env(task(name, 1, autoreset_mode="disabled", **options))

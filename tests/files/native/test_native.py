@@ -15,7 +15,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.files.native import schema
-from linkwise.files.native.text import line_of
+from linkwise.files.native.contents import line_of
 from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance
 from linkwise.mechanism.changed_copies import Configurations
