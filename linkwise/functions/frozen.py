@@ -31,10 +31,10 @@ from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.trace.block import ArraySpec, Block
 from linkwise.trace.calls import CallingTracer
-from linkwise.trace.interpreter import NUMBERS, Table
 from linkwise.trace.passes import remove_dead
 from linkwise.trace.program_derivatives import called, program_tangents
 from linkwise.trace.recorded import Code, Recorded, code_values
+from linkwise.trace.replay import NUMBERS, Table
 from linkwise.trace.tracer import Traced
 
 Structure = Any  # the place of a number among the results; for lists and dicts a structure for each part; None

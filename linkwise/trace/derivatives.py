@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 
 from linkwise.dataclass import dataclass
 from linkwise.trace.block import Block, Node
-from linkwise.trace.interpreter import NUMBERS, Table, values
+from linkwise.trace.replay import NUMBERS, Table, values
 from linkwise.trace.tracer import Number, Traced, TracedBool, Truth
 
 

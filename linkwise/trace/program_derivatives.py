@@ -18,7 +18,6 @@ from linkwise.errors import InputError
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.derivatives import RULES, Cotangent, Tangent, cotangents, tangents
-from linkwise.trace.interpreter import Table, values
 from linkwise.trace.program import (
     Buffer,
     Call,
@@ -37,6 +36,7 @@ from linkwise.trace.program import (
     WhileAny,
     buffer_of,
 )
+from linkwise.trace.replay import Table, values
 from linkwise.trace.state_loops import (
     CAPTURED,
     STATE,

@@ -17,7 +17,6 @@ from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block, Node
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.derivatives import RULES, Cotangent, Meaning, Tangent, behind, is_zero, one_cotangent, one_tangent
-from linkwise.trace.interpreter import Table
 from linkwise.trace.passes import reached
 from linkwise.trace.program import Program
 from linkwise.trace.program_derivatives import (
@@ -27,6 +26,7 @@ from linkwise.trace.program_derivatives import (
     program_tangents,
     values_and_tangents,
 )
+from linkwise.trace.replay import Table
 from linkwise.trace.tracer import Number, Traced
 
 
