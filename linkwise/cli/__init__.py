@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
-from linkwise.cli.output import one_line
 from linkwise.cli.parser import make_parser
+from linkwise.cli.printing import one_line
 from linkwise.errors import LinkwiseError
 
 __all__ = ["main"]

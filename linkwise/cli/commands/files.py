@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from linkwise.cli.arguments import BUILT_IN, load_model, load_options
-from linkwise.cli.output import number, print_json, table
+from linkwise.cli.printing import number, print_json, table
 from linkwise.errors import InputError
 from linkwise.files.check import check_file
 from linkwise.files.compare import compare

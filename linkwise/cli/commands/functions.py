@@ -15,7 +15,7 @@ from linkwise import targets
 from linkwise.array_types import Array
 from linkwise.cli.arguments import chosen_function, configuration, load_model, per_freedom
 from linkwise.cli.motion_files import check_suffix
-from linkwise.cli.output import matrix, number, print_json, table
+from linkwise.cli.printing import matrix, number, print_json, table
 from linkwise.errors import InputError
 from linkwise.functions.function import CompiledFunction
 from linkwise.model.model import Model

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from linkwise.cli.arguments import load_model
-from linkwise.cli.output import number, one_line, print_json, table
+from linkwise.cli.printing import number, one_line, print_json, table
 from linkwise.mechanism.actuation import Actuator, FrameTransmission, JointTransmission, Sensor, Transmission
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.closures import Closure, Coupling, JointClosure, Relation

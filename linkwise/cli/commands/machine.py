@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from linkwise.cli.arguments import BUILT_IN
-from linkwise.cli.output import print_json, table
 from linkwise.cli.parser import make_parser
+from linkwise.cli.printing import print_json, table
 from linkwise.dataclass import asdict, dataclass
 from linkwise.errors import require_extra
 

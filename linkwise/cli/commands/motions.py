@@ -11,8 +11,8 @@ import numpy as np
 
 from linkwise.array_types import FloatArray
 from linkwise.cli.arguments import configuration, load_model, numbers, per_freedom
+from linkwise.cli.delivery import PICTURES, check_targets, deliver, draw
 from linkwise.cli.motion_files import FILES, QUANTITIES, check_suffix, in_order, read, trajectory_of
-from linkwise.cli.output import PICTURES, check_targets, deliver, draw
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import cycloidal

@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 
 from linkwise.cli.arguments import configuration, load_model
+from linkwise.cli.delivery import PAGES
 from linkwise.cli.motion_files import FILES, check_suffix, read, trajectory_of
-from linkwise.cli.output import PAGES
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import force_table
