@@ -79,7 +79,6 @@ class Ready:
 
     setup: Setup
     tableau: Tableau | None
-    t0: float
     dt: float | None
     save_every: int
     tolerances: tuple[float, float, float, float, int]
@@ -89,16 +88,12 @@ class Ready:
     @classmethod
     def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> Ready:
         """From what users give, see :func:`simulate`."""
-        t0 = options.get("t0", 0.0)
         check_positive(duration=duration)
-        check_finite(t0=t0)
-        if setup.tables:
-            check_span(setup.tables, t0, duration)
         check_count(save_every=save_every)
         if dt is not None:
             check_positive(dt=dt)
         tolerances, threads = checked_tolerances(options), checked_threads(options.get("threads"))
-        return cls(setup, TABLEAUX.get(setup.method_name), t0, dt, int(save_every), tolerances, threads)
+        return cls(setup, TABLEAUX.get(setup.method_name), dt, int(save_every), tolerances, threads)
 
     def sizes(self) -> StepSize:
         """Sizes of a run's steps."""
@@ -142,7 +137,7 @@ def _keep(model: Model, key: Hashable, ready: Ready) -> None:
 
 
 _BATCH_SAMPLES = 101  # for a batch that asks for no output times
-_OF_PILES = ("t0", "rtol", "atol", "max_step", "min_step", "max_steps", "stabilization", "released", "threads", "frame")
+_OF_PILES = ("rtol", "atol", "max_step", "min_step", "max_steps", "stabilization", "released", "threads", "frame")
 """Options that a pile takes, or that make no difference to one."""
 
 
@@ -251,7 +246,9 @@ def simulate(
         at their limits at samples, a :class:`~linkwise.errors.SaturationWarning` and the note say which, and how long
         (on the host).
     """
-    p, x0 = options.pop("p", None), options.pop("x0", None)
+    if "t0" in options:
+        check_finite(t0=options["t0"])
+    t0, p, x0 = options.pop("t0", 0.0), options.pop("p", None), options.pop("x0", None)
     chosen = method, duration, dt, save_every, *options.values()
     key = chosen, tuple(options), tuple(map(type, chosen))  # 1 and True are equal, but one of them is no duration
     ready = None if account else _known(model, key)
@@ -266,7 +263,7 @@ def simulate(
 
             stays = not is_pile(model)
             if not stays and all(given is None or np.ndim(given) == 1 for given in (q0, v0)):
-                return simulate_pile(model, q0, v0, duration, dt, options.get("t0", 0.0), save_every, progress)
+                return simulate_pile(model, q0, v0, duration, dt, t0, save_every, progress)
         if account and getattr(model, "nv", None):  # whether it is a model is looked at below
             options["control"] = (Works(), *as_elements(options.get("control")))
             x0 = None if x0 is None else np.concatenate([np.zeros((*np.shape(x0)[:-1], Works.nx)), x0], axis=-1)
@@ -278,7 +275,9 @@ def simulate(
     if home is not PROCESSOR:
         with home.entered():
             q0, v0, p, x0 = (None if each is None else home.to_host(each) for each in (q0, v0, p, x0))
-    setup, t0, adaptive = ready.setup, ready.t0, ready.setup.is_adaptive
+    setup, adaptive = ready.setup, ready.setup.is_adaptive
+    if setup.tables:
+        check_span(setup.tables, t0, duration)
     states = States(setup.start, model.start if q0 is None else q0, v0, p, x0)
     if q0 is not None:
         warn_of_start(model, np.asarray(q0, float))
