@@ -130,9 +130,10 @@ def _keep(model: Model, key: Hashable, ready: Ready) -> None:
     memory = Memory.of(model)
     known = vars(model)[_READY] = memory.table(_READY)
     try:
-        known.pop(key, None)
-    except TypeError:
+        hash(key)
+    except TypeError:  # an option has none
         return
+    known.pop(key, None)  # of a method whose numbers have changed
     memory.recent(_READY, key, lambda: ready, _KEPT)
 
 

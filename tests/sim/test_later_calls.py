@@ -96,3 +96,11 @@ def test_many_options_do_not_pile_up() -> None:
         for k in range(80):
             lw.simulate(model, [0.1], duration=0.1, dt=0.05, t0=float(k), method="rk4")
     assert len(vars(model)["_ready_simulations"]) <= 40
+
+
+def test_options_without_a_hash_are_read_anew() -> None:
+    for released in (["loop"], []):
+        model = samples.four_bar(1)
+        names = [model.closures[0].name] if released else []
+        calls = [lw.simulate(model, duration=0.02, dt=0.01, method="rk4", released=names) for _ in range(2)]
+        assert np.array_equal(calls[0].q, calls[1].q)
