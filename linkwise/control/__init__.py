@@ -4,7 +4,7 @@ from linkwise.control.acados import EmittedAcados, emit_acados
 from linkwise.control.casadi import EmittedCasadi, emit_casadi
 from linkwise.control.crocoddyl import crocoddyl_action
 from linkwise.control.fmi import to_fmu
-from linkwise.control.python_control import as_nlsys, as_state_space
+from linkwise.control.rates import as_nlsys, as_state_space
 from linkwise.control.shooting import Plan, Shooting, shoot
 
 __all__ = [
