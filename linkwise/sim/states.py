@@ -159,7 +159,7 @@ def initial_states(elements: Sequence[Element]) -> list[float]:
 def checked_vector(name: str, value: ArrayLike, size: int, or_more: bool = False) -> Array:
     """An array (..., size) of float64; with ``or_more`` the last axis may be longer."""
     try:
-        if np.iscomplexobj(value):
+        if np.iscomplexobj(value) or np.ma.isMaskedArray(value):  # whose hidden numbers would count
             raise TypeError
         array = np.asarray(value, float)
     except (TypeError, ValueError):

@@ -104,3 +104,9 @@ def test_options_without_a_hash_are_read_anew() -> None:
         names = [model.closures[0].name] if released else []
         calls = [lw.simulate(model, duration=0.02, dt=0.01, method="rk4", released=names) for _ in range(2)]
         assert np.array_equal(calls[0].q, calls[1].q)
+
+
+def test_masked_arrays_are_refused() -> None:
+    hidden = np.ma.masked_array([0.1, 0.2, 0.3], mask=[False, True, False])
+    with pytest.raises(InputError, match="not made of real numbers"):
+        lw.simulate(samples.planar_arm(3), hidden, duration=0.01, method="rk4")
