@@ -88,32 +88,25 @@ def settled(
     nv, n, same = len(middle.v), len(middle.before), by_digits(middle.h, SAME, SAME_SINGLE)
 
     def goes_on(state: Flat) -> Scalar:
-        count, more, off = state[-3:]
-        return ((off > same) | (more > 0.5)) & (count < float(ROUNDS))
+        count, off = state[-2:]
+        return (off > same) & (count < float(ROUNDS))
 
     def again(state: Flat) -> list[Scalar]:
-        mean, impulses, strict = state[:nv], state[2 * nv + n : -4], state[-4]
-        now = Response(strict_cones(middle, strict), middle.Lambda)
+        mean, impulses = state[:nv], state[2 * nv + n : -2]
         V0, nu = middle.free_velocities(mean, acting.tau, acting.f_ext)
-        V, found = now.solved(now.pushed(V0, impulses), impulses, rules)
+        V, found = response.solved(response.pushed(V0, impulses), impulses, rules)
         v = [a + b for a, b in zip(middle.v, middle.moved(nu, middle.pushed(nu, found)), strict=True)]
-        return judged(mean, v, V, found, strict, state[-3] + 1.0)
+        return judged(mean, v, V, found, state[-2] + 1.0)
 
-    def judged(mean: Flat, v: Flat, V: Flat, impulses: Flat, strict: Scalar, count: Scalar) -> list[Scalar]:
-        """A state of the loop: a solution, how strict its cones are, and what is missing."""
+    def judged(mean: Flat, v: Flat, V: Flat, impulses: Flat, count: Scalar) -> list[Scalar]:
+        """A state of the loop: a solution, and how far its mean is from the one that it was found with."""
         own = _means(middle.v, v)
-        work, nothing = work_of_contacts(middle, response, V, impulses)
-        unpaid = work > nothing + maximum(-lifted(middle, v, acting), 0.0)
-        more = where(unpaid & moves & (strict < 1.5), 1.0, 0.0)
         square = sum((x * x for x in own), 0.0)
         off = sum(((a - b) * (a - b) for a, b in zip(mean, own, strict=True)), 0.0) / maximum(square, SLOW * SLOW)
-        return [*own, *v, *V, *impulses, strict + more, count, more, off]
+        return [*own, *v, *V, *impulses, count, off]
 
-    moves = are_moving(middle)
-    state = repeated_while(goes_on, again, judged(mean, first.v, first.V, first.impulses, 0.0, 0.0))
-    strict = state[-4] - state[-2]  # those that it was solved with
-    end = first._replace(v=state[nv : 2 * nv], V=state[2 * nv : 2 * nv + n], impulses=state[2 * nv + n : -4])
-    response = Response(strict_cones(middle, hold(strict)), middle.Lambda)
+    state = repeated_while(goes_on, again, judged(mean, first.v, first.V, first.impulses, 0.0))
+    end = first._replace(v=state[nv : 2 * nv], V=state[2 * nv : 2 * nv + n], impulses=state[2 * nv + n : -2])
     if middle.solution is None:
         return response, end, list(state[:nv])
     V, impulses = [hold(x) for x in end.V], [hold(x) for x in end.impulses]
@@ -124,34 +117,6 @@ def settled(
         )
         end = type(end)(*found)
     return response, end, _means(middle.v, end.v)
-
-
-def are_moving(middle: MiddleOfStep) -> Scalar:
-    """Whether bodies move, faster than because they leave an overlap: otherwise they stand."""
-    slow: Scalar = SLOW
-    for gap in middle.start_gaps:
-        slow = maximum(slow, -LEAVING * gap / middle.h)
-    tree, q = middle.tree, middle.q
-    moving: Scalar = kinetic_energy(tree, q, middle.v) > 0.5 * slow * slow * mass(tree, q)
-    return moving
-
-
-def strict_cones(middle: MiddleOfStep, strict: Scalar) -> list[Cone]:
-    """The cones of a step: with 1, surfaces part no faster than they came; with 2, friction opposes the mean slip.
-
-    Not where surfaces bounce.
-    """
-    found = list(middle.all_cones)
-    for point, place, approach in zip(middle.points, middle.normals, middle.approaches, strict=True):
-        m = point.touch.material
-        if m.is_rigid and not m.restitution > 0.0:
-            (bias,) = found[place].bias
-            limited = where(strict > 0.5, maximum(bias, approach - by_digits(middle.h, FAINT, FAINT_SINGLE)), bias)
-            found[place] = replace(found[place], bias=(limited,))
-    for place, slip in middle.slips.items():
-        bias = (where(strict > 1.5, a, b) for a, b in zip(slip, found[place].bias, strict=True))
-        found[place] = replace(found[place], bias=tuple(bias))
-    return found
 
 
 def work_of_contacts(middle: MiddleOfStep, response: Response, V: Flat, impulses: Flat) -> tuple[Scalar, Scalar]:
@@ -180,7 +145,7 @@ def part_that_is_paid(middle: MiddleOfStep, s: Scalar, response: Response, end: 
     cost = lifted(middle, end.v, acting)
     at_most = 1.0 - minimum(1.0 - s, maximum(nothing - work, 0.0) / maximum(cost, _TINY))
     taken_back = minimum(s, 1.0 - minimum(work / maximum(-cost, _TINY), 1.0))
-    return where(are_moving(middle), where(cost > 0.0, at_most, where(work > nothing, taken_back, s)), s)
+    return where(middle.overlap > 0.0, s, where(cost > 0.0, at_most, where(work > nothing, taken_back, s)))
 
 
 def by_digits(x: Scalar, double: float, single: float) -> Scalar:

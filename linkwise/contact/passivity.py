@@ -15,9 +15,11 @@ from typing import NamedTuple
 
 from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass
 from linkwise.algorithms.inverse_dynamics import Forces
-from linkwise.algorithms.kinematics import velocities
+from linkwise.algorithms.kinematics import placed, velocities
+from linkwise.contact.lifting import masses_that_fly, root_of
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
@@ -32,6 +34,7 @@ DEEP = 1e-4
 
 _ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
 _FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
+_SLOWER = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
 _TINY = 1e-300
 
 
@@ -93,9 +96,54 @@ def balanced(
     rounding = size * where(size + 1e-10 * size > size, _ROUNDING, _ROUNDING_SINGLE)
     least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
-    part = where(moving > rounding, sqrt(wanted / maximum(moving, _TINY)), 1.0)
     stays = most + rounding < 0.0
-    return [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)], [part * x for x in end[1]]
+    q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
+    return q, scaled(tree, end, moving, wanted, moving > rounding)
+
+
+def scaled(tree: Tree, end: tuple[Flat, Flat], moving: Scalar, wanted: Scalar, moves: Scalar) -> list[Scalar]:
+    """Velocities with the kinetic energy that is wanted instead of the one they have, and with the same momenta.
+
+    What flies keeps the velocity of its mass centre; that of all its parts against it is scaled, all by one factor.
+    Only where that would have to change by more than a hundredth or two, all is scaled.
+
+    Args:
+        tree: of links.
+        end: configuration and velocity.
+        moving: kinetic energy, J.
+        wanted: likewise.
+        moves: whether there is any.
+    """
+    centres, flying = _mass_centres(tree, *end)
+    inner = moving - flying
+    part = sqrt(maximum(wanted - flying, 0.0) / maximum(inner, _TINY))
+    part = where(moves & (inner > _SLOWER * wanted), minimum(maximum(part, 1.0 / _FASTER), _FASTER), 1.0)
+    left = flying + part * part * inner
+    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), _FASTER), 1.0)
+    total = part * rest
+    found = [total * x for x in end[1]]
+    for k, x in centres.items():
+        found[k] = found[k] + (rest - total) * x
+    return found
+
+
+def _mass_centres(tree: Tree, q: Flat, v: Flat) -> tuple[dict[int, Scalar], Scalar]:
+    """Velocities of the mass centres of what flies, by freedoms of the links that fly, and their energy, J."""
+    masses = {} if tree.has_modes else masses_that_fly(tree)
+    momenta = {root: Vec.zero() for root in masses}
+    frames, twists = placed(tree, q), velocities(tree, q, v)
+    for link in tree:
+        root = root_of(tree, link).index
+        if root in momenta:
+            momenta[root] = momenta[root] + frames[link].R @ (link.M(q) @ twists[link]).lin
+    found: dict[int, Scalar] = {}
+    energy: Scalar = 0.0
+    for root, p in momenta.items():
+        link = tree.links[root]
+        velocity = frames[link].R.transpose_times(p * (1.0 / masses[root]))
+        found.update({link.v_start + 3 + k: x for k, x in enumerate(velocity)})
+        energy = energy + 0.5 * p.dot(p) / masses[root]
+    return found, energy
 
 
 def work_in_step(

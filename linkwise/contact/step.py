@@ -36,6 +36,7 @@ from linkwise.contact.alone import CLOSE_ALONE, PASSES, Acting, are_alone, part_
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
+from linkwise.contact.lifting import lifted_out, overlap_of
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.results import ContactStep
@@ -103,13 +104,13 @@ def accounted_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
-    if rules.passive:
+    alone = are_alone(middle)
+    if rules.passive and not alone:
         middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    alone = are_alone(middle)
     passes = max(PASSES, rules.passes) if alone else rules.passes
     V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
@@ -122,7 +123,7 @@ def accounted_step(
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(response, end, acting)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
-    if rules.passive:
+    if rules.passive or alone:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
         q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
@@ -144,6 +145,9 @@ class MiddleOfStep:
 
     parting: Parting | None = None
     """How surfaces that overlap part, where no energy is created."""
+
+    overlap: Scalar = 0.0
+    """The largest overlap at the start, m, that no step has left."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -343,6 +347,7 @@ class MiddleOfStep:
             return [_Turn(Vec.zero(), 0.0)] * len(self.points)
         frames, quarter = placed(tree, q), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
+        self.overlap = overlap_of(points)
         before = _slips(frames, points, velocities(tree, q, v))
         found = []
         slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
@@ -399,6 +404,13 @@ class MiddleOfStep:
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
         ]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
+        if alone:
+            lifted = lifted_out(self.tree, self.touches, carry(self.tree, self.q, moved), self.overlap + close)
+            for root, shift in lifted.by_root.items():
+                first = self.tree.links[root].v_start + 3
+                for k, x in enumerate(self.frames[self.tree.links[root]].R.transpose_times(shift)):
+                    moved[first + k] = moved[first + k] + x
+            gaps = lifted.gaps
         self.v_new, self.moved_on = v_new, moved
         return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
 
@@ -423,10 +435,11 @@ class MiddleOfStep:
                 driven = driven + drift * x
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
-            if self.parting is not None and point.touch.material.is_rigid:
-                lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
-            else:
+            if not point.touch.material.is_rigid:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
+            else:
+                granted = self.overlap > 0.0 if self.parting is None else self.parting.is_granted(gap)
+                lifting = lifting + where(granted, maximum(x * after, 0.0), 0.0)
         total = work[0] + work[1] + work[2]
         for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
             of_forces = of_forces + x * rate

@@ -1,0 +1,94 @@
+"""Surfaces that overlap at the end of a step: bodies that fly are shifted until they only touch.
+
+A step knows gaps in its middle, their rates, and how turning changes these. That leaves an error of second order where
+a blow changes how bodies turn, and a larger one where another point of a rim or an edge comes lowest. So gaps are
+looked at once more at the end, and what flies is shifted along normals: as a whole, with all that hangs on it, by what
+is missing and no more. Overlaps that were there at the start are not left so, but by velocities
+(:class:`~linkwise.mechanism.contacts.ContactRules`, ``recovery``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from linkwise.algorithms.kinematics import placed
+from linkwise.contact.touching import PlacedPoint, Touch, placed_points
+from linkwise.mechanism.tree import Link, Tree
+from linkwise.spatial.scalar import Scalar, maximum, where
+from linkwise.spatial.vectors import Vec
+
+Flat = Sequence[Scalar]
+
+PUT_THERE = 1e-9
+"""m, from which on an overlap at the start of a step counts: no step leaves one as large to bodies that fly alone."""
+
+
+class Lifted(NamedTuple):
+    """Shifts of bodies at the end of a step.
+
+    Args:
+        by_root: of links that fly, in the world's axes, m.
+        gaps: of all points after them, m.
+    """
+
+    by_root: dict[int, Vec]
+    gaps: list[Scalar]
+
+
+def overlap_of(points: Sequence[PlacedPoint]) -> Scalar:
+    """The largest overlap of rigid surfaces, m; zero where it is what steps may leave."""
+    most: Scalar = PUT_THERE
+    for point in points:
+        if point.touch.material.is_rigid:
+            most = maximum(most, -point.gap)
+    return where(most > PUT_THERE, most, 0.0)
+
+
+def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, allowed: Scalar) -> Lifted:
+    """Shifts after which no rigid surfaces overlap by more than what is allowed."""
+    points, _ = placed_points(touches, placed(tree, q), q)
+    masses = masses_that_fly(tree)
+    shifts: dict[int, Vec] = {}
+    sides = [_sides(tree, point, masses) for point in points]
+    for point, both in zip(points, sides, strict=True):
+        total = sum((1.0 / masses[root] for root, _ in both), 0.0)
+        if both and point.touch.material.is_rigid:
+            missing = maximum(-_gap(point, both, shifts) - allowed, 0.0)
+            for root, sign in both:
+                shift = point.normal * (missing * (sign / (masses[root] * total)))
+                shifts[root] = shifts[root] + shift if root in shifts else shift
+    return Lifted(shifts, [_gap(point, both, shifts) for point, both in zip(points, sides, strict=True)])
+
+
+def _gap(point: PlacedPoint, sides: Sequence[tuple[int, float]], shifts: dict[int, Vec]) -> Scalar:
+    gap = point.gap
+    for root, sign in sides:
+        if root in shifts:
+            gap = gap + point.normal.dot(shifts[root]) * sign
+    return gap
+
+
+def _sides(tree: Tree, point: PlacedPoint, masses: dict[int, Scalar]) -> list[tuple[int, float]]:
+    """The links that fly on whose trees the two surfaces are, and which side that is; none if it is one tree."""
+    places = ((point.touch.a, 1.0), (point.touch.b, -1.0))
+    roots = [(root_of(tree, place.link).index, sign) for place, sign in places if place.link is not None]
+    if len({root for root, _ in roots}) < len(roots):
+        return []
+    return [(root, sign) for root, sign in roots if root in masses]
+
+
+def root_of(tree: Tree, link: Link) -> Link:
+    """The link on the world that another hangs on."""
+    *_, root = tree.ancestors(link)
+    return root
+
+
+def masses_that_fly(tree: Tree) -> dict[int, Scalar]:
+    """By links that fly, the mass of all that hangs on them, kg."""
+    found: dict[int, Scalar] = {}
+    for link in tree:
+        root = root_of(tree, link)
+        if root.joint.flies and not root.is_mimic:
+            found[root.index] = found.get(root.index, 0.0) + link.rigid_part.m
+    return found
