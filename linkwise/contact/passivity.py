@@ -42,12 +42,14 @@ class Works(NamedTuple):
     """Works in a step, J.
 
     Args:
-        forces: of all forces but gravity, with belts, springs at points, and the parting of deep overlaps.
+        forces: of all forces but gravity, with belts, springs at points, and what is granted.
         contact: of rigid contacts, ends of ranges and dry friction.
+        granted: for the parting of overlaps that is for nothing.
     """
 
     forces: Scalar
     contact: Scalar
+    granted: Scalar = 0.0
 
 
 class Parting(NamedTuple):
@@ -77,7 +79,7 @@ class Parting(NamedTuple):
 
 
 def balanced(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, gains: Scalar = True
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Configuration and velocity at the end of a step, with an energy that its start and works explain.
 
@@ -88,14 +90,15 @@ def balanced(
         start: configuration and velocity.
         end: likewise, as the step has them.
         works: in it.
+        gains: whether energy that works do not explain to be lost is given back.
     """
     moved, high = kinetic_energy(tree, *start), gravity_energy(tree, start[0])
     moving, higher = kinetic_energy(tree, *end), gravity_energy(tree, end[0])
     most = moved + high + works.forces - higher
     size = moved + moving + abs(high) + abs(higher)
     rounding = size * where(size + 1e-10 * size > size, _ROUNDING, _ROUNDING_SINGLE)
-    least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
-    wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
+    least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
+    wanted = minimum(where(gains, maximum(moving, least), moving), maximum(most + rounding, 0.0))
     stays = most + rounding < 0.0
     q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
     return q, scaled(tree, end, moving, wanted, moving > rounding)

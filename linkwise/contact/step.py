@@ -32,7 +32,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.contact.alone import CLOSE_ALONE, PASSES, Acting, are_alone, part_that_is_paid, settled
+from linkwise.contact.alone import CLOSE_ALONE, Acting, are_alone, part_that_is_paid
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -111,13 +111,9 @@ def accounted_step(
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    passes = max(PASSES, rules.passes) if alone else rules.passes
-    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, passes)
+    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     acting = Acting(tau, f_ext)
-    if alone:
-        response, end, mean = settled(middle, response, end, mean, acting, rules)
-        nu = middle.free_velocities(mean, tau, f_ext)[1]
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
@@ -126,7 +122,8 @@ def accounted_step(
     if rules.passive or alone:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
-        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
+        gains = sum((end.impulses[response.starts[k]] for k in middle.normals), 0.0) <= 0.0 if alone else True
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, gains)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -443,7 +440,7 @@ class MiddleOfStep:
         total = work[0] + work[1] + work[2]
         for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
             of_forces = of_forces + x * rate
-        return Works(of_forces + driven + lifting, total - driven)
+        return Works(of_forces + driven + lifting, total - driven, lifting)
 
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""
