@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.kinematics import placed
+from linkwise.algorithms.kinematics import Placed, placed
+from linkwise.algorithms.sweeps import Field
 from linkwise.contact.touching import PlacedPoint, Touch, placed_points
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, maximum, where
@@ -35,6 +36,15 @@ class Lifted(NamedTuple):
     by_root: dict[int, Vec]
     gaps: list[Scalar]
 
+    def added_to(self, way: Flat, tree: Tree, frames: Field[Placed]) -> list[Scalar]:
+        """A way (nv), with the shifts added in the axes of some frames."""
+        found = list(way)
+        for root, shift in self.by_root.items():
+            link = tree.links[root]
+            for k, x in enumerate(frames[link].R.transpose_times(shift), start=link.v_start + 3):
+                found[k] = found[k] + x
+        return found
+
 
 def overlap_of(points: Sequence[PlacedPoint]) -> Scalar:
     """The largest overlap of rigid surfaces, m; zero where it is what steps may leave."""
@@ -45,12 +55,18 @@ def overlap_of(points: Sequence[PlacedPoint]) -> Scalar:
     return where(most > PUT_THERE, most, 0.0)
 
 
+def can_be_lifted(tree: Tree, touches: Sequence[Touch]) -> bool:
+    """Whether of all that may touch one side flies, and not both together."""
+    masses = masses_that_fly(tree)
+    return all(_sides(tree, touch, masses) for touch in touches)
+
+
 def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, allowed: Scalar) -> Lifted:
     """Shifts after which no rigid surfaces overlap by more than what is allowed."""
     points, _ = placed_points(touches, placed(tree, q), q)
     masses = masses_that_fly(tree)
     shifts: dict[int, Vec] = {}
-    sides = [_sides(tree, point, masses) for point in points]
+    sides = [_sides(tree, point.touch, masses) for point in points]
     for point, both in zip(points, sides, strict=True):
         total = sum((1.0 / masses[root] for root, _ in both), 0.0)
         if both and point.touch.material.is_rigid:
@@ -69,9 +85,9 @@ def _gap(point: PlacedPoint, sides: Sequence[tuple[int, float]], shifts: dict[in
     return gap
 
 
-def _sides(tree: Tree, point: PlacedPoint, masses: dict[int, Scalar]) -> list[tuple[int, float]]:
+def _sides(tree: Tree, touch: Touch, masses: dict[int, Scalar]) -> list[tuple[int, float]]:
     """The links that fly on whose trees the two surfaces are, and which side that is; none if it is one tree."""
-    places = ((point.touch.a, 1.0), (point.touch.b, -1.0))
+    places = ((touch.a, 1.0), (touch.b, -1.0))
     roots = [(root_of(tree, place.link).index, sign) for place, sign in places if place.link is not None]
     if len({root for root, _ in roots}) < len(roots):
         return []

@@ -1,11 +1,19 @@
-"""Steps that create no energy.
+"""Steps that create no energy: those of bodies that nothing but contact couples, and of mechanisms that are asked to.
 
-A step of second order errs in energy by its third power, and where bodies that turn strike something, by its first:
-bias forces belong to a mean velocity that nobody knows before the blow. So velocities at the end are scaled, all by one
-factor, to where the energy at the end is no more than that at the start and the work of all forces, and no less than
-that with the work that contacts took. What stood still at a contact stands still then, and what flies or rolls keeps
-its energy to rounding. Springs, and bodies that deform, do the work of their forces in the middle of the step: what
-they store is theirs, and a step that is long for their vibrations is not made to keep it.
+Forces act in the middle of a step and do work at the mean of the velocities before and after. What errs is the rest:
+bias forces belong to a mean velocity that nobody knows before a blow, inertias change on the way, and so does the
+height of what is lifted. In four places that is led back to the works of the step:
+
+- The way goes on with v⁺ instead of the mean (:meth:`linkwise.contact.step.MiddleOfStep.end`) as far as contacts have
+  paid for what is lifted by that; and farther, where contacts did work that it takes back.
+- No step leaves an overlap, of which something would have to be lifted (:mod:`linkwise.contact.lifting`).
+- Velocities at the end are scaled, by one factor, to where the energy at the end is no more than that at the start and
+  the work of all forces, and no less than that with the work that contacts took. What flies keeps the velocity of its
+  mass centre, so that forces explain its momentum; against it, all its parts move as much slower or faster.
+- What cannot fly is not shifted out of overlaps: it leaves them as far as its motion can pay for it (:class:`Parting`).
+
+Springs, and bodies that deform, do the work of their forces in the middle of the step: what they store is theirs, and a
+step that is long for their vibrations is not made to keep it.
 """
 
 from __future__ import annotations
@@ -13,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass
+from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass, momentum
 from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.lifting import masses_that_fly, root_of
@@ -22,6 +30,9 @@ from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
+
+FAINT, FAINT_SINGLE = 5e-11, 1e-6
+"""m/s, at which normal impulses may do work: with sixteen digits, and with seven."""
 
 SLACK = 2e-9
 """m, by which surfaces may overlap without being parted: what rests would be lifted."""
@@ -35,7 +46,14 @@ DEEP = 1e-4
 _ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
 _FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
 _SLOWER = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
-_TINY = 1e-300
+_TINY = 1e-30
+
+
+class Acting(NamedTuple):
+    """Joint forces, and forces on links."""
+
+    tau: Flat
+    f_ext: Forces
 
 
 class Works(NamedTuple):
@@ -79,7 +97,7 @@ class Parting(NamedTuple):
 
 
 def balanced(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, gains: Scalar = True
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Configuration and velocity at the end of a step, with an energy that its start and works explain.
 
@@ -90,15 +108,14 @@ def balanced(
         start: configuration and velocity.
         end: likewise, as the step has them.
         works: in it.
-        gains: whether energy that works do not explain to be lost is given back.
     """
     moved, high = kinetic_energy(tree, *start), gravity_energy(tree, start[0])
     moving, higher = kinetic_energy(tree, *end), gravity_energy(tree, end[0])
     most = moved + high + works.forces - higher
     size = moved + moving + abs(high) + abs(higher)
-    rounding = size * where(size + 1e-10 * size > size, _ROUNDING, _ROUNDING_SINGLE)
+    rounding = size * _by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
     least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
-    wanted = minimum(where(gains, maximum(moving, least), moving), maximum(most + rounding, 0.0))
+    wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
     stays = most + rounding < 0.0
     q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
     return q, scaled(tree, end, moving, wanted, moving > rounding)
@@ -122,7 +139,7 @@ def scaled(tree: Tree, end: tuple[Flat, Flat], moving: Scalar, wanted: Scalar, m
     part = sqrt(maximum(wanted - flying, 0.0) / maximum(inner, _TINY))
     part = where(moves & (inner > _SLOWER * wanted), minimum(maximum(part, 1.0 / _FASTER), _FASTER), 1.0)
     left = flying + part * part * inner
-    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), _FASTER), 1.0)
+    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), 1.0)
     total = part * rest
     found = [total * x for x in end[1]]
     for k, x in centres.items():
@@ -184,3 +201,32 @@ def work_in_step(
         for force, along in zip(link.elastic_forces(q, mean), link.rates(way), strict=False):
             total = total - force * along
     return total
+
+
+def part_of_mean_that_is_paid(
+    tree: Tree, q: Flat, shift: Flat, s: Scalar, work: Scalar, pressed: Scalar, h: Scalar, acting: Acting
+) -> Scalar:
+    """The part s of the mean velocity in the way, 0 to 1, with which no energy is created.
+
+    Args:
+        tree: of links.
+        q: configuration in the middle.
+        shift: (nv), by how much farther than with the mean the way would go with the last velocity alone.
+        s: the part that gaps ask for.
+        work: of contacts, against surfaces as they move, J.
+        pressed: the sum of normal impulses, N s.
+        h: s.
+        acting: forces.
+    """
+    still = [0.0] * len(shift)
+    weight = tree.root.rotate(tree.gravity).dot(Vec.of(momentum(tree, q, shift)[3:]))
+    cost = -weight - work_in_step(tree, q, h, *acting, None, (still, still, shift))
+    nothing = _by_digits(h, FAINT, FAINT_SINGLE) * pressed
+    at_most = 1.0 - minimum(1.0 - s, maximum(nothing - work, 0.0) / maximum(cost, _TINY))
+    taken_back = minimum(s, 1.0 - minimum(work / maximum(-cost, _TINY), 1.0))
+    return where(cost > 0.0, at_most, where(work > nothing, taken_back, s))
+
+
+def _by_digits(x: Scalar, double: float, single: float) -> Scalar:
+    """One number where a positive x has sixteen digits, the other where it has seven."""
+    return where(x + 1e-10 * x > x, double, single)

@@ -16,7 +16,7 @@ s)v/2), s = 1 elsewhere, so that gaps stay closed.
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
 c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it. Steps of bodies that nothing but
-contact couples create no energy: :mod:`linkwise.contact.alone`.
+contact couples create no energy: :mod:`linkwise.contact.passivity`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.contact.alone import CLOSE_ALONE, Acting, are_alone, part_that_is_paid
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
-from linkwise.contact.lifting import lifted_out, overlap_of
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
+from linkwise.contact.lifting import can_be_lifted, lifted_out, overlap_of
+from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
 from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
@@ -48,8 +47,8 @@ from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
-CLOSE = 1e-9
-"""m, by which surfaces may overlap where they meet."""
+CLOSE, CLOSE_LIFTED = 1e-9, 1e-12
+"""m, by which surfaces may overlap where they meet: in general, and where what flies is shifted out of overlaps."""
 
 
 class AccountedStep(NamedTuple):
@@ -104,8 +103,9 @@ def accounted_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
-    alone = are_alone(middle)
-    if rules.passive and not alone:
+    middle.is_passive = rules.passive or middle.are_alone
+    middle.lifts = middle.is_passive and not middle.holding.closes and can_be_lifted(tree, touches)
+    if rules.passive and not middle.lifts:
         middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
@@ -119,11 +119,10 @@ def accounted_step(
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(response, end, acting)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
-    if rules.passive or alone:
+    if middle.is_passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
-        gains = sum((end.impulses[response.starts[k]] for k in middle.normals), 0.0) <= 0.0 if alone else True
-        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, gains)
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -140,8 +139,14 @@ class Velocities(NamedTuple):
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
 
+    is_passive: bool = False
+    """Whether no energy is created."""
+
+    lifts: bool = False
+    """Whether no overlap is left, of all that touches."""
+
     parting: Parting | None = None
-    """How surfaces that overlap part, where no energy is created."""
+    """How surfaces that overlap part, where no energy is created and overlaps are left."""
 
     overlap: Scalar = 0.0
     """The largest overlap at the start, m, that no step has left."""
@@ -208,9 +213,10 @@ class MiddleOfStep:
         return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
 
     @property
-    def no_innovations(self) -> Field[Any]:
-        """The ν of a mechanism that no force moves."""
-        return each(self.tree, lambda link: [0.0] * link.joint.nv)
+    def are_alone(self) -> bool:
+        """Whether nothing but contact couples the bodies."""
+        free = all(link.parent < 0 and not link.modes and not link.is_mimic for link in self.tree)
+        return free and not self.holding.pulls.count
 
     def solved(
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
@@ -379,10 +385,9 @@ class MiddleOfStep:
         self, response: Response, end: Velocities, acting: Acting
     ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that velocities lead to."""
-        h, (v_new, V, _) = self.h, end
+        h, (v_new, V, impulses) = self.h, end
         s: Scalar = 1.0
-        alone = are_alone(self)
-        close = CLOSE_ALONE if alone else CLOSE
+        close = CLOSE_LIFTED if self.lifts else CLOSE
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
@@ -394,22 +399,32 @@ class MiddleOfStep:
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
             s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
-        if alone:
-            s = part_that_is_paid(self, s, response, end, acting)
-        gaps = [
-            gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
-            for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
-        ]
+        if self.is_passive:
+            shift = [0.5 * h * (b - a) for a, b in zip(self.v, v_new, strict=True)]
+            work = sum(self.work(response, V, impulses), 0.0) - self.driven(impulses)
+            pressed = sum((impulses[response.starts[k]] for k in self.normals), 0.0)
+            paid = part_of_mean_that_is_paid(self.tree, self.q, shift, s, work, pressed, h, acting)
+            s = where(self.overlap > 0.0, s, paid)
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
-        if alone:
+        if self.lifts:
             lifted = lifted_out(self.tree, self.touches, carry(self.tree, self.q, moved), self.overlap + close)
-            for root, shift in lifted.by_root.items():
-                first = self.tree.links[root].v_start + 3
-                for k, x in enumerate(self.frames[self.tree.links[root]].R.transpose_times(shift)):
-                    moved[first + k] = moved[first + k] + x
-            gaps = lifted.gaps
+            moved, gaps = lifted.added_to(moved, self.tree, self.frames), lifted.gaps
+        else:
+            gaps = [
+                gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
+                for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
+            ]
         self.v_new, self.moved_on = v_new, moved
         return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
+
+    def driven(self, impulses: Flat) -> Scalar:
+        """Work of belts and turntables, J."""
+        total: Scalar = 0.0
+        rows = iter(impulses)
+        for point in self.points:
+            for drift, x in zip(point.drifts(), rows, strict=False):
+                total = total + drift * x
+        return total
 
     def work(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         """Of contact points, ends of ranges and dry friction of joints, Σ λ (w + w⁺)/2 each, J."""
@@ -424,12 +439,9 @@ class MiddleOfStep:
     def works(self, response: Response, end: Velocities, work: Flat, of_forces: Scalar, mean: Flat) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
         impulses = end.impulses
-        driven: Scalar = 0.0  # by belts and turntables
+        driven = self.driven(impulses)
         lifting: Scalar = 0.0  # of what overlaps deeply
-        rows = iter(impulses)
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
-            for drift, x in zip(point.drifts(), rows, strict=False):
-                driven = driven + drift * x
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
             if not point.touch.material.is_rigid:
