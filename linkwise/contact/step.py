@@ -104,7 +104,7 @@ def accounted_step(
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     middle.is_passive = rules.passive or middle.are_alone
-    middle.lifts = middle.is_passive and not middle.holding.closes and can_be_lifted(tree, touches)
+    middle.lifts = not middle.holding.closes and can_be_lifted(tree, touches)
     if rules.passive and not middle.lifts:
         middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
