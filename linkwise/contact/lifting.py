@@ -24,6 +24,12 @@ Flat = Sequence[Scalar]
 PUT_THERE = 1e-9
 """m, from which on an overlap at the start of a step counts: no step leaves one as large to bodies that fly alone."""
 
+PASSES = 10
+"""Over all points, where two bodies that fly may touch each other."""
+
+NEAR, FIRM = 1e-6, 30.0
+"""m, from which on a body has come to the ground, and how many times as heavy each such point makes it."""
+
 
 class Lifted(NamedTuple):
     """Shifts of bodies at the end of a step.
@@ -46,13 +52,14 @@ class Lifted(NamedTuple):
         return found
 
 
-def overlap_of(points: Sequence[PlacedPoint]) -> Scalar:
-    """The largest overlap of rigid surfaces, m; zero where it is what steps may leave."""
-    most: Scalar = PUT_THERE
+def overlaps_of(points: Sequence[PlacedPoint]) -> list[Scalar]:
+    """Of each point the largest overlap of its pair of rigid surfaces, m; zero where it is what steps may leave."""
+    most: dict[int, Scalar] = {}
     for point in points:
         if point.touch.material.is_rigid:
-            most = maximum(most, -point.gap)
-    return where(most > PUT_THERE, most, 0.0)
+            most[id(point.touch)] = maximum(most.get(id(point.touch), PUT_THERE), -point.gap)
+    found = {key: where(x > PUT_THERE, x, 0.0) for key, x in most.items()}
+    return [found.get(id(point.touch), 0.0) for point in points]
 
 
 def can_be_lifted(tree: Tree, touches: Sequence[Touch]) -> bool:
@@ -61,19 +68,31 @@ def can_be_lifted(tree: Tree, touches: Sequence[Touch]) -> bool:
     return all(_sides(tree, touch, masses) for touch in touches)
 
 
-def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, allowed: Scalar) -> Lifted:
-    """Shifts after which no rigid surfaces overlap by more than what is allowed."""
+def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, allowed: Flat) -> Lifted:
+    """Shifts after which no rigid surfaces overlap by more than what is allowed at each point.
+
+    Points are gone through one after the other. Where two bodies that fly may touch each other, some times: those that
+    have come to the ground count as many times as heavy, so that they stay there.
+    """
     points, _ = placed_points(touches, placed(tree, q), q)
     masses = masses_that_fly(tree)
-    shifts: dict[int, Vec] = {}
     sides = [_sides(tree, point.touch, masses) for point in points]
-    for point, both in zip(points, sides, strict=True):
-        total = sum((1.0 / masses[root] for root, _ in both), 0.0)
-        if both and point.touch.material.is_rigid:
-            missing = maximum(-_gap(point, both, shifts) - allowed, 0.0)
-            for root, sign in both:
-                shift = point.normal * (missing * (sign / (masses[root] * total)))
-                shifts[root] = shifts[root] + shift if root in shifts else shift
+    shifts: dict[int, Vec] = {}
+    between = any(len(both) > 1 for both in sides)
+    if between:
+        for point, both in zip(points, sides, strict=True):
+            if len(both) == 1 and point.touch.material.is_rigid:
+                ((root, _),) = both
+                masses[root] = masses[root] * where(point.gap < NEAR, FIRM, 1.0)
+    for _ in range(PASSES if between else 1):
+        for point, both, most in zip(points, sides, allowed, strict=True):
+            if point.touch.material.is_rigid:
+                missing = maximum(-_gap(point, both, shifts) - most, 0.0)
+                total = sum((1.0 / masses[root] for root, _ in both), 0.0)
+                for root, sign in both:
+                    share = 1.0 if len(both) == 1 else 1.0 / (masses[root] * total)
+                    shift = point.normal * (missing * (sign * share))
+                    shifts[root] = shifts[root] + shift if root in shifts else shift
     return Lifted(shifts, [_gap(point, both, shifts) for point, both in zip(points, sides, strict=True)])
 
 

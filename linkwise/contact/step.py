@@ -36,7 +36,7 @@ from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.lifting import can_be_lifted, lifted_out, overlap_of
+from linkwise.contact.lifting import can_be_lifted, lifted_out, overlaps_of
 from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
 from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
@@ -148,8 +148,8 @@ class MiddleOfStep:
     parting: Parting | None = None
     """How surfaces that overlap part, where no energy is created and overlaps are left."""
 
-    overlap: Scalar = 0.0
-    """The largest overlap at the start, m, that no step has left."""
+    overlaps: Flat = ()
+    """Of each point, the overlap of its surfaces at the start, m, that no step has left."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -350,7 +350,7 @@ class MiddleOfStep:
             return [_Turn(Vec.zero(), 0.0)] * len(self.points)
         frames, quarter = placed(tree, q), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
-        self.overlap = overlap_of(points)
+        self.overlaps = overlaps_of(points)
         before = _slips(frames, points, velocities(tree, q, v))
         found = []
         slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
@@ -399,15 +399,16 @@ class MiddleOfStep:
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
             s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
-        if self.is_passive:
+        if self.are_alone:
             shift = [0.5 * h * (b - a) for a, b in zip(self.v, v_new, strict=True)]
             work = sum(self.work(response, V, impulses), 0.0) - self.driven(impulses)
             pressed = sum((impulses[response.starts[k]] for k in self.normals), 0.0)
             paid = part_of_mean_that_is_paid(self.tree, self.q, shift, s, work, pressed, h, acting)
-            s = where(self.overlap > 0.0, s, paid)
+            s = where(sum(self.overlaps, 0.0) > 0.0, s, paid)
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         if self.lifts:
-            lifted = lifted_out(self.tree, self.touches, carry(self.tree, self.q, moved), self.overlap + close)
+            allowed = [close + x for x in self.overlaps]
+            lifted = lifted_out(self.tree, self.touches, carry(self.tree, self.q, moved), allowed)
             moved, gaps = lifted.added_to(moved, self.tree, self.frames), lifted.gaps
         else:
             gaps = [
@@ -441,13 +442,14 @@ class MiddleOfStep:
         impulses = end.impulses
         driven = self.driven(impulses)
         lifting: Scalar = 0.0  # of what overlaps deeply
-        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
+        places = zip(self.points, self.normals, self.start_gaps, self.overlaps, strict=True)
+        for point, place, gap, overlap in places:
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
             if not point.touch.material.is_rigid:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
             else:
-                granted = self.overlap > 0.0 if self.parting is None else self.parting.is_granted(gap)
+                granted = overlap > 0.0 if self.parting is None else self.parting.is_granted(gap)
                 lifting = lifting + where(granted, maximum(x * after, 0.0), 0.0)
         total = work[0] + work[1] + work[2]
         for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
