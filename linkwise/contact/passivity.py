@@ -109,61 +109,63 @@ def balanced(
         end: likewise, as the step has them.
         works: in it.
     """
-    moved, high = kinetic_energy(tree, *start), gravity_energy(tree, start[0])
-    moving, higher = kinetic_energy(tree, *end), gravity_energy(tree, end[0])
-    most = moved + high + works.forces - higher
-    size = moved + moving + abs(high) + abs(higher)
+    first, last = (_Energies.of(tree, *state) for state in (start, end))
+    moving = last.kinetic
+    most = first.kinetic + first.of_gravity + works.forces - last.of_gravity
+    size = first.kinetic + moving + abs(first.of_gravity) + abs(last.of_gravity)
     rounding = size * _by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
     least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
     stays = most + rounding < 0.0
     q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
-    return q, scaled(tree, end, moving, wanted, moving > rounding)
-
-
-def scaled(tree: Tree, end: tuple[Flat, Flat], moving: Scalar, wanted: Scalar, moves: Scalar) -> list[Scalar]:
-    """Velocities with the kinetic energy that is wanted instead of the one they have, and with the same momenta.
-
-    What flies keeps the velocity of its mass centre; that of all its parts against it is scaled, all by one factor.
-    Only where that would have to change by more than a hundredth or two, all is scaled.
-
-    Args:
-        tree: of links.
-        end: configuration and velocity.
-        moving: kinetic energy, J.
-        wanted: likewise.
-        moves: whether there is any.
-    """
-    centres, flying = _mass_centres(tree, *end)
-    inner = moving - flying
-    part = sqrt(maximum(wanted - flying, 0.0) / maximum(inner, _TINY))
+    # What flies keeps the velocity of its mass centre. Only where that of all parts against it would have to change by
+    # more than a hundredth or two, all is slowed down.
+    moves, inner = moving > rounding, moving - last.flying
+    part = sqrt(maximum(wanted - last.flying, 0.0) / maximum(inner, _TINY))
     part = where(moves & (inner > _SLOWER * wanted), minimum(maximum(part, 1.0 / _FASTER), _FASTER), 1.0)
-    left = flying + part * part * inner
+    left = last.flying + part * part * inner
     rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), 1.0)
     total = part * rest
-    found = [total * x for x in end[1]]
-    for k, x in centres.items():
-        found[k] = found[k] + (rest - total) * x
-    return found
+    v = [total * x for x in end[1]]
+    for k, x in last.centres.items():
+        v[k] = v[k] + (rest - total) * x
+    return q, v
 
 
-def _mass_centres(tree: Tree, q: Flat, v: Flat) -> tuple[dict[int, Scalar], Scalar]:
-    """Velocities of the mass centres of what flies, by freedoms of the links that fly, and their energy, J."""
-    masses = {} if tree.has_modes else masses_that_fly(tree)
-    momenta = {root: Vec.zero() for root in masses}
-    frames, twists = placed(tree, q), velocities(tree, q, v)
-    for link in tree:
-        root = root_of(tree, link).index
-        if root in momenta:
-            momenta[root] = momenta[root] + frames[link].R @ (link.M(q) @ twists[link]).lin
-    found: dict[int, Scalar] = {}
-    energy: Scalar = 0.0
-    for root, p in momenta.items():
-        link = tree.links[root]
-        velocity = frames[link].R.transpose_times(p * (1.0 / masses[root]))
-        found.update({link.v_start + 3 + k: x for k, x in enumerate(velocity)})
-        energy = energy + 0.5 * p.dot(p) / masses[root]
-    return found, energy
+class _Energies(NamedTuple):
+    """Energies of a state, J.
+
+    Args:
+        kinetic: of all.
+        of_gravity: zero with all mass at the world's origin.
+        flying: that of the mass centres of what flies.
+        centres: their velocities, by freedoms of the links that fly.
+    """
+
+    kinetic: Scalar
+    of_gravity: Scalar
+    flying: Scalar
+    centres: dict[int, Scalar]
+
+    @classmethod
+    def of(cls, tree: Tree, q: Flat, v: Flat) -> _Energies:
+        """At a configuration and a velocity."""
+        if tree.has_modes:
+            return cls(kinetic_energy(tree, q, v), gravity_energy(tree, q), 0.0, {})
+        frames, twists, masses = placed(tree, q), velocities(tree, q, v), masses_that_fly(tree)
+        momenta, moment = {root: Vec.zero() for root in masses}, Vec.zero()
+        for link in tree:
+            frame, inertia, root = frames[link], link.rigid_part, root_of(tree, link).index
+            moment = moment + frame.R @ inertia.h + frame.p * inertia.m
+            if root in masses:
+                momenta[root] = momenta[root] + frame.R @ (inertia @ twists[link]).lin
+        centres: dict[int, Scalar] = {}
+        flying: Scalar = 0.0
+        for root, p in momenta.items():
+            link, flying = tree.links[root], flying + 0.5 * p.dot(p) / masses[root]
+            velocity = frames[link].R.transpose_times(p * (1.0 / masses[root]))
+            centres.update({link.v_start + 3 + k: x for k, x in enumerate(velocity)})
+        return cls(kinetic_energy(tree, q, v), -tree.root.rotate(tree.gravity).dot(moment), flying, centres)
 
 
 def work_in_step(
