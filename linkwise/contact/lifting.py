@@ -16,13 +16,16 @@ from linkwise.algorithms.kinematics import Placed, placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.touching import PlacedPoint, Touch, placed_points
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, maximum, where
+from linkwise.spatial.scalar import Scalar, by_digits, maximum, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
 
-PUT_THERE = 1e-9
-"""m, from which on an overlap at the start of a step counts: no step leaves one as large to bodies that fly alone."""
+CLOSE, CLOSE_SINGLE = 1e-12, 1e-7
+"""m, by which surfaces may overlap at the end of a step: with sixteen digits, and with seven."""
+
+PUT_THERE, PUT_THERE_SINGLE = 1e-9, 1e-6
+"""m, from which on an overlap at the start of a step counts: steps leave none as large to what flies."""
 
 PASSES = 10
 """Over all points, where two bodies that fly may touch each other."""
@@ -52,13 +55,14 @@ class Lifted(NamedTuple):
         return found
 
 
-def overlaps_of(points: Sequence[PlacedPoint]) -> list[Scalar]:
-    """Of each point the largest overlap of its pair of rigid surfaces, m; zero where it is what steps may leave."""
+def overlaps_of(points: Sequence[PlacedPoint], h: Scalar) -> list[Scalar]:
+    """Of each point the largest overlap of its pair of rigid surfaces, m; zero where it is what steps of h s leave."""
     most: dict[int, Scalar] = {}
+    least = by_digits(h, PUT_THERE, PUT_THERE_SINGLE)
     for point in points:
         if point.touch.material.is_rigid:
-            most[id(point.touch)] = maximum(most.get(id(point.touch), PUT_THERE), -point.gap)
-    found = {key: where(x > PUT_THERE, x, 0.0) for key, x in most.items()}
+            most[id(point.touch)] = maximum(most.get(id(point.touch), least), -point.gap)
+    found = {key: where(x > least, x, 0.0) for key, x in most.items()}
     return [found.get(id(point.touch), 0.0) for point in points]
 
 
@@ -68,8 +72,8 @@ def can_be_lifted(tree: Tree, touches: Sequence[Touch]) -> bool:
     return all(_sides(tree, touch, masses) for touch in touches)
 
 
-def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, allowed: Flat) -> Lifted:
-    """Shifts after which no rigid surfaces overlap by more than what is allowed at each point.
+def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, overlaps: Flat, close: Scalar) -> Lifted:
+    """Shifts after which no rigid surfaces overlap by more than they did at each point, and than what is close.
 
     Points are gone through one after the other. Where two bodies that fly may touch each other, some times: those that
     have come to the ground count as many times as heavy, so that they stay there.
@@ -85,9 +89,9 @@ def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, allowed: Flat) -> 
                 ((root, _),) = both
                 masses[root] = masses[root] * where(point.gap < NEAR, FIRM, 1.0)
     for _ in range(PASSES if between else 1):
-        for point, both, most in zip(points, sides, allowed, strict=True):
+        for point, both, overlap in zip(points, sides, overlaps, strict=True):
             if point.touch.material.is_rigid:
-                missing = maximum(-_gap(point, both, shifts) - most, 0.0)
+                missing = maximum(-_gap(point, both, shifts) - (overlap + close), 0.0)
                 total = sum((1.0 / masses[root] for root, _ in both), 0.0)
                 for root, sign in both:
                     share = 1.0 if len(both) == 1 else 1.0 / (masses[root] * total)

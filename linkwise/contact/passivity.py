@@ -26,7 +26,7 @@ from linkwise.algorithms.inverse_dynamics import Forces
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.lifting import masses_that_fly, root_of
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, by_digits, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -44,8 +44,8 @@ DEEP = 1e-4
 """m, from which on surfaces that overlap are parted also where kinetic energy cannot pay for it."""
 
 _ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
-_FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
-_SLOWER = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
+_FASTER, _SLOWER = 1.001, 0.98  # the most that velocities are scaled up and down by, where not all are slowed down
+_STILL = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
 _TINY = 1e-30
 
 
@@ -97,32 +97,31 @@ class Parting(NamedTuple):
 
 
 def balanced(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, stays: bool = True
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Configuration and velocity at the end of a step, with an energy that its start and works explain.
-
-    What would be lifted by more than it has energy for stays where it was.
 
     Args:
         tree: of links.
         start: configuration and velocity.
         end: likewise, as the step has them.
         works: in it.
+        stays: whether what would be lifted by more than it has energy for stays where it was.
     """
     first, last = (_Energies.of(tree, *state) for state in (start, end))
     moving = last.kinetic
     most = first.kinetic + first.of_gravity + works.forces - last.of_gravity
     size = first.kinetic + moving + abs(first.of_gravity) + abs(last.of_gravity)
-    rounding = size * _by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
+    rounding = size * by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
     least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
-    stays = most + rounding < 0.0
-    q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
-    # What flies keeps the velocity of its mass centre. Only where that of all parts against it would have to change by
-    # more than a hundredth or two, all is slowed down.
+    back = most + rounding < 0.0
+    q = [where(back, a, b) if stays else b for a, b in zip(start[0], end[0], strict=True)]
+    # What flies keeps the velocity of its mass centre. Only where it would not do to slow all parts down against it by
+    # two hundredths, all is slowed down.
     moves, inner = moving > rounding, moving - last.flying
     part = sqrt(maximum(wanted - last.flying, 0.0) / maximum(inner, _TINY))
-    part = where(moves & (inner > _SLOWER * wanted), minimum(maximum(part, 1.0 / _FASTER), _FASTER), 1.0)
+    part = where(moves & (inner > _STILL * wanted), minimum(maximum(part, _SLOWER), _FASTER), 1.0)
     left = last.flying + part * part * inner
     rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), 1.0)
     total = part * rest
@@ -223,12 +222,7 @@ def part_of_mean_that_is_paid(
     still = [0.0] * len(shift)
     weight = tree.root.rotate(tree.gravity).dot(Vec.of(momentum(tree, q, shift)[3:]))
     cost = -weight - work_in_step(tree, q, h, *acting, None, (still, still, shift))
-    nothing = _by_digits(h, FAINT, FAINT_SINGLE) * pressed
+    nothing = by_digits(h, FAINT, FAINT_SINGLE) * pressed
     at_most = 1.0 - minimum(1.0 - s, maximum(nothing - work, 0.0) / maximum(cost, _TINY))
     taken_back = minimum(s, 1.0 - minimum(work / maximum(-cost, _TINY), 1.0))
     return where(cost > 0.0, at_most, where(work > nothing, taken_back, s))
-
-
-def _by_digits(x: Scalar, double: float, single: float) -> Scalar:
-    """One number where a positive x has sixteen digits, the other where it has seven."""
-    return where(x + 1e-10 * x > x, double, single)

@@ -32,6 +32,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
+from linkwise.contact import lifting
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
@@ -42,13 +43,13 @@ from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
-CLOSE, CLOSE_LIFTED = 1e-9, 1e-12
-"""m, by which surfaces may overlap where they meet: in general, and where what flies is shifted out of overlaps."""
+CLOSE = 1e-9
+"""m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps."""
 
 
 class AccountedStep(NamedTuple):
@@ -122,7 +123,7 @@ def accounted_step(
     if middle.is_passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
-        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays=not middle.lifts)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -350,7 +351,7 @@ class MiddleOfStep:
             return [_Turn(Vec.zero(), 0.0)] * len(self.points)
         frames, quarter = placed(tree, q), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
-        self.overlaps = overlaps_of(points)
+        self.overlaps = overlaps_of(points, self.h)
         before = _slips(frames, points, velocities(tree, q, v))
         found = []
         slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
@@ -387,7 +388,7 @@ class MiddleOfStep:
         """The q⁺, v⁺ and gaps that velocities lead to."""
         h, (v_new, V, impulses) = self.h, end
         s: Scalar = 1.0
-        close = CLOSE_LIFTED if self.lifts else CLOSE
+        close = by_digits(h, lifting.CLOSE, lifting.CLOSE_SINGLE) if self.lifts else CLOSE
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
@@ -407,8 +408,8 @@ class MiddleOfStep:
             s = where(sum(self.overlaps, 0.0) > 0.0, s, paid)
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         if self.lifts:
-            allowed = [close + x for x in self.overlaps]
-            lifted = lifted_out(self.tree, self.touches, carry(self.tree, self.q, moved), allowed)
+            q_new = carry(self.tree, self.q, moved)
+            lifted = lifted_out(self.tree, self.touches, q_new, self.overlaps, close)
             moved, gaps = lifted.added_to(moved, self.tree, self.frames), lifted.gaps
         else:
             gaps = [
@@ -580,7 +581,7 @@ def within(x: Scalar, most: Scalar) -> Scalar:
     return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
 
 
-def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: float = CLOSE) -> Scalar:
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: Scalar = CLOSE) -> Scalar:
     """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
     overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
     return where(overshoot > room, room / maximum(overshoot, close * close), 1.0)

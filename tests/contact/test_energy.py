@@ -51,7 +51,7 @@ def rises_of_steps(model: lw.Model, q: Any, v: Any, steps: int, dt: float) -> tu
 def test_bodies_that_move_alone_create_no_energy(kind: str) -> None:
     """Through flight, impacts, tumbling, sliding and rest; and no step leaves an overlap."""
     rises, overlap = drops(kind, 40, 250)
-    assert rises.max() < 1e-12
+    assert rises.max() < 1e-10
     assert overlap < 2e-12
 
 
@@ -60,7 +60,7 @@ def test_bodies_that_move_alone_create_no_energy(kind: str) -> None:
 def test_ten_thousand_drops_create_no_energy(kind: str) -> None:
     """Two thousand of each shape."""
     rises, overlap = drops(kind, 2000, 400)
-    assert rises.max() < 1e-12
+    assert rises.max() < 1e-10
     assert overlap < 2e-12
 
 
@@ -85,7 +85,7 @@ def test_two_bodies_that_strike_each_other_create_no_energy() -> None:
         q[:, k : k + 4] /= np.linalg.norm(q[:, k : k + 4], axis=1, keepdims=True)
     v = rng.normal(size=(count, 12)) * ([6.0, 6.0, 6.0, 0.3, 0.3, 1.0] * 2)
     rises, overlap = rises_of_steps(model, q, v, 250, 0.002)
-    assert rises.max() < 1e-12
+    assert rises.max() < 1e-10
     assert overlap < 1e-6
 
 
@@ -133,6 +133,18 @@ def test_passive_steps_of_a_mechanism_that_flies_leave_its_momentum_alone() -> N
         q, v, impulses = ends[1][:3]
     assert struck > 50
     assert scaled > 1e-5
+
+
+def test_what_is_dropped_comes_to_rest() -> None:
+    """Boxes, within six seconds: nothing keeps them moving, however little."""
+    rng = np.random.default_rng(5)
+    model = one_body("box", SHAPES["box"], 1.0, [0.004, 0.005, 0.0065]).with_contacts(lw.Ground())
+    q = np.concatenate([rng.normal(size=(40, 4)), np.zeros((40, 2)), np.full((40, 1), 0.2)], axis=1)
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    v, impulses = rng.normal(size=(40, 6)) * 3.0, np.zeros((40, 12))
+    for _ in range(3000):
+        q, v, impulses = model.contact_step(q, v, np.zeros_like(v), impulses, 0.002)[:3]
+    assert np.abs(v).max() < 1e-11
 
 
 def test_impulses_explain_the_motion_of_what_is_dropped() -> None:
