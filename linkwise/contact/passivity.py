@@ -45,6 +45,7 @@ DEEP = 1e-4
 
 _ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
 _FASTER, _SLOWER = 1.001, 0.98  # the most that velocities are scaled up and down by, where not all are slowed down
+_UNPAID = 1e-10  # of energies, what may be lifted for nothing: what comes to rest is not stopped for less
 _STILL = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
 _TINY = 1e-30
 
@@ -60,14 +61,12 @@ class Works(NamedTuple):
     """Works in a step, J.
 
     Args:
-        forces: of all forces but gravity, with belts, springs at points, and what is granted.
+        forces: of all forces but gravity, with belts, springs at points, and the parting of deep overlaps.
         contact: of rigid contacts, ends of ranges and dry friction.
-        granted: for the parting of overlaps that is for nothing.
     """
 
     forces: Scalar
     contact: Scalar
-    granted: Scalar = 0.0
 
 
 class Parting(NamedTuple):
@@ -97,33 +96,37 @@ class Parting(NamedTuple):
 
 
 def balanced(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, stays: bool = True
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, as_is: Scalar = False
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Configuration and velocity at the end of a step, with an energy that its start and works explain.
+
+    What would be lifted by more than it has energy for stays where it was, and stops.
 
     Args:
         tree: of links.
         start: configuration and velocity.
         end: likewise, as the step has them.
         works: in it.
-        stays: whether what would be lifted by more than it has energy for stays where it was.
+        as_is: whether the step is left as it is.
     """
     first, last = (_Energies.of(tree, *state) for state in (start, end))
     moving = last.kinetic
     most = first.kinetic + first.of_gravity + works.forces - last.of_gravity
     size = first.kinetic + moving + abs(first.of_gravity) + abs(last.of_gravity)
     rounding = size * by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
-    least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
+    least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
-    back = most + rounding < 0.0
-    q = [where(back, a, b) if stays else b for a, b in zip(start[0], end[0], strict=True)]
+    stays = most + maximum(rounding, _UNPAID * size) < 0.0
+    if as_is is not False:
+        wanted, stays = where(as_is, moving, wanted), where(as_is, 0.0, where(stays, 1.0, 0.0)) > 0.5
+    q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
     # What flies keeps the velocity of its mass centre. Only where it would not do to slow all parts down against it by
     # two hundredths, all is slowed down.
     moves, inner = moving > rounding, moving - last.flying
     part = sqrt(maximum(wanted - last.flying, 0.0) / maximum(inner, _TINY))
     part = where(moves & (inner > _STILL * wanted), minimum(maximum(part, _SLOWER), _FASTER), 1.0)
     left = last.flying + part * part * inner
-    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), 1.0)
+    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), where(stays, 0.0, 1.0))
     total = part * rest
     v = [total * x for x in end[1]]
     for k, x in last.centres.items():

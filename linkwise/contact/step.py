@@ -123,7 +123,8 @@ def accounted_step(
     if middle.is_passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
-        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays=not middle.lifts)
+        as_is = middle.overlaps_at_start if middle.parting is None else False
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, as_is)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -272,6 +273,7 @@ class MiddleOfStep:
         """The cones of all points, and of all rows along joints."""
         found: list[Cone] = []
         rows = iter(self.pulled.rows)
+        self.recovery = recovery
         self.start_gaps: list[Scalar] = []
         """Offsets from which gaps at the end are counted, along rows of the middle."""
         self.normals: list[int] = []
@@ -405,11 +407,12 @@ class MiddleOfStep:
             work = sum(self.work(response, V, impulses), 0.0) - self.driven(impulses)
             pressed = sum((impulses[response.starts[k]] for k in self.normals), 0.0)
             paid = part_of_mean_that_is_paid(self.tree, self.q, shift, s, work, pressed, h, acting)
-            s = where(sum(self.overlaps, 0.0) > 0.0, s, paid)
+            s = where(self.overlaps_at_start, s, paid)
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         if self.lifts:
             q_new = carry(self.tree, self.q, moved)
-            lifted = lifted_out(self.tree, self.touches, q_new, self.overlaps, close)
+            left = [maximum(x - self.recovery * h, 0.0) for x in self.overlaps]
+            lifted = lifted_out(self.tree, self.touches, q_new, left, close)
             moved, gaps = lifted.added_to(moved, self.tree, self.frames), lifted.gaps
         else:
             gaps = [
@@ -418,6 +421,11 @@ class MiddleOfStep:
             ]
         self.v_new, self.moved_on = v_new, moved
         return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
+
+    @property
+    def overlaps_at_start(self) -> Scalar:
+        """Whether there are overlaps that no step has left."""
+        return sum(self.overlaps, 0.0) > 0.0
 
     def driven(self, impulses: Flat) -> Scalar:
         """Work of belts and turntables, J."""
@@ -443,19 +451,17 @@ class MiddleOfStep:
         impulses = end.impulses
         driven = self.driven(impulses)
         lifting: Scalar = 0.0  # of what overlaps deeply
-        places = zip(self.points, self.normals, self.start_gaps, self.overlaps, strict=True)
-        for point, place, gap, overlap in places:
+        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
             if not point.touch.material.is_rigid:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
-            else:
-                granted = overlap > 0.0 if self.parting is None else self.parting.is_granted(gap)
-                lifting = lifting + where(granted, maximum(x * after, 0.0), 0.0)
+            elif self.parting is not None:
+                lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
         total = work[0] + work[1] + work[2]
         for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
             of_forces = of_forces + x * rate
-        return Works(of_forces + driven + lifting, total - driven, lifting)
+        return Works(of_forces + driven + lifting, total - driven)
 
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""
