@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from linkwise.algorithms.kinematics import Placed, placed
 from linkwise.algorithms.sweeps import Field
+from linkwise.contact.geometry.points import length
 from linkwise.contact.touching import PlacedPoint, Touch, placed_points
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, by_digits, maximum, where
@@ -53,6 +54,13 @@ class Lifted(NamedTuple):
             for k, x in enumerate(frames[link].R.transpose_times(shift), start=link.v_start + 3):
                 found[k] = found[k] + x
         return found
+
+    def most_work(self, tree: Tree) -> Scalar:
+        """The most that the shifts can do against gravity, J."""
+        total: Scalar = 0.0
+        for root, mass in masses_that_fly(tree).items():
+            total = total + mass * length(self.by_root[root]) if root in self.by_root else total
+        return total * length(tree.gravity)
 
 
 def overlaps_of(points: Sequence[PlacedPoint], h: Scalar) -> list[Scalar]:

@@ -61,12 +61,14 @@ class Works(NamedTuple):
     """Works in a step, J.
 
     Args:
-        forces: of all forces but gravity, with belts, springs at points, and the parting of deep overlaps.
+        forces: of all forces but gravity, with belts, springs at points, and what is granted.
         contact: of rigid contacts, ends of ranges and dry friction.
+        granted: for the parting of overlaps that no step has left.
     """
 
     forces: Scalar
     contact: Scalar
+    granted: Scalar = 0.0
 
 
 class Parting(NamedTuple):
@@ -96,37 +98,33 @@ class Parting(NamedTuple):
 
 
 def balanced(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, as_is: Scalar = False
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, stays: bool = True
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Configuration and velocity at the end of a step, with an energy that its start and works explain.
-
-    What would be lifted by more than it has energy for stays where it was, and stops.
 
     Args:
         tree: of links.
         start: configuration and velocity.
         end: likewise, as the step has them.
         works: in it.
-        as_is: whether the step is left as it is.
+        stays: whether what would be lifted by more than it has energy for stays where it was, and stops.
     """
     first, last = (_Energies.of(tree, *state) for state in (start, end))
     moving = last.kinetic
     most = first.kinetic + first.of_gravity + works.forces - last.of_gravity
     size = first.kinetic + moving + abs(first.of_gravity) + abs(last.of_gravity)
     rounding = size * by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
-    least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
+    least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
-    stays = most + maximum(rounding, _UNPAID * size) < 0.0
-    if as_is is not False:
-        wanted, stays = where(as_is, moving, wanted), where(as_is, 0.0, where(stays, 1.0, 0.0)) > 0.5
-    q = [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)]
+    back = (most + maximum(rounding, _UNPAID * size) < 0.0) if stays else False
+    q = [where(back, a, b) for a, b in zip(start[0], end[0], strict=True)]
     # What flies keeps the velocity of its mass centre. Only where it would not do to slow all parts down against it by
     # two hundredths, all is slowed down.
     moves, inner = moving > rounding, moving - last.flying
     part = sqrt(maximum(wanted - last.flying, 0.0) / maximum(inner, _TINY))
     part = where(moves & (inner > _STILL * wanted), minimum(maximum(part, _SLOWER), _FASTER), 1.0)
     left = last.flying + part * part * inner
-    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), where(stays, 0.0, 1.0))
+    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), where(back, 0.0, 1.0))
     total = part * rest
     v = [total * x for x in end[1]]
     for k, x in last.centres.items():

@@ -123,8 +123,8 @@ def accounted_step(
     if middle.is_passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
-        as_is = middle.overlaps_at_start if middle.parting is None else False
-        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, as_is)
+        stays = middle.lifts or middle.parting is not None
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -412,8 +412,8 @@ class MiddleOfStep:
         if self.lifts:
             q_new = carry(self.tree, self.q, moved)
             left = [maximum(x - self.recovery * h, 0.0) for x in self.overlaps]
-            lifted = lifted_out(self.tree, self.touches, q_new, left, close)
-            moved, gaps = lifted.added_to(moved, self.tree, self.frames), lifted.gaps
+            self.lifted = lifted_out(self.tree, self.touches, q_new, left, close)
+            moved, gaps = self.lifted.added_to(moved, self.tree, self.frames), self.lifted.gaps
         else:
             gaps = [
                 gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
@@ -450,18 +450,21 @@ class MiddleOfStep:
         """Works of all that acts, where those of all rows and of forces are known."""
         impulses = end.impulses
         driven = self.driven(impulses)
-        lifting: Scalar = 0.0  # of what overlaps deeply
-        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
+        granted: Scalar = 0.0
+        for k, (point, place, gap) in enumerate(zip(self.points, self.normals, self.start_gaps, strict=True)):
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
             if not point.touch.material.is_rigid:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
-            elif self.parting is not None:
-                lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
+            else:
+                parts = self.overlaps[k] > 0.0 if self.parting is None else self.parting.is_granted(gap)
+                granted = granted + where(parts, maximum(x * after, 0.0), 0.0)
+        if self.lifts:
+            granted = granted + where(self.overlaps_at_start, self.lifted.most_work(self.tree), 0.0)
         total = work[0] + work[1] + work[2]
         for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
             of_forces = of_forces + x * rate
-        return Works(of_forces + driven + lifting, total - driven)
+        return Works(of_forces + driven + granted, total - driven, 0.0 if self.parting else granted)
 
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""

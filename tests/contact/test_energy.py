@@ -135,6 +135,17 @@ def test_passive_steps_of_a_mechanism_that_flies_leave_its_momentum_alone() -> N
     assert scaled > 1e-5
 
 
+def test_gaps_of_a_step_are_those_at_its_end() -> None:
+    """Of a cylinder that lands flat, whose lowest point comes to another side of its rim within the step: 0.2 mm deep."""
+    model = one_body("cylinder", SHAPES["cylinder"], 1.0, [0.003, 0.003, 0.0018]).with_contacts(lw.Ground())
+    tilt, spin = 0.004, -8.0  # rad, rad/s: turned by four times as much in the step, if nothing were there
+    q = np.array([np.cos(tilt / 2), np.sin(tilt / 2), 0, 0, 0, 0, 0.08 + 0.06 * np.sin(tilt)])
+    end = model.contact_step(q, [spin, 0, 1.0, 0, 0, -1.0], np.zeros(6), np.zeros(12), 0.002)
+    np.testing.assert_allclose(end.gaps, model.contacts.points(end.q).gap, atol=1e-15)
+    assert -2e-12 < end.gaps.min() < 1e-12
+    assert end.impulses.max() > 0.5
+
+
 def test_what_is_dropped_comes_to_rest() -> None:
     """Boxes, within six seconds: nothing keeps them moving, however little."""
     rng = np.random.default_rng(5)
