@@ -136,7 +136,7 @@ def test_passive_steps_of_a_mechanism_that_flies_leave_its_momentum_alone() -> N
 
 
 def test_gaps_of_a_step_are_those_at_its_end() -> None:
-    """Of a cylinder that lands flat, whose lowest point comes to another side of its rim within the step: 0.2 mm deep."""
+    """Of a cylinder that lands flat: its lowest point comes to another side of its rim within the step, 0.2 mm deep."""
     model = one_body("cylinder", SHAPES["cylinder"], 1.0, [0.003, 0.003, 0.0018]).with_contacts(lw.Ground())
     tilt, spin = 0.004, -8.0  # rad, rad/s: turned by four times as much in the step, if nothing were there
     q = np.array([np.cos(tilt / 2), np.sin(tilt / 2), 0, 0, 0, 0, 0.08 + 0.06 * np.sin(tilt)])
