@@ -3,8 +3,8 @@
 A step knows gaps in its middle, their rates, and how turning changes these. That leaves an error of second order where
 a blow changes how bodies turn, and a larger one where another point of a rim or an edge comes lowest. So gaps are
 looked at once more at the end, and what flies is shifted along normals: as a whole, with all that hangs on it, by what
-is missing and no more. Overlaps that were there at the start are not left so, but by velocities
-(:class:`~linkwise.mechanism.contacts.ContactRules`, ``recovery``).
+is missing and no more. Deep overlaps that a motion begins with part with velocities, at most as fast as
+``ContactRules.recovery`` says.
 """
 
 from __future__ import annotations
@@ -80,11 +80,18 @@ def can_be_lifted(tree: Tree, touches: Sequence[Touch]) -> bool:
     return all(_sides(tree, touch, masses) for touch in touches)
 
 
-def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, overlaps: Flat, close: Scalar) -> Lifted:
-    """Shifts after which no rigid surfaces overlap by more than they did at each point, and than what is close.
+def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, left: Flat, close: Scalar) -> Lifted:
+    """Shifts after which no rigid surfaces overlap.
 
     Points are gone through one after the other. Where two bodies that fly may touch each other, some times: those that
     have come to the ground count as many times as heavy, so that they stay there.
+
+    Args:
+        tree: of links.
+        touches: what may touch.
+        q: configuration at the end of the step.
+        left: of each point, the overlap that is left to later steps, m.
+        close: by how much more surfaces may overlap, m.
     """
     points, _ = placed_points(touches, placed(tree, q), q)
     masses = masses_that_fly(tree)
@@ -97,9 +104,9 @@ def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, overlaps: Flat, cl
                 ((root, _),) = both
                 masses[root] = masses[root] * where(point.gap < NEAR, FIRM, 1.0)
     for _ in range(PASSES if between else 1):
-        for point, both, overlap in zip(points, sides, overlaps, strict=True):
+        for point, both, most in zip(points, sides, left, strict=True):
             if point.touch.material.is_rigid:
-                missing = maximum(-_gap(point, both, shifts) - (overlap + close), 0.0)
+                missing = maximum(-_gap(point, both, shifts) - (most + close), 0.0)
                 total = sum((1.0 / masses[root] for root, _ in both), 0.0)
                 for root, sign in both:
                     share = 1.0 if len(both) == 1 else 1.0 / (masses[root] * total)

@@ -11,7 +11,8 @@ pivoting: where a point stands still while its body turns, rows of the middle se
 has changed since the start, a = w_m - w, is known from the points at the start; the gap there is g₀ + (h/4)a, the one
 at the end is closed and stays so for w⁺ = -g₀/h - (5/4)a. Where surfaces *meet* within a step, the mean of v and v⁺
 would carry them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 -
-s)v/2), s = 1 elsewhere, so that gaps stay closed.
+s)v/2), s = 1 elsewhere, so that gaps stay closed. What flies is shifted out of overlaps that are left at the end
+(:mod:`linkwise.contact.lifting`).
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
