@@ -74,7 +74,7 @@ def written_out(meetings: Sequence[Meeting], freedoms: int) -> float:
 def in_loops(points: float, rows: int, freedoms: int) -> float:
     """Operations of a step that keeps points of so many rows each, all of them used."""
     n = freedoms
-    return points * rows / 3.0 * (1900.0 + 560.0 * n + 8.0 * n * n) + n**3 / 1.5
+    return 350.0 * n + points * rows / 3.0 * (1900.0 + 560.0 * n + 8.0 * n * n) + n**3 / 1.5
 
 
 def loops_are_cheaper(meetings: Sequence[Meeting], kept: int, freedoms: int) -> bool:

@@ -19,7 +19,7 @@ from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact.elimination import sparse_product
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Items, Matrix, Scalar, is_zero, looped_over, where
+from linkwise.spatial.scalar import Items, Matrix, Scalar, by_digits, is_zero, looped_over
 
 Flat = Sequence[Scalar]
 
@@ -149,7 +149,7 @@ class Held:
             return Items.rows(looped_over([Items.rows(M)], lambda _, row: ([], list(row)), [])[1])
         closures, followers = self.holding.of_closures, self.holding.pulls.count - self.holding.of_closures.count
         J = closures.generalized(self.tree, self.q)
-        weight = where(h + 1e-10 * h > h, *HEAVIER)
+        weight = by_digits(h, *HEAVIER)
 
         def weighed(_: Flat, column: Flat) -> tuple[list[Scalar], list[Scalar]]:
             found = self.holding.factored.solve([*column, *[0.0] * followers])

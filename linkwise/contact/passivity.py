@@ -1,11 +1,19 @@
-"""Steps that create no energy.
+"""Steps that create no energy: those of bodies that nothing but contact couples, and of mechanisms that are asked to.
 
-A step of second order errs in energy by its third power, and where bodies that turn strike something, by its first:
-bias forces belong to a mean velocity that nobody knows before the blow. So velocities at the end are scaled, all by one
-factor, to where the energy at the end is no more than that at the start and the work of all forces, and no less than
-that with the work that contacts took. What stood still at a contact stands still then, and what flies or rolls keeps
-its energy to rounding. Springs, and bodies that deform, do the work of their forces in the middle of the step: what
-they store is theirs, and a step that is long for their vibrations is not made to keep it.
+Forces act in the middle of a step and do work at the mean of the velocities before and after. What errs is the rest:
+bias forces belong to a mean velocity that nobody knows before a blow, inertias change on the way, and so does the
+height of what is lifted. In four places that is led back to the works of the step:
+
+- The way goes on with v⁺ instead of the mean (:meth:`linkwise.contact.step.MiddleOfStep.end`) as far as contacts have
+  paid for what is lifted by that; and farther, where contacts did work that it takes back.
+- No step leaves an overlap, of which something would have to be lifted (:mod:`linkwise.contact.lifting`).
+- Velocities at the end are scaled, by one factor, to where the energy at the end is no more than that at the start and
+  the work of all forces, and no less than that with the work that contacts took. What flies keeps the velocity of its
+  mass centre, so that forces explain its momentum; against it, all its parts move as much slower or faster.
+- What cannot fly is not shifted out of overlaps: it leaves them as far as its motion can pay for it (:class:`Parting`).
+
+Springs, and bodies that deform, do the work of their forces in the middle of the step: what they store is theirs, and a
+step that is long for their vibrations is not made to keep it.
 """
 
 from __future__ import annotations
@@ -13,13 +21,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass
+from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass, momentum
 from linkwise.algorithms.inverse_dynamics import Forces
-from linkwise.algorithms.kinematics import velocities
+from linkwise.algorithms.kinematics import placed, velocities
+from linkwise.contact.lifting import masses_that_fly, root_of
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, by_digits, maximum, minimum, sqrt, where
+from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
+
+FAINT, FAINT_SINGLE = 5e-11, 1e-6
+"""m/s, at which normal impulses may do work: with sixteen digits, and with seven."""
 
 SLACK = 2e-9
 """m, by which surfaces may overlap without being parted: what rests would be lifted."""
@@ -31,20 +44,31 @@ DEEP = 1e-4
 """m, from which on surfaces that overlap are parted also where kinetic energy cannot pay for it."""
 
 _ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
-_FASTER = 1.02  # the most that velocities are scaled up by: what has next to no energy is left alone
-_TINY = 1e-300
+_FASTER, _SLOWER = 1.001, 0.98  # the most that velocities are scaled up and down by, where not all are slowed down
+_UNPAID = 1e-10  # of energies, what may be lifted for nothing: what comes to rest is not stopped for less
+_STILL = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
+_TINY = 1e-30
+
+
+class Acting(NamedTuple):
+    """Joint forces, and forces on links."""
+
+    tau: Flat
+    f_ext: Forces
 
 
 class Works(NamedTuple):
     """Works in a step, J.
 
     Args:
-        forces: of all forces but gravity, with belts, springs at points, and the parting of deep overlaps.
+        forces: of all forces but gravity, with belts, springs at points, and what is granted.
         contact: of rigid contacts, ends of ranges and dry friction.
+        granted: for the parting of overlaps that no step has left.
     """
 
     forces: Scalar
     contact: Scalar
+    granted: Scalar = 0.0
 
 
 class Parting(NamedTuple):
@@ -74,28 +98,74 @@ class Parting(NamedTuple):
 
 
 def balanced(
-    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, stays: bool = True
 ) -> tuple[list[Scalar], list[Scalar]]:
     """Configuration and velocity at the end of a step, with an energy that its start and works explain.
-
-    What would be lifted by more than it has energy for stays where it was.
 
     Args:
         tree: of links.
         start: configuration and velocity.
         end: likewise, as the step has them.
         works: in it.
+        stays: whether what would be lifted by more than it has energy for stays where it was, and stops.
     """
-    moved, high = kinetic_energy(tree, *start), gravity_energy(tree, start[0])
-    moving, higher = kinetic_energy(tree, *end), gravity_energy(tree, end[0])
-    most = moved + high + works.forces - higher
-    size = moved + moving + abs(high) + abs(higher)
-    rounding = size * where(size + 1e-10 * size > size, _ROUNDING, _ROUNDING_SINGLE)
-    least = minimum(most + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
+    first, last = (_Energies.of(tree, *state) for state in (start, end))
+    moving = last.kinetic
+    most = first.kinetic + first.of_gravity + works.forces - last.of_gravity
+    size = first.kinetic + moving + abs(first.of_gravity) + abs(last.of_gravity)
+    rounding = size * by_digits(size, _ROUNDING, _ROUNDING_SINGLE)
+    least = minimum(most - works.granted + minimum(works.contact, 0.0) - rounding, (_FASTER * _FASTER) * moving)
     wanted = minimum(maximum(moving, least), maximum(most + rounding, 0.0))
-    part = where(moving > rounding, sqrt(wanted / maximum(moving, _TINY)), 1.0)
-    stays = most + rounding < 0.0
-    return [where(stays, a, b) for a, b in zip(start[0], end[0], strict=True)], [part * x for x in end[1]]
+    back = (most + maximum(rounding, _UNPAID * size) < 0.0) if stays else False
+    q = [where(back, a, b) for a, b in zip(start[0], end[0], strict=True)]
+    # What flies keeps the velocity of its mass centre. Only where it would not do to slow all parts down against it by
+    # two hundredths, all is slowed down.
+    moves, inner = moving > rounding, moving - last.flying
+    part = sqrt(maximum(wanted - last.flying, 0.0) / maximum(inner, _TINY))
+    part = where(moves & (inner > _STILL * wanted), minimum(maximum(part, _SLOWER), _FASTER), 1.0)
+    left = last.flying + part * part * inner
+    rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), where(back, 0.0, 1.0))
+    total = part * rest
+    v = [total * x for x in end[1]]
+    for k, x in last.centres.items():
+        v[k] = v[k] + (rest - total) * x
+    return q, v
+
+
+class _Energies(NamedTuple):
+    """Energies of a state, J.
+
+    Args:
+        kinetic: of all.
+        of_gravity: zero with all mass at the world's origin.
+        flying: that of the mass centres of what flies.
+        centres: their velocities, by freedoms of the links that fly.
+    """
+
+    kinetic: Scalar
+    of_gravity: Scalar
+    flying: Scalar
+    centres: dict[int, Scalar]
+
+    @classmethod
+    def of(cls, tree: Tree, q: Flat, v: Flat) -> _Energies:
+        """At a configuration and a velocity."""
+        if tree.has_modes:
+            return cls(kinetic_energy(tree, q, v), gravity_energy(tree, q), 0.0, {})
+        frames, twists, masses = placed(tree, q), velocities(tree, q, v), masses_that_fly(tree)
+        momenta, moment = {root: Vec.zero() for root in masses}, Vec.zero()
+        for link in tree:
+            frame, inertia, root = frames[link], link.rigid_part, root_of(tree, link).index
+            moment = moment + frame.R @ inertia.h + frame.p * inertia.m
+            if root in masses:
+                momenta[root] = momenta[root] + frame.R @ (inertia @ twists[link]).lin
+        centres: dict[int, Scalar] = {}
+        flying: Scalar = 0.0
+        for root, p in momenta.items():
+            link, flying = tree.links[root], flying + 0.5 * p.dot(p) / masses[root]
+            velocity = frames[link].R.transpose_times(p * (1.0 / masses[root]))
+            centres.update({link.v_start + 3 + k: x for k, x in enumerate(velocity)})
+        return cls(kinetic_energy(tree, q, v), -tree.root.rotate(tree.gravity).dot(moment), flying, centres)
 
 
 def work_in_step(
@@ -133,3 +203,27 @@ def work_in_step(
         for force, along in zip(link.elastic_forces(q, mean), link.rates(way), strict=False):
             total = total - force * along
     return total
+
+
+def part_of_mean_that_is_paid(
+    tree: Tree, q: Flat, shift: Flat, s: Scalar, work: Scalar, pressed: Scalar, h: Scalar, acting: Acting
+) -> Scalar:
+    """The part s of the mean velocity in the way, 0 to 1, with which no energy is created.
+
+    Args:
+        tree: of links.
+        q: configuration in the middle.
+        shift: (nv), by how much farther than with the mean the way would go with the last velocity alone.
+        s: the part that gaps ask for.
+        work: of contacts, against surfaces as they move, J.
+        pressed: the sum of normal impulses, N s.
+        h: s.
+        acting: forces.
+    """
+    still = [0.0] * len(shift)
+    weight = tree.root.rotate(tree.gravity).dot(Vec.of(momentum(tree, q, shift)[3:]))
+    cost = -weight - work_in_step(tree, q, h, *acting, None, (still, still, shift))
+    nothing = by_digits(h, FAINT, FAINT_SINGLE) * pressed
+    at_most = 1.0 - minimum(1.0 - s, maximum(nothing - work, 0.0) / maximum(cost, _TINY))
+    taken_back = minimum(s, 1.0 - minimum(work / maximum(-cost, _TINY), 1.0))
+    return where(cost > 0.0, at_most, where(work > nothing, taken_back, s))

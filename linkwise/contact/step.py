@@ -11,12 +11,13 @@ pivoting: where a point stands still while its body turns, rows of the middle se
 has changed since the start, a = w_m - w, is known from the points at the start; the gap there is g₀ + (h/4)a, the one
 at the end is closed and stays so for w⁺ = -g₀/h - (5/4)a. Where surfaces *meet* within a step, the mean of v and v⁺
 would carry them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 -
-s)v/2), s = 1 elsewhere, so that gaps stay closed.
+s)v/2), s = 1 elsewhere, so that gaps stay closed. What flies is shifted out of overlaps that are left at the end
+(:mod:`linkwise.contact.lifting`).
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
 c is taken at a mean velocity v̄, found with the last impulses: ``passes`` of it. Steps of bodies that nothing but
-contact couples create no energy: :mod:`linkwise.contact.alone`.
+contact couples create no energy: :mod:`linkwise.contact.passivity`.
 """
 
 from __future__ import annotations
@@ -32,23 +33,24 @@ from linkwise.algorithms.inverse_dynamics import Forces, needed_forces
 from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
-from linkwise.contact.alone import CLOSE_ALONE, PASSES, Acting, are_alone, part_that_is_paid, settled
+from linkwise.contact import lifting
 from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
+from linkwise.contact.lifting import can_be_lifted, lifted_out, overlaps_of
+from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
 from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
 CLOSE = 1e-9
-"""m, by which surfaces may overlap where they meet."""
+"""m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps."""
 
 
 class AccountedStep(NamedTuple):
@@ -103,29 +105,27 @@ def accounted_step(
         t: time at the start, for closures that change with it.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
-    if rules.passive:
+    middle.is_passive = rules.passive or middle.are_alone
+    middle.lifts = not middle.holding.closes and can_be_lifted(tree, touches)
+    if rules.passive and not middle.lifts:
         middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         middle.solution = Solution(middle, tau, f_ext)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
-    alone = are_alone(middle)
-    passes = max(PASSES, rules.passes) if alone else rules.passes
-    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, passes)
+    V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     acting = Acting(tau, f_ext)
-    if alone:
-        response, end, mean = settled(middle, response, end, mean, acting, rules)
-        nu = middle.free_velocities(mean, tau, f_ext)[1]
     if middle.expanding:
         response = Response(middle.expansion(end.impulses), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(response, end, acting)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
-    if rules.passive:
+    if middle.is_passive:
         done = work_in_step(tree, middle.q, h, tau, f_ext, implicit, ways)
         works = middle.works(response, end, work, done, ways[0])
-        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works)
+        stays = middle.lifts or middle.parting is not None
+        q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
@@ -142,8 +142,17 @@ class Velocities(NamedTuple):
 class MiddleOfStep:
     """A mechanism in the middle of a step: its articulated inertias, its contact points, and their pulls."""
 
+    is_passive: bool = False
+    """Whether no energy is created."""
+
+    lifts: bool = False
+    """Whether no overlap is left, of all that touches."""
+
     parting: Parting | None = None
-    """How surfaces that overlap part, where no energy is created."""
+    """How surfaces that overlap part, where no energy is created and overlaps are left."""
+
+    overlaps: Flat = ()
+    """Of each point, the overlap of its surfaces at the start, m, that no step has left."""
 
     solution: Solution | None = None
     """How solutions depend on what they are solutions of; only where that is asked for."""
@@ -207,9 +216,10 @@ class MiddleOfStep:
         return [a + b + c for a, b, c in zip(self.before, gained, felt, strict=True)], nu
 
     @property
-    def no_innovations(self) -> Field[Any]:
-        """The ν of a mechanism that no force moves."""
-        return each(self.tree, lambda link: [0.0] * link.joint.nv)
+    def are_alone(self) -> bool:
+        """Whether nothing but contact couples the bodies."""
+        free = all(link.parent < 0 and not link.modes and not link.is_mimic for link in self.tree)
+        return free and not self.holding.pulls.count
 
     def solved(
         self, response: Response, V: Flat, impulses: Flat, nu: Field[Any], mean: Flat, rules: ContactRules
@@ -264,6 +274,7 @@ class MiddleOfStep:
         """The cones of all points, and of all rows along joints."""
         found: list[Cone] = []
         rows = iter(self.pulled.rows)
+        self.recovery = recovery
         self.start_gaps: list[Scalar] = []
         """Offsets from which gaps at the end are counted, along rows of the middle."""
         self.normals: list[int] = []
@@ -343,6 +354,7 @@ class MiddleOfStep:
             return [_Turn(Vec.zero(), 0.0)] * len(self.points)
         frames, quarter = placed(tree, q), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
+        self.overlaps = overlaps_of(points, self.h)
         before = _slips(frames, points, velocities(tree, q, v))
         found = []
         slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
@@ -377,10 +389,9 @@ class MiddleOfStep:
         self, response: Response, end: Velocities, acting: Acting
     ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The q⁺, v⁺ and gaps that velocities lead to."""
-        h, (v_new, V, _) = self.h, end
+        h, (v_new, V, impulses) = self.h, end
         s: Scalar = 1.0
-        alone = are_alone(self)
-        close = CLOSE_ALONE if alone else CLOSE
+        close = by_digits(h, lifting.CLOSE, lifting.CLOSE_SINGLE) if self.lifts else CLOSE
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
@@ -392,15 +403,39 @@ class MiddleOfStep:
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
             s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
-        if alone:
-            s = part_that_is_paid(self, s, response, end, acting)
-        gaps = [
-            gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
-            for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
-        ]
+        if self.are_alone:
+            shift = [0.5 * h * (b - a) for a, b in zip(self.v, v_new, strict=True)]
+            work = sum(self.work(response, V, impulses), 0.0) - self.driven(impulses)
+            pressed = sum((impulses[response.starts[k]] for k in self.normals), 0.0)
+            paid = part_of_mean_that_is_paid(self.tree, self.q, shift, s, work, pressed, h, acting)
+            s = where(self.overlaps_at_start, s, paid)
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
+        if self.lifts:
+            q_new = carry(self.tree, self.q, moved)
+            left = [maximum(x - self.recovery * h, 0.0) for x in self.overlaps]
+            self.lifted = lifted_out(self.tree, self.touches, q_new, left, close)
+            moved, gaps = self.lifted.added_to(moved, self.tree, self.frames), self.lifted.gaps
+        else:
+            gaps = [
+                gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
+                for gap, (before, after) in zip(self.start_gaps, rates, strict=True)
+            ]
         self.v_new, self.moved_on = v_new, moved
         return carry(self.tree, self.q, moved), carried(self.tree, v_new, moved), gaps
+
+    @property
+    def overlaps_at_start(self) -> Scalar:
+        """Whether there are overlaps that no step has left."""
+        return sum(self.overlaps, 0.0) > 0.0
+
+    def driven(self, impulses: Flat) -> Scalar:
+        """Work of belts and turntables, J."""
+        total: Scalar = 0.0
+        rows = iter(impulses)
+        for point in self.points:
+            for drift, x in zip(point.drifts(), rows, strict=False):
+                total = total + drift * x
+        return total
 
     def work(self, response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         """Of contact points, ends of ranges and dry friction of joints, Σ λ (w + w⁺)/2 each, J."""
@@ -415,22 +450,22 @@ class MiddleOfStep:
     def works(self, response: Response, end: Velocities, work: Flat, of_forces: Scalar, mean: Flat) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
         impulses = end.impulses
-        driven: Scalar = 0.0  # by belts and turntables
-        lifting: Scalar = 0.0  # of what overlaps deeply
-        rows = iter(impulses)
-        for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
-            for drift, x in zip(point.drifts(), rows, strict=False):
-                driven = driven + drift * x
+        driven = self.driven(impulses)
+        granted: Scalar = 0.0
+        for k, (point, place, gap) in enumerate(zip(self.points, self.normals, self.start_gaps, strict=True)):
             (row,), x = response.cones[place].rows, impulses[response.starts[place]]
             after = row.of(end.V)
-            if self.parting is not None and point.touch.material.is_rigid:
-                lifting = lifting + where(self.parting.is_granted(gap), maximum(x * after, 0.0), 0.0)
-            else:
+            if not point.touch.material.is_rigid:
                 driven = driven + 0.5 * x * (row.of(self.before) + after)
+            else:
+                parts = self.overlaps[k] > 0.0 if self.parting is None else self.parting.is_granted(gap)
+                granted = granted + where(parts, maximum(x * after, 0.0), 0.0)
+        if self.lifts:
+            granted = granted + where(self.overlaps_at_start, self.lifted.most_work(self.tree), 0.0)
         total = work[0] + work[1] + work[2]
         for x, rate in zip(self.held, self.holding.pulls.rates(self.tree, self.q, mean), strict=True):
             of_forces = of_forces + x * rate
-        return Works(of_forces + driven + lifting, total - driven)
+        return Works(of_forces + driven + granted, total - driven, 0.0 if self.parting else granted)
 
     def ways(self) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
         """The mean velocity, its change, and the shift beyond h times the mean."""
@@ -556,7 +591,7 @@ def within(x: Scalar, most: Scalar) -> Scalar:
     return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
 
 
-def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: float = CLOSE) -> Scalar:
+def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: Scalar = CLOSE) -> Scalar:
     """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
     overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
     return where(overshoot > room, room / maximum(overshoot, close * close), 1.0)

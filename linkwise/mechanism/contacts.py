@@ -83,10 +83,10 @@ class ContactRules:
             ``"smooth"``: contacts that are open, stick or slip count a little as what they nearly are, so that
             descent sees a contact before it is made. Steps themselves are the same.
         smoothing: of ``"smooth"``, N s: the impulse over which the slopes on both sides of a kink are blended.
-        passive: whether no step of a mechanism creates energy, as none of bodies that move alone does: velocities at
-            the end are scaled, all by one factor, to the energy that works explain, and small overlaps part only as far
-            as what moves can pay for. Otherwise energy errs with the step, as little as the rule's order says where
-            nothing strikes, and both forces and momenta explain the motion to rounding.
+        passive: whether no step of a mechanism creates energy, as none of bodies that nothing but contact couples does:
+            velocities at the end, of what flies those against its mass centre, are scaled, all by one factor, to the
+            energy that works explain. Small overlaps of what does not fly part only as far as what moves can pay for.
+            Otherwise energy errs with the step, as little as the rule's order says where nothing strikes.
         points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
             could come in a step are counted: ``overflow``.
         substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could

@@ -218,6 +218,11 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
     return a if condition else b
 
 
+def by_digits(x: Scalar, double: float, single: float) -> Scalar:
+    """One number where a positive x has sixteen digits, the other where it has seven."""
+    return where(x + 1e-10 * x > x, double, single)
+
+
 def hold(x: Scalar) -> Scalar:
     """``x`` itself, whose derivative counts as zero: what depends on it only through here is held fixed.
 

@@ -11,7 +11,7 @@ from linkwise.contact.crowd import _frame
 from linkwise.contact.geometry.pairs import PAIRS, contacts
 from linkwise.contact.scene import kept_points, meetings_of
 from linkwise.trace.calls import traced
-from tests.contact.scenes import shape
+from tests.contact.scenes import one_body, shape
 
 SIZES = {
     "sphere": (0.1,),
@@ -89,3 +89,5 @@ def test_the_solver_is_the_one_that_takes_less() -> None:
     assert not loops_are_cheaper(meetings_of(one), 16, one.nv)
     named = many.with_contacts(lw.Ground(), only=feet, rules=lw.ContactRules(solver="dual"))
     assert kept_points(named) is None
+    slippery = one_body("ellipsoid", SIZES["ellipsoid"], 1.0, [0.01, 0.01, 0.01])
+    assert kept_points(slippery.with_contacts(lw.Ground(), material=lw.Material(friction=0.0))) is None

@@ -15,7 +15,7 @@ TIGHT = lw.ContactRules(rounds=60, tolerance=1e-14)
 RUBBER = lw.Material(friction=0.6)
 
 
-def quadruped(material: lw.Material = RUBBER) -> lw.Model:
+def quadruped(material: lw.Material = RUBBER, rules: lw.ContactRules = TIGHT) -> lw.Model:
     """A trunk with four legs of two joints each, on round feet."""
     b = lw.ModelBuilder("quadruped")
     b.add_body("trunk", joint=lw.Free(), mass=8.0, inertia=np.diag([0.06, 0.25, 0.28]))
@@ -27,7 +27,7 @@ def quadruped(material: lw.Material = RUBBER) -> lw.Model:
         foot = [shape("sphere", (0.02,), down)]
         knee = lw.Revolute(axis=(0, 1, 0))
         b.add_body(f"{name}_shin", parent=f"{name}_thigh", joint=knee, placement=down, collisions=foot, **rod)  # type: ignore[arg-type]
-    return b.build().with_contacts(lw.Ground(), material=material, rules=TIGHT, between=[])
+    return b.build().with_contacts(lw.Ground(), material=material, rules=rules, between=[])
 
 
 def standing(model: lw.Model) -> np.ndarray:
@@ -116,8 +116,9 @@ def test_a_box_that_stands_slides_and_lands_on_an_edge() -> None:
     check(model, on_edge, [0.1, 0.2, 0, 0.03, 0.1, -0.1], 0.0, ("q", "v", "gaps"), 1e-8)
 
 
-def test_a_quadruped_that_stands_with_feet_that_lift_and_slide() -> None:
-    model = quadruped()
+@pytest.mark.parametrize("passive", [False, True])
+def test_a_quadruped_that_stands_with_feet_that_lift_and_slide(passive: bool) -> None:
+    model = quadruped(rules=replace(TIGHT, passive=passive))
     rng = np.random.default_rng(3)
     q = np.stack([standing(model)] * 4)
     tau = np.zeros((4, model.nv))
