@@ -8,9 +8,11 @@ grouped functions, so a piece is one basic block.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable
+from itertools import chain
 
+from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
@@ -19,6 +21,12 @@ from linkwise.targets.llvm.schedule import absorbed
 from linkwise.targets.llvm.weaving import Overlap
 from linkwise.trace.block import Block, arguments
 from linkwise.trace.ops import is_truth
+
+REACH = 128
+"""Operands on either side of a pointer whose distance fits into one byte of an AVX-512 instruction.
+
+Further away it takes four: a tenth of the code of a long body, which is more than caches of instructions hold.
+"""
 
 
 class BlockCode:
@@ -43,8 +51,8 @@ class BlockCode:
         self.masked = masked  # vectors may be loaded with lanes left out
         self.woven = woven  # other work to do between the operations; for programs in one piece
         self.registers = registers  # that values may wait in, if that is not left to LLVM
-        self.constants: dict[float, int] = {}  # those that are read from memory -> their places there
-        self.frame_slots = 0
+        self.constants: dict[str, int] = {}  # those that are read from memory -> their places there
+        self.frame_slots = -REACH if registers else 0  # the frame's pointer is then behind its first slots
         self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
         self.group_slots: dict[int, tuple[list[tuple[str, int]], list[int]]] = {}  # id of group -> arguments, results
         self.destinations: dict[int, list[tuple[int, int]]] = {}
@@ -55,6 +63,7 @@ class BlockCode:
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
         pointers += woven.parameters if woven else ()
+        pointers += ["%constants"] if registers else ()
         promise = "noalias " if apart else ""  # arrays that may be one and the same promise nothing
         self.parameters = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
         self.passed = ", ".join(f"ptr {pointer}" for pointer in pointers)
@@ -62,8 +71,8 @@ class BlockCode:
 
     @property
     def frame_bytes(self) -> int:
-        """Scratch memory that the functions need."""
-        return self.frame_slots * self.shape.size
+        """Scratch memory that the functions need, from the frame's pointer on."""
+        return max(0, self.frame_slots) * self.shape.size
 
     def _reserve(self, count: int) -> int:
         """Frame slots, whole vectors of them, so that a scalar frame can be read by vectors."""
@@ -74,12 +83,13 @@ class BlockCode:
 
     def _all(self) -> list[FunctionText]:
         self.residences = [self._residence(piece) if self.registers else None for piece in self.plan.pieces]
-        for value in sorted(self.plan.crossing):
-            if value not in self.plan.item_of:
-                self.slots[value] = self._reserve(1) if self.shape.lanes > 1 else self.frame_slots
-                self.frame_slots += self.shape.lanes == 1
+        if self.registers:
+            self._place_constants()
+        self._share_slots(life for life in self.plan.crossing if life[0] not in self.plan.item_of)
         for piece, found in zip(self.plan.pieces, self.residences, strict=True):
-            self._share_slots(piece, found.stored if found else {})
+            if found is not None:
+                steps = enumerate(piece.steps)
+                self._share_slots((s, place, found.stored[s]) for place, s in steps if s in found.stored)
         self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
         if len(pieces) == 1:
@@ -90,15 +100,22 @@ class BlockCode:
         whole.do("ret void")
         return [*pieces, whole]
 
-    def _share_slots(self, piece: FunctionPiece, stored: Mapping[int, int]) -> None:
-        """A place in the frame for each value that waits there, given on to another behind its last use."""
-        free: list[int] = []
-        ending: dict[int, list[int]] = {}
-        for place, step in enumerate(piece.steps):
-            free.extend(ending.pop(place, ()))
-            if isinstance(step, int) and step in stored and step not in self.slots:
-                self.slots[step] = free.pop() if free else self._reserve(1)
-                ending.setdefault(stored[step] + 1, []).append(self.slots[step])
+    def _share_slots(self, lives: Iterable[tuple[int, int, int]]) -> None:
+        """Places in the frame for values that wait there, each with the times of its beginning and end."""
+        places, count = shared_places(lives, self.frame_slots)
+        self.slots |= places
+        self.frame_slots += count
+
+    def _place_constants(self) -> None:
+        """A place in memory for each constant, those that are read most often within reach."""
+        nodes = self.program.nodes
+        steps = chain.from_iterable(piece.steps for piece in self.plan.pieces)
+        read = [
+            chain.from_iterable(step.members) if isinstance(step, GroupedCall) else nodes[step][1:] for step in steps
+        ]
+        constants = (nodes[a] for a in chain(self.destinations, *read) if nodes[a][0] == "const")
+        uses = Counter(real_bits(node[1], self.shape.bits) for node in constants)
+        self.constants = {bits: place for place, (bits, _) in enumerate(uses.most_common())}
 
     def _residence(self, piece: FunctionPiece) -> Residence:
         """Values that wait in registers; a product that becomes part of a sum is no step of its own.
@@ -129,12 +146,16 @@ class BlockCode:
 
     @property
     def tables(self) -> list[str]:
-        """Definition of the constants in memory, if there are any."""
-        if not self.constants:
-            return []
-        kind, bits = self.shape.element, self.shape.bits
-        values = ", ".join(f"{kind} {real_bits(value, bits)}" for value in self.constants)
-        return [f"@{self.name}_constants = internal constant [{len(self.constants)} x {kind}] [{values}]"]
+        """Definition of the constants in memory, if they are there."""
+        kind = self.shape.element
+        values = ", ".join(f"{kind} {bits}" for bits in self.constants)
+        table = f"@{self.name}_constants = internal constant [{len(self.constants)} x {kind}] [{values}]"
+        return [table] if self.registers else []
+
+    @property
+    def constants_pointer(self) -> str:
+        """Value of the parameter from which constants are read, as an instruction."""
+        return f"getelementptr {self.shape.element}, ptr @{self.name}_constants, i64 {REACH}"
 
 
 class _PieceWriter:
@@ -184,8 +205,8 @@ class _PieceWriter:
             return name
         node = self.nodes[number]
         if node[0] == "const" and self.body.registers:
-            place = self.body.constants.setdefault(node[1], len(self.body.constants))
-            return self._spread(f"@{self.body.name}_constants", place)
+            place = self.body.constants[real_bits(node[1], self.shape.bits)]
+            return self._spread("%constants", place - REACH)
         if node[0] == "const":
             name = self.shape.constant(node[1])
         elif node[0] == "input" and node[1] in self.body.uniform:

@@ -48,7 +48,7 @@ class FunctionPlan:
 
     pieces: tuple[FunctionPiece, ...]
     item_of: dict[int, tuple[GroupedCall, int, int]] = field(repr=False)  # node -> its group, item and result number
-    crossing: frozenset[int] = field(repr=False)
+    crossing: tuple[tuple[int, int, int], ...] = field(repr=False)  # node, piece that computes it, last that reads it
 
 
 def grouped_depths(nodes: Sequence[Node]) -> dict[int, int]:
@@ -132,13 +132,13 @@ def make_plan(program: Block, piece: int | None = None, final: bool = False) -> 
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
     pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
-    return FunctionPlan(pieces, item_of, _crossing(nodes, pieces) if count > 1 else frozenset())
+    return FunctionPlan(pieces, item_of, _crossing(nodes, pieces) if count > 1 else ())
 
 
-def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> frozenset[int]:
-    """Values that are made in one piece and read in another."""
+def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> tuple[tuple[int, int, int], ...]:
+    """Values that are made in one piece and read in another, those of the first piece first."""
     home = [-1] * len(nodes)  # -1: in no piece, but in memory
-    crossing: set[int] = set()
+    last: dict[int, int] = {}
     for where, part in enumerate(pieces):
         for step in part.steps:
             if isinstance(step, GroupedCall):
@@ -148,5 +148,5 @@ def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> frozens
                 home[step] = where
             for a in read:
                 if home[a] != where and home[a] >= 0:
-                    crossing.add(a)
-    return frozenset(crossing)
+                    last[a] = where
+    return tuple(sorted(((value, home[value], end) for value, end in last.items()), key=lambda life: life[1]))

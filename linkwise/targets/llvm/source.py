@@ -15,7 +15,7 @@ from types import MappingProxyType
 from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
-from linkwise.targets.llvm.block_code import BlockCode
+from linkwise.targets.llvm.block_code import REACH, BlockCode
 from linkwise.targets.llvm.function_plan import WHOLE, FunctionPlan, GroupedCall, make_plan
 from linkwise.targets.llvm.interpreted import InterpretedBlock, interpreter
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
@@ -40,6 +40,7 @@ class ScratchLayout:
     nowhere: int  # room for a block of rows that nobody needs
     stages: dict[int, int]  # room for a block of rows of each wide output
     frame: int
+    before_frame: int  # vectors of the frame in front of its pointer
 
     @classmethod
     def of(cls, program: Block, lanes: int, double: bool = False, wide: Iterable[int] = ()) -> ScratchLayout:
@@ -62,7 +63,8 @@ class ScratchLayout:
         for array in wide:
             stages[array] = position
             position += program.outputs[array].size + 1  # and up to a vector before, to lie as the caller's rows do
-        return cls(inputs, second, outputs, nowhere, stages, position)
+        before = REACH if double else 0
+        return cls(inputs, second, outputs, nowhere, stages, position + before, before)
 
 
 def attributes(machine: Machine) -> str:
@@ -102,7 +104,7 @@ def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     grouped = [f for entry in entries for f in transcendental.functions(entry, machine, bits)]
     scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {layout.frame * shape.size + max(code.frame_bytes for code in codes)}")
-    entry = _BatchLoop(program, shape, layout, wide).write(woven=woven is not None)
+    entry = _BatchLoop(program, shape, layout, wide, body.constants_pointer if woven else None).write()
     moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
     made = [*moves, *grouped, *(f for code in codes for f in code.functions), entry, scratch]
     title = f"; {program.name}, {shape.lanes} states at a time, float{bits}\n"
@@ -119,7 +121,7 @@ def quick_batch_module(program: Block, machine: Machine, bits: int) -> QuickModu
     body = InterpretedBlock(program, machine, shape, skipped=streaming.skipped(program, wide))
     scratch = FunctionText(f"define i64 @{SCRATCH_ENTRY}()")
     scratch.do(f"ret i64 {largest.frame * shape.size + body.frame_bytes}")
-    entry = _BatchLoop(program, shape, layout, wide).write(woven=False)
+    entry = _BatchLoop(program, shape, layout, wide).write()
     moves = [*transpose.functions(machine, shape), *(streaming.functions(machine, shape) if wide else ())]
     text = module_text([*moves, *body.functions, entry, scratch], [attributes(machine), "!0 = !{i32 1}"])
     return quick_module(text, machine, shape, body.imports, body.held)
@@ -147,6 +149,7 @@ class _BatchLoop:
         shape: LaneShape,
         layout: ScratchLayout,
         wide: Mapping[int, streaming.Runs] = MappingProxyType({}),
+        constants: str | None = None,
     ) -> None:
         self.shape, self.layout, self.wide = shape, layout, wide
         self.f = f = FunctionText(f"define void @{BATCH_ENTRY}(ptr %in, ptr %out, i64 %count, ptr noalias %scratch) #0")
@@ -157,7 +160,10 @@ class _BatchLoop:
         self.out_rows = [f.load("ptr", f.address("ptr", "%out", k), 8) for k in range(len(self.out_sizes))]
         self.in_lanes = self._in_scratch(layout.inputs)
         self.out_lanes = self._in_scratch(layout.outputs)
-        self.frame = f.address(shape.real, "%scratch", layout.frame)
+        self.frame = f.address(shape.real, "%scratch", layout.frame - layout.before_frame)
+        if layout.before_frame:
+            self.frame = f.address(shape.real, self.frame, layout.before_frame)
+        self.constants = f.emit(constants) if constants else None  # the last argument of a woven body
         self.stages: dict[int, str] = {}
 
     def _in_scratch(self, places: Sequence[int]) -> list[str]:
@@ -186,12 +192,12 @@ class _BatchLoop:
         self._transpose(function, self.out_rows, self.out_lanes, self.out_sizes, state, extra)
 
     def _body(self, lanes: list[str], woven: Sequence[str]) -> None:
-        places = [*lanes, *self.out_lanes, self.frame, *woven]
+        places = [*lanes, *self.out_lanes, self.frame, *woven, *([self.constants] if self.constants else ())]
         self.f.do(f"call void @body({', '.join(f'ptr {place}' for place in places)})")
 
-    def write(self, woven: bool) -> FunctionText:
+    def write(self) -> FunctionText:
         """Whole blocks, then what is left over."""
-        f, lanes = self.f, self.shape.lanes
+        f, lanes, woven = self.f, self.shape.lanes, self.constants is not None
         f.do(f"%left = and i64 %count, {lanes - 1}")
         f.do("%whole = sub i64 %count, %left")
         f.do("%some = icmp sgt i64 %whole, 0")
