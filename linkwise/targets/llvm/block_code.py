@@ -17,7 +17,6 @@ from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
 from linkwise.targets.llvm.residence import Residence, Step, residence
-from linkwise.targets.llvm.schedule import absorbed
 from linkwise.targets.llvm.weaving import Overlap
 from linkwise.trace.block import Block, arguments
 from linkwise.trace.ops import is_truth
@@ -118,24 +117,17 @@ class BlockCode:
         self.constants = {bits: place for place, (bits, _) in enumerate(uses.most_common())}
 
     def _residence(self, piece: FunctionPiece) -> Residence:
-        """Values that wait in registers; a product that becomes part of a sum is no step of its own.
+        """Values that wait in registers.
 
         Constants are read from memory wherever they are used, and truth values have registers of their own.
         """
         nodes = self.program.nodes
-        order = [step for step in piece.steps if not isinstance(step, GroupedCall)]
-        product_of = absorbed(nodes, order, (value for row in self.program.results for value in row))
-        products = {number for product in product_of.values() for number in product}
 
         def step_of(step: int | GroupedCall) -> Step:
             if isinstance(step, GroupedCall):
                 return [value for members in step.members for value in members], None, 0
-            if step in products:
-                return (), None, self.registers
-            read = [value for value in nodes[step][1:] if value not in products]
-            if step in product_of:
-                read.extend(nodes[product_of[step][0]][1:])
-            kept = [value for value in dict.fromkeys(read) if nodes[value][0] != "const" and not is_truth(nodes[value])]
+            read = dict.fromkeys(nodes[step][1:])
+            kept = [value for value in read if nodes[value][0] != "const" and not is_truth(nodes[value])]
             return kept, None if is_truth(nodes[step]) else step, self.registers
 
         return residence(map(step_of, piece.steps))

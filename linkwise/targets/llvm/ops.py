@@ -1,6 +1,7 @@
 """The op table of LLVM: how each operation of a program is written.
 
-One row per operation, in the order of :data:`linkwise.trace.ops.OPS`. The transcendental ones are
+One row per operation, in the order of :data:`linkwise.trace.ops.OPS`; behind them those of
+:mod:`linkwise.targets.llvm.fusing`, which alone says what is fused. The transcendental ones are
 not here: they are computed for many values at once, see :mod:`linkwise.targets.llvm.transcendental`.
 """
 
@@ -15,13 +16,24 @@ Writer = Callable[..., str]  # (function, shape, *argument names) -> name of the
 
 def _real(op: str) -> Writer:
     def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
-        return f.emit(f"{op} contract {t.real} {a}, {b}")
+        return f.emit(f"{op} {t.real} {a}, {b}")
 
     return write
 
 
 def _negate(f: FunctionText, t: LaneShape, a: str) -> str:
     return f.emit(f"fneg {t.real} {a}")
+
+
+def _fused(product: str = "", other: str = "") -> Writer:
+    """A product and a sum rounded once, either of them negated first where it says ``fneg``: LLVM makes one of all."""
+
+    def write(f: FunctionText, t: LaneShape, a: str, b: str, c: str) -> str:
+        a = f.emit(f"{product} {t.real} {a}") if product else a
+        c = f.emit(f"{other} {t.real} {c}") if other else c
+        return f.call(t.real, f"llvm.fma.{t.mangled}", [(t.real, a), (t.real, b), (t.real, c)])
+
+    return write
 
 
 def _intrinsic(name: str) -> Writer:
@@ -82,4 +94,8 @@ TABLE: dict[str, Writer] = {
     "not": _not,
     "hold": lambda f, t, a: a,
     "select": _select,
+    "fma": _fused(),
+    "fms": _fused(other="fneg"),
+    "fnma": _fused(product="fneg"),
+    "fnms": _fused("fneg", "fneg"),
 }

@@ -16,7 +16,8 @@ from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import streaming, transcendental, transpose
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import REACH, BlockCode
-from linkwise.targets.llvm.function_plan import WHOLE, FunctionPlan, GroupedCall, make_plan
+from linkwise.targets.llvm.function_plan import FunctionPlan, GroupedCall, make_plan
+from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.interpreted import InterpretedBlock, interpreter
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.schedule import REGISTERS
@@ -86,8 +87,9 @@ def entries_used(plan: FunctionPlan) -> list[str]:
 
 def batch_module(program: Block, machine: Machine, bits: int) -> Module:
     """The module for a program in one precision."""
+    program = fused(program, machine)
     shape = LaneShape(bits, machine.vector_bytes * 8 // bits)
-    woven = overlap(program, machine, shape) if len(program.nodes) <= WHOLE else None
+    woven = overlap(program, machine, shape)
     main, ahead = (woven.program, woven.ahead) if woven else (program, None)
     plan = make_plan(main, final=woven is not None)
     # LLVM's scheduler would sort the woven work back into heaps; without that work it does a little better than we do,
