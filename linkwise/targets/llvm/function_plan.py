@@ -19,15 +19,12 @@ from linkwise.dataclass import dataclass, field
 from linkwise.targets.llvm import schedule
 from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import Block, Node, arguments
-from linkwise.trace.passes import needed
+from linkwise.trace.passes import LONG, needed
 
-# LLVM's time per operation doubles at some ten thousand in one function: up to here a program stays whole, above it is
-# cut into pieces small enough to be cheap. 90 000 operations then take five seconds, uncut they take fourteen.
-WHOLE = 9000
+# LLVM's time per operation doubles at some ten thousand in one function: up to so many nodes a program stays whole, above
+# it is cut into pieces of so many operations. 120 000 nodes then take five seconds, uncut they take fourteen.
+WHOLE = 12000
 PIECE = 3000
-
-# Operations up to which they are ordered.
-_ORDERED = 6000
 
 
 @dataclass(frozen=True)
@@ -120,21 +117,18 @@ def _sequence(program: Block, final: bool) -> tuple[list[int | GroupedCall], dic
                     placed[number] = True
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
     rest = [number for number in compress(range(len(nodes)), live) if not placed[number]]
-    if final or len(rest) <= _ORDERED:
+    if final or len(nodes) <= LONG:
         rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row], final)
     steps.extend(rest)
     return steps, item_of
 
 
 def make_plan(program: Block, piece: int | None = None, final: bool = False) -> FunctionPlan:
-    """Groups and pieces (of at most ``piece`` operations, if given) for one program.
-
-    If LLVM is to keep the order, which is then final, and nothing else is said, there is one piece.
-    """
+    """Groups and pieces (of at most ``piece`` operations, if given) for one program; final if LLVM keeps the order."""
     nodes = program.nodes
     steps, item_of = _sequence(program, final)
     if piece is None:
-        piece = max(len(steps), 1) if final or len(steps) <= WHOLE else PIECE
+        piece = WHOLE if len(nodes) <= WHOLE else PIECE
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
     pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))

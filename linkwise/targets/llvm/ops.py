@@ -8,6 +8,7 @@ not here: they are computed for many values at once, see :mod:`linkwise.targets.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
@@ -25,13 +26,22 @@ def _negate(f: FunctionText, t: LaneShape, a: str) -> str:
     return f.emit(f"fneg {t.real} {a}")
 
 
+@cache
+def _fma(t: LaneShape) -> tuple[str, str, str]:
+    """Function that rounds a product and a sum once: the type of its values, its name, and its declaration."""
+    real, name = t.real, f"{t.real} @llvm.fma.{t.mangled}"
+    return real, name, f"declare {name}({real}, {real}, {real})"
+
+
 def _fused(product: str = "", other: str = "") -> Writer:
     """A product and a sum rounded once, either of them negated first where it says ``fneg``: LLVM makes one of all."""
 
     def write(f: FunctionText, t: LaneShape, a: str, b: str, c: str) -> str:
-        a = f.emit(f"{product} {t.real} {a}") if product else a
-        c = f.emit(f"{other} {t.real} {c}") if other else c
-        return f.call(t.real, f"llvm.fma.{t.mangled}", [(t.real, a), (t.real, b), (t.real, c)])
+        real, name, declaration = _fma(t)
+        f.declare(declaration)
+        a = f.emit(f"{product} {real} {a}") if product else a
+        c = f.emit(f"{other} {real} {c}") if other else c
+        return f.emit(f"call {name}({real} {a}, {real} {b}, {real} {c})")
 
     return write
 

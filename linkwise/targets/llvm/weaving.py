@@ -17,7 +17,7 @@ from typing import NamedTuple
 from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.binding import Machine
-from linkwise.targets.llvm.function_plan import grouped_depths
+from linkwise.targets.llvm.function_plan import WHOLE, grouped_depths
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue, masked_load, masked_store
 from linkwise.targets.llvm.transpose import exchanged, joined
 from linkwise.trace.block import ArraySpec, Block, Node, arguments
@@ -25,9 +25,6 @@ from linkwise.trace.passes import needed
 
 # Fewer operations than this for each fragment, and the weave would be more transpose than program.
 _SPACING = 10
-
-# Nodes of a program up to which anything is woven in: longer ones are cut into pieces.
-_LONGEST = 12000
 
 # Nodes of a program, and those that a vector of sines counts for, up to which sines are computed ahead. Their code is
 # then in the body as often as there are joints: a body that does not fit into the cache of instructions loses by it.
@@ -58,7 +55,7 @@ class Overlap:
 
 def overlap(program: Block, machine: Machine, shape: LaneShape) -> Overlap | None:
     """The fragments for a program, or None where weaving does not pay."""
-    if not machine.masked or shape.lanes < 4 or len(program.nodes) > _LONGEST:
+    if not machine.masked or shape.lanes < 4 or len(program.nodes) > WHOLE:
         return None
     lanes, half, size = shape.lanes, shape.lanes // 2, 2 * shape.lanes
     outward = [
