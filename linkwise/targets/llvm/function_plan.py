@@ -21,8 +21,8 @@ from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import Block, Node, arguments
 from linkwise.trace.passes import LONG, needed
 
-# LLVM's time per operation doubles at some ten thousand in one function: up to so many nodes a program stays whole, above
-# it is cut into pieces of so many operations. 120 000 nodes then take five seconds, uncut they take fourteen.
+# LLVM's time per operation doubles at some ten thousand in one function: up to so many nodes a program stays whole,
+# above it is cut into pieces of so many operations. 120 000 nodes then take five seconds, uncut they take fourteen.
 WHOLE = 12000
 PIECE = 3000
 
