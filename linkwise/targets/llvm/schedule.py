@@ -26,7 +26,7 @@ from linkwise.trace.block import Node
 _LATENCY = {"div": 13, "sqrt": 13}  # cycles from the start of an operation to its result, where it is not four
 _SUM = 0.5  # cycles until another operation can start; for all others one
 _MOVE = 0.5  # cycles of a store or a load
-_WINDOW = 100
+_WINDOW = 250
 _NEAR = 20  # the window where LLVM makes an order of its own
 _WAITING = 24  # values that may wait before it is time to end some
 
