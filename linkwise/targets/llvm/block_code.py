@@ -150,6 +150,21 @@ class BlockCode:
         return f"getelementptr {self.shape.element}, ptr @{self.name}_constants, i64 {REACH}"
 
 
+class _PlannedText(FunctionText):
+    """Function whose constants, those of work that is woven in too, are operands in memory.
+
+    LLVM would bring each into a register and, for want of registers, do so again wherever it is used.
+    """
+
+    def __init__(self, head: str, places: dict[str, int]) -> None:
+        super().__init__(head)
+        self.places = places  # in the table, by bits; those that are not there yet come behind the others
+
+    def constant(self, shape: LaneShape, value: float) -> str:
+        place = self.places.setdefault(real_bits(value, shape.bits), len(self.places))
+        return self.spread(shape, "%constants", place - REACH, "volatile ")
+
+
 class _PieceWriter:
     """Emits one function."""
 
@@ -159,7 +174,8 @@ class _PieceWriter:
         self.body, self.shape = body, body.shape
         self.nodes = body.program.nodes
         attributes = "#1" if body.shape.lanes > 1 else "#0"
-        self.function = FunctionText(f"define internal void @{name}({body.parameters}) noinline {attributes}")
+        head = f"define internal void @{name}({body.parameters}) noinline {attributes}"
+        self.function = _PlannedText(head, body.constants) if body.registers else FunctionText(head)
         self.known: dict[int, str] = {}
         woven = body.woven
         self.fragments = deque((*woven.outward, *woven.inward) if woven else ())
@@ -196,13 +212,10 @@ class _PieceWriter:
         if name is not None:
             return name
         node = self.nodes[number]
-        if node[0] == "const" and self.body.registers:
-            place = self.body.constants[real_bits(node[1], self.shape.bits)]
-            return self._spread("%constants", place - REACH)
         if node[0] == "const":
-            name = self.shape.constant(node[1])
-        elif node[0] == "input" and node[1] in self.body.uniform:
-            name = self._spread(f"%in{node[1]}", node[2])
+            return self.function.constant(self.shape, node[1])
+        if node[0] == "input" and node[1] in self.body.uniform:
+            name = self.function.spread(self.shape, f"%in{node[1]}", node[2])
         elif node[0] == "input":
             name = self._load(f"%in{node[1]}", node[2])
         elif number in self.body.plan.item_of:
@@ -221,17 +234,6 @@ class _PieceWriter:
     def _kept(self, kind: str) -> str:
         """A type to load or store; where values wait is not LLVM's to change, if we have planned it."""
         return f"volatile {kind}" if self.body.registers else kind
-
-    def _spread(self, base: str, slot: int) -> str:
-        """One number for all lanes; folds into the operand of the instruction that uses it."""
-        f, shape = self.function, self.shape
-        place = base if slot == 0 else f.address(shape.element, base, slot)
-        one = f.load(self._kept(shape.element), place, shape.bits // 8)
-        if shape.lanes == 1:
-            return one
-        first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
-        zeros = f"<{shape.lanes} x i32> zeroinitializer"
-        return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
 
     def _store(self, value: str, base: str, slot: int) -> None:
         kind = self._kept(self.shape.real) if base == "%frame" else self.shape.real

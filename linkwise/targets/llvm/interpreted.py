@@ -331,12 +331,12 @@ class _SegmentWriter:
     def _result(self, name: str, i: str, outside: str, elements: str) -> str:
         f, shape = self.f, self.shape
         if name == "const":
-            return self._spread(f.address(shape.element, "%constants", i))
+            return f.spread(shape, "%constants", i)
         if name == "load":
             place = f.address(shape.real, outside, self._indexed(elements, i))
             return f.load(shape.real, place, shape.size)
         if name == "spread":
-            return self._spread(f.address(shape.element, outside, self._indexed(elements, i)))
+            return f.spread(shape, outside, self._indexed(elements, i))
         if name in FUSED:
             return ops.TABLE[name](f, shape, *(self._read(n, i) for n in range(3)))
         op = OPS[name]
@@ -366,14 +366,6 @@ class _SegmentWriter:
 
     def _move(self, value: str, place: str) -> None:
         self.f.store(self.shape.real, value, place, self.shape.size)
-
-    def _spread(self, place: str) -> str:
-        f, shape = self.f, self.shape
-        one = f.load(shape.element, place, shape.bits // 8)
-        if shape.lanes == 1:
-            return one
-        first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
-        return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, <{shape.lanes} x i32> zeroinitializer")
 
     def _go_on(self, words: str) -> None:
         """Where the next segment begins, so many words behind the head of this one."""

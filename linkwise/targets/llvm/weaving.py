@@ -140,7 +140,7 @@ class _Early:
     def _value(self, f: FunctionText, number: int) -> str:
         node = self.program.nodes[number]
         if node[0] == "const":
-            return self.shape.constant(node[1])
+            return f.constant(self.shape, node[1])
         if node[0] == "input":
             place = f.address(self.shape.real, f"%fill{node[1]}", node[2])
             return f.load(self.shape.real, place, self.shape.size)
