@@ -20,7 +20,7 @@ FUSED = ("fma", "fms", "fnma", "fnms")
 
 def fused(program: Block, machine: Machine) -> Block:
     """The block with fused operations; the same one if the machine has none."""
-    if not machine.fma or not any(node[0] == "mul" for node in program.nodes):
+    if not machine.fma:
         return program
     nodes = _Fusion(program).nodes
     return Block(program.name, tuple(nodes), program.inputs, program.outputs, program.results)
