@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from linkwise.targets.llvm.binding import Machine
 from linkwise.trace.block import Block, Node
-from linkwise.trace.passes import needed
 
 FUSED = ("fma", "fms", "fnma", "fnms")
 """a b + c, a b - c, c - a b, -a b - c."""
+
+_TAKEN = frozenset(("mul", "neg"))  # operations that a sum or difference may take in
 
 
 def fused(program: Block, machine: Machine) -> Block:
@@ -31,15 +32,14 @@ class _Fusion:
 
     def __init__(self, program: Block) -> None:
         self.nodes = nodes = list(program.nodes)
-        live = needed(program)
-        self.uses = self._count(program, live)
-        ready = [0] * len(nodes)  # operations that must come before a value is there, one behind the other
-        for number, node in enumerate(nodes):
+        self.uses = uses = _uses(program)
+        self.ready = ready = [0] * len(nodes)  # operations that come before a value is there, one behind the other
+        for number, node in enumerate(program.nodes):
             op = node[0]
-            if op == "const" or op == "input" or not live[number]:
+            if op == "const" or op == "input" or not uses[number]:
                 continue
-            if op == "add" or op == "sub":
-                node = nodes[number] = self._fuse(*self._without_negations(op, node[1], node[2]), ready)
+            if (op == "add" or op == "sub") and (nodes[node[1]][0] in _TAKEN or nodes[node[2]][0] in _TAKEN):
+                node = nodes[number] = self._fused(*self._without_negations(op, node[1], node[2]))
             latest = ready[node[1]]
             if len(node) > 2:
                 if ready[node[2]] > latest:
@@ -47,18 +47,6 @@ class _Fusion:
                 if len(node) > 3 and ready[node[3]] > latest:
                     latest = ready[node[3]]
             ready[number] = latest + 1
-
-    def _count(self, program: Block, live: bytearray) -> list[int]:
-        """How often each value is read; a result counts as if it were read twice."""
-        uses = [0] * len(self.nodes)
-        for row in program.results:
-            for value in row:
-                uses[value] += 2
-        for node, alive in zip(self.nodes, live, strict=True):
-            if alive and node[0] != "const" and node[0] != "input":
-                for a in node[1:]:
-                    uses[a] += 1
-        return uses
 
     def _without_negations(self, op: str, a: int, b: int) -> tuple[str, int, int]:
         """A sum or difference that adds or subtracts no negated value."""
@@ -76,19 +64,37 @@ class _Fusion:
         self.uses[inside] += self.uses[number] > 0
         return inside
 
-    def _fuse(self, op: str, a: int, b: int, ready: list[int]) -> Node:
-        nodes = self.nodes
-        first, second = self._is_own(a, "mul"), self._is_own(b, "mul")
+    def _fused(self, op: str, a: int, b: int) -> Node:
+        nodes, uses, ready = self.nodes, self.uses, self.ready
+        one, two = nodes[a], nodes[b]
+        first, second = one[0] == "mul" and uses[a] == 1, two[0] == "mul" and uses[b] == 1
         if first and second:
-            first = max(ready[x] for x in nodes[a][1:]) >= max(ready[x] for x in nodes[b][1:])
+            first = max(ready[one[1]], ready[one[2]]) >= max(ready[two[1]], ready[two[2]])
         if first:
-            return ("fma" if op == "add" else "fms"), *nodes[a][1:], b
+            return ("fma" if op == "add" else "fms"), one[1], one[2], b
         if second:
-            return ("fma" if op == "add" else "fnma"), *nodes[b][1:], a
-        if op == "sub" and self._is_own(a, "neg") and self._is_own(nodes[a][1], "mul"):
-            return "fnms", *nodes[nodes[a][1]][1:], b
+            return ("fma" if op == "add" else "fnma"), two[1], two[2], a
+        if op == "sub" and one[0] == "neg" and uses[a] == 1:
+            product = nodes[one[1]]
+            if product[0] == "mul" and uses[one[1]] == 1:
+                return "fnms", product[1], product[2], b
         return op, a, b
 
-    def _is_own(self, number: int, op: str) -> bool:
-        """Whether a value is made by an operation, and read once."""
-        return self.uses[number] == 1 and self.nodes[number][0] == op
+
+def _uses(program: Block) -> list[int]:
+    """How often each value is read by what a result depends on; a result counts as if it were read twice."""
+    nodes = program.nodes
+    uses = [0] * len(nodes)
+    for row in program.results:
+        for value in row:
+            uses[value] += 2
+    for number in range(len(nodes) - 1, -1, -1):
+        if uses[number]:
+            node = nodes[number]
+            if node[0] != "const" and node[0] != "input":
+                uses[node[1]] += 1
+                if len(node) > 2:
+                    uses[node[2]] += 1
+                    if len(node) > 3:
+                        uses[node[3]] += 1
+    return uses
