@@ -87,8 +87,8 @@ class BlockCode:
         self._share_slots(life for life in self.plan.crossing if life[0] not in self.plan.item_of)
         for piece, found in zip(self.plan.pieces, self.residences, strict=True):
             if found is not None:
-                steps = enumerate(piece.steps)
-                self._share_slots((s, place, found.stored[s]) for place, s in steps if s in found.stored)
+                waiting = [(step, k) for k, step in enumerate(piece.steps) if step in found.stored]
+                self._share_slots((s, k, found.stored[s]) for s, k in waiting if s not in self.slots)
         self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
         if len(pieces) == 1:
