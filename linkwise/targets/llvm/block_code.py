@@ -12,12 +12,12 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from itertools import chain
 
-from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
 from linkwise.targets.llvm.residence import Residence, Step, residence
 from linkwise.targets.llvm.weaving import Overlap
+from linkwise.targets.places import shared_places
 from linkwise.trace.block import Block, arguments
 from linkwise.trace.ops import is_truth
 
