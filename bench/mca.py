@@ -27,7 +27,7 @@ from bench.report import table, write
 from bench.robots import ROBOTS
 from linkwise.targets.llvm import jit, source, transcendental, weaving
 from linkwise.targets.llvm.binding import Machine, using_llvm
-from linkwise.targets.llvm.function_plan import WHOLE, GroupedCall, make_plan
+from linkwise.targets.llvm.function_plan import GroupedCall, make_plan
 from linkwise.targets.llvm.ir import LaneShape
 from linkwise.trace.block import Block
 
@@ -50,7 +50,7 @@ _JUMP = re.compile(r"^(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?(\.L\w+)$")
 _CALL = re.compile(r"^(?:call\w*|blr?)\s")
 _FRAME = re.compile(r"^(?:push|pop|ret|leave)")
 _ON_STACK = re.compile(r"\(%r[sb]p\)|\[(?:sp|x29)\b")
-_SLOT = re.compile(r"\s*(%\w+) = getelementptr .*, ptr %frame, i64 (\d+)$")
+_SLOT = re.compile(r"\s*(%\w+) = getelementptr .*, ptr %frame, i64 (-?\d+)$")
 _PUT = re.compile(r"\s*store volatile <.*, ptr (%\w+), align \d+$")
 _READ = re.compile(r"\s*%\w+ = load volatile <.*, ptr (%\w+), align \d+$")
 _VECTOR = re.compile(r"%[xyz]mm\d|\b[qz]\d")
@@ -218,7 +218,7 @@ class Code:
         module = source.batch_module(program, machine, bits)
         text = jit.compile_text(module.text, machine, in_order=module.in_order, assembly=True)
         woven = weaving.overlap(program, machine, LaneShape(bits, machine.vector_bytes * 8 // bits))
-        if woven is None or len(program.nodes) > WHOLE:
+        if woven is None:
             return cls(functions(text), program, False, 0, 0)
         return cls(functions(text), woven.program, True, *planned_traffic(module.text))
 

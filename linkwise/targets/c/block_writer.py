@@ -10,11 +10,11 @@ value as soon as nothing reads the old one any more.
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import TABLE, array_names, function_name, literal, wrapped
+from linkwise.targets.places import shared_places
 from linkwise.trace.block import OPS, Block, arguments
 
 PIECE = 3000  # statements in one function
@@ -43,26 +43,6 @@ def cut(program: Block) -> CutBlock:
     last_read.update((value, count - 1) for row in program.results for value in row if value in home)
     crossing = [(value, k, last_read[value]) for value, k in home.items() if last_read.get(value, k) > k]
     return CutBlock(pieces, *shared_places(crossing))
-
-
-def shared_places(lives: Iterable[tuple[int, int, int]], first: int = 0) -> tuple[dict[int, int], int]:
-    """Places from ``first`` on for values with the times of their beginning and end, and the number of places.
-
-    Values come in the order in which they begin. A place is free for another one after the end of its value.
-    """
-    places: dict[int, int] = {}
-    free: list[int] = []
-    ending: list[tuple[int, int]] = []
-    count = 0
-    for value, begin, end in lives:
-        while ending and ending[0][0] < begin:
-            free.append(heapq.heappop(ending)[1])
-        if not free:
-            free.append(first + count)
-            count += 1
-        places[value] = free.pop()
-        heapq.heappush(ending, (end, places[value]))
-    return places, count
 
 
 class BlockWriter:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.dataclass import dataclass, field
-from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.cuda.instructions import (
     Instruction,
     Operand,
@@ -25,6 +24,7 @@ from linkwise.targets.cuda.instructions import (
     orders,
     pure_angles,
 )
+from linkwise.targets.places import shared_places
 from linkwise.trace.block import Block
 
 _EVEN = 0.75  # of the longest part, above which it is cut where fewest values are alive

@@ -16,8 +16,8 @@ import heapq
 from collections.abc import Collection, Mapping, Sequence
 
 from linkwise.dataclass import dataclass, replace
-from linkwise.targets.c.block_writer import shared_places
 from linkwise.targets.cuda.instructions import Instruction
+from linkwise.targets.places import shared_places
 
 _NEVER = 1 << 60
 

@@ -8,16 +8,23 @@ grouped functions, so a piece is one basic block.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable
+from itertools import chain
 
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, GroupedCall
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
 from linkwise.targets.llvm.residence import Residence, Step, residence
-from linkwise.targets.llvm.schedule import absorbed
 from linkwise.targets.llvm.weaving import Overlap
+from linkwise.targets.places import shared_places
 from linkwise.trace.block import Block, arguments, is_truth
+
+REACH = 128
+"""Operands on either side of a pointer whose distance fits into one byte of an AVX-512 instruction.
+
+Further away it takes four: a tenth of the code of a long body, which is more than caches of instructions hold.
+"""
 
 
 class BlockCode:
@@ -42,8 +49,8 @@ class BlockCode:
         self.masked = masked  # vectors may be loaded with lanes left out
         self.woven = woven  # other work to do between the operations; for programs in one piece
         self.registers = registers  # that values may wait in, if that is not left to LLVM
-        self.constants: dict[float, int] = {}  # those that are read from memory -> their places there
-        self.frame_slots = 0
+        self.constants: dict[str, int] = {}  # those that are read from memory -> their places there
+        self.frame_slots = -REACH if registers else 0  # the frame's pointer is then behind its first slots
         self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
         self.group_slots: dict[int, tuple[list[tuple[str, int]], list[int]]] = {}  # id of group -> arguments, results
         self.destinations: dict[int, list[tuple[int, int]]] = {}
@@ -54,6 +61,7 @@ class BlockCode:
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
         pointers += woven.parameters if woven else ()
+        pointers += ["%constants"] if registers else ()
         promise = "noalias " if apart else ""  # arrays that may be one and the same promise nothing
         self.parameters = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
         self.passed = ", ".join(f"ptr {pointer}" for pointer in pointers)
@@ -61,8 +69,8 @@ class BlockCode:
 
     @property
     def frame_bytes(self) -> int:
-        """Scratch memory that the functions need."""
-        return self.frame_slots * self.shape.size
+        """Scratch memory that the functions need, from the frame's pointer on."""
+        return max(0, self.frame_slots) * self.shape.size
 
     def _reserve(self, count: int) -> int:
         """Frame slots, whole vectors of them, so that a scalar frame can be read by vectors."""
@@ -73,12 +81,13 @@ class BlockCode:
 
     def _all(self) -> list[FunctionText]:
         self.residences = [self._residence(piece) if self.registers else None for piece in self.plan.pieces]
-        for value in sorted(self.plan.crossing):
-            if value not in self.plan.item_of:
-                self.slots[value] = self._reserve(1) if self.shape.lanes > 1 else self.frame_slots
-                self.frame_slots += self.shape.lanes == 1
+        if self.registers:
+            self._place_constants()
+        self._share_slots(life for life in self.plan.crossing if life[0] not in self.plan.item_of)
         for piece, found in zip(self.plan.pieces, self.residences, strict=True):
-            self._share_slots(piece, found.stored if found else {})
+            if found is not None:
+                waiting = [(step, k) for k, step in enumerate(piece.steps) if step in found.stored]
+                self._share_slots((s, k, found.stored[s]) for s, k in waiting if s not in self.slots)
         self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
         if len(pieces) == 1:
@@ -89,35 +98,35 @@ class BlockCode:
         whole.do("ret void")
         return [*pieces, whole]
 
-    def _share_slots(self, piece: FunctionPiece, stored: Mapping[int, int]) -> None:
-        """A place in the frame for each value that waits there, given on to another behind its last use."""
-        free: list[int] = []
-        ending: dict[int, list[int]] = {}
-        for place, step in enumerate(piece.steps):
-            free.extend(ending.pop(place, ()))
-            if isinstance(step, int) and step in stored and step not in self.slots:
-                self.slots[step] = free.pop() if free else self._reserve(1)
-                ending.setdefault(stored[step] + 1, []).append(self.slots[step])
+    def _share_slots(self, lives: Iterable[tuple[int, int, int]]) -> None:
+        """Places in the frame for values that wait there, each with the times of its beginning and end."""
+        places, count = shared_places(lives, self.frame_slots)
+        self.slots |= places
+        self.frame_slots += count
+
+    def _place_constants(self) -> None:
+        """A place in memory for each constant, those that are read most often within reach."""
+        nodes = self.program.nodes
+        steps = chain.from_iterable(piece.steps for piece in self.plan.pieces)
+        read = [
+            chain.from_iterable(step.members) if isinstance(step, GroupedCall) else nodes[step][1:] for step in steps
+        ]
+        constants = (nodes[a] for a in chain(self.destinations, *read) if nodes[a][0] == "const")
+        uses = Counter(real_bits(node[1], self.shape.bits) for node in constants)
+        self.constants = {bits: place for place, (bits, _) in enumerate(uses.most_common())}
 
     def _residence(self, piece: FunctionPiece) -> Residence:
-        """Values that wait in registers; a product that becomes part of a sum is no step of its own.
+        """Values that wait in registers.
 
         Constants are read from memory wherever they are used, and truth values have registers of their own.
         """
         nodes = self.program.nodes
-        order = [step for step in piece.steps if not isinstance(step, GroupedCall)]
-        product_of = absorbed(nodes, order, (value for row in self.program.results for value in row))
-        products = {number for product in product_of.values() for number in product}
 
         def step_of(step: int | GroupedCall) -> Step:
             if isinstance(step, GroupedCall):
                 return [value for members in step.members for value in members], None, 0
-            if step in products:
-                return (), None, self.registers
-            read = [value for value in nodes[step][1:] if value not in products]
-            if step in product_of:
-                read.extend(nodes[product_of[step][0]][1:])
-            kept = [value for value in dict.fromkeys(read) if nodes[value][0] != "const" and not is_truth(nodes[value])]
+            read = dict.fromkeys(nodes[step][1:])
+            kept = [value for value in read if nodes[value][0] != "const" and not is_truth(nodes[value])]
             return kept, None if is_truth(nodes[step]) else step, self.registers
 
         return residence(map(step_of, piece.steps))
@@ -128,12 +137,31 @@ class BlockCode:
 
     @property
     def tables(self) -> list[str]:
-        """Definition of the constants in memory, if there are any."""
-        if not self.constants:
-            return []
-        kind, bits = self.shape.element, self.shape.bits
-        values = ", ".join(f"{kind} {real_bits(value, bits)}" for value in self.constants)
-        return [f"@{self.name}_constants = internal constant [{len(self.constants)} x {kind}] [{values}]"]
+        """Definition of the constants in memory, if they are there."""
+        kind = self.shape.element
+        values = ", ".join(f"{kind} {bits}" for bits in self.constants)
+        table = f"@{self.name}_constants = internal constant [{len(self.constants)} x {kind}] [{values}]"
+        return [table] if self.registers else []
+
+    @property
+    def constants_pointer(self) -> str:
+        """Value of the parameter from which constants are read, as an instruction."""
+        return f"getelementptr {self.shape.element}, ptr @{self.name}_constants, i64 {REACH}"
+
+
+class _PlannedText(FunctionText):
+    """Function whose constants, those of work that is woven in too, are operands in memory.
+
+    LLVM would bring each into a register and, for want of registers, do so again wherever it is used.
+    """
+
+    def __init__(self, head: str, places: dict[str, int]) -> None:
+        super().__init__(head)
+        self.places = places  # in the table, by bits; those that are not there yet come behind the others
+
+    def constant(self, shape: LaneShape, value: float) -> str:
+        place = self.places.setdefault(real_bits(value, shape.bits), len(self.places))
+        return self.spread(shape, "%constants", place - REACH, "volatile ")
 
 
 class _PieceWriter:
@@ -145,7 +173,8 @@ class _PieceWriter:
         self.body, self.shape = body, body.shape
         self.nodes = body.program.nodes
         attributes = "#1" if body.shape.lanes > 1 else "#0"
-        self.function = FunctionText(f"define internal void @{name}({body.parameters}) noinline {attributes}")
+        head = f"define internal void @{name}({body.parameters}) noinline {attributes}"
+        self.function = _PlannedText(head, body.constants) if body.registers else FunctionText(head)
         self.known: dict[int, str] = {}
         woven = body.woven
         self.fragments = deque((*woven.outward, *woven.inward) if woven else ())
@@ -182,13 +211,10 @@ class _PieceWriter:
         if name is not None:
             return name
         node = self.nodes[number]
-        if node[0] == "const" and self.body.registers:
-            place = self.body.constants.setdefault(node[1], len(self.body.constants))
-            return self._spread(f"@{self.body.name}_constants", place)
         if node[0] == "const":
-            name = self.shape.constant(node[1])
-        elif node[0] == "input" and node[1] in self.body.uniform:
-            name = self._spread(f"%in{node[1]}", node[2])
+            return self.function.constant(self.shape, node[1])
+        if node[0] == "input" and node[1] in self.body.uniform:
+            name = self.function.spread(self.shape, f"%in{node[1]}", node[2])
         elif node[0] == "input":
             name = self._load(f"%in{node[1]}", node[2])
         elif number in self.body.plan.item_of:
@@ -207,17 +233,6 @@ class _PieceWriter:
     def _kept(self, kind: str) -> str:
         """A type to load or store; where values wait is not LLVM's to change, if we have planned it."""
         return f"volatile {kind}" if self.body.registers else kind
-
-    def _spread(self, base: str, slot: int) -> str:
-        """One number for all lanes; folds into the operand of the instruction that uses it."""
-        f, shape = self.function, self.shape
-        place = base if slot == 0 else f.address(shape.element, base, slot)
-        one = f.load(self._kept(shape.element), place, shape.bits // 8)
-        if shape.lanes == 1:
-            return one
-        first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
-        zeros = f"<{shape.lanes} x i32> zeroinitializer"
-        return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, {zeros}")
 
     def _store(self, value: str, base: str, slot: int) -> None:
         kind = self._kept(self.shape.real) if base == "%frame" else self.shape.real

@@ -28,6 +28,7 @@ from numpy.typing import DTypeLike
 from linkwise.targets.llvm import binding, jit, kernel, program_kernel, source, tiers, transcendental
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
@@ -296,9 +297,10 @@ class CheckedState:
     def __init__(self, program: Block, machine: binding.Machine | None = None) -> None:
         machine = machine or binding.host()
         self.program = program
-        plan = make_plan(program)
+        block = fused(program, machine)
+        plan = make_plan(block)
         vector = LaneShape(64, machine.vector_bytes // 8)
-        body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked)
+        body = BlockCode(block, plan, LaneShape(64, 1), vector, masked=machine.masked)
         entry = FunctionText(f"define void @{self._ENTRY}(ptr %in, ptr %out, i64 %count, ptr %scratch) #0")
         places = [
             entry.load("ptr", entry.address("ptr", side, k), 8)
@@ -352,13 +354,15 @@ def verify_scratch(text: str) -> int:
     """Raise unless all that straight-line bodies touch lies in the piece of scratch memory that they were handed.
 
     The entry hands ``body`` pointers into the scratch memory, each the beginning of a piece that ends where the next
-    one begins. Offsets are constants of the text, so this needs no run. Returns how many accesses were looked at.
+    one begins, or made from such a one and inside its piece. Offsets are constants of the text, so this needs no run.
+    Returns how many accesses were looked at.
     """
     functions = {m[1]: m[2].splitlines() for m in re.finditer(r"^define [^@]*@([\w.]+)\((.*?)^}", text, re.M | re.S)}
     entry, size = functions[source.BATCH_ENTRY], functions[source.SCRATCH_ENTRY]
     [whole] = (int(x) for x in re.findall(r"ret i64 (\d+)", "\n".join(size)))
     places = _offsets(entry, {"%scratch": 0})
-    starts = sorted({*places.values(), whole})
+    made = [match.groups() for match in map(_ADDRESS.match, entry) if match]
+    starts = sorted({*(places[name] for name, _, base, _ in made if base == "%scratch" and name in places), whole})
     looked = 0
     bodies = {name: lines for name, lines in functions.items() if re.fullmatch(r"body(_\d+)?", name)}
     calls = [line for line in entry if "call void @body(" in line]
@@ -369,11 +373,13 @@ def verify_scratch(text: str) -> int:
             for parameter, argument in zip(parameters, passed, strict=True):
                 if argument not in places:
                     continue  # rows of the caller: watched as it runs
-                room = next(start for start in starts if start > places[argument] or start == whole) - places[argument]
+                place = places[argument]
+                begin = max(start for start in starts if start <= place)
+                end = next(start for start in starts if start > place or start == whole)
                 for low, high, line in _touched(lines, parameter):
                     looked += 1
-                    if low < 0 or high > room:
-                        raise BoundsError(f"{line.strip()} of {name} leaves its {room} bytes of scratch memory")
+                    if place + low < begin or place + high > end:
+                        raise BoundsError(f"{line.strip()} of {name} leaves its {end - begin} bytes of scratch memory")
     return looked
 
 

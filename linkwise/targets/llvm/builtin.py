@@ -14,6 +14,7 @@ from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.crew import MEMBERS, Job
 from linkwise.targets.llvm.device import FEW
 from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.source import attributes, entries_used, quick_module
@@ -53,9 +54,10 @@ def entry_module(program: Block | Program, machine: Machine, result: Result, *, 
     others = _others(program, machine)
     if isinstance(program, Program) or not one_state:
         return "; batches\n" + module_text([_BuiltinWriter(program, result).write(None)], others)
-    plan = make_plan(program)
+    block = fused(program, machine)
+    plan = make_plan(block)
     vector = LaneShape(64, machine.vector_bytes // 8)
-    body = BlockCode(program, plan, LaneShape(64, 1), vector, masked=machine.masked)
+    body = BlockCode(block, plan, LaneShape(64, 1), vector, masked=machine.masked)
     grouped = [f for entry in entries_used(plan) for f in transcendental.functions(entry, machine, 64)]
     made = [*grouped, *body.functions, _BuiltinWriter(program, result).write(body.frame_bytes)]
     return f"; {program.name}, one state\n" + module_text(made, others)

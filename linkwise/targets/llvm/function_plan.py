@@ -21,10 +21,10 @@ from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import Block, Node, arguments
 from linkwise.trace.passes import LONG, needed
 
-# LLVM's time per node doubles at some ten thousand nodes in one function: up to here a program stays whole, above it
-# is cut into pieces small enough to be cheap. 120 000 nodes then take five seconds, uncut they take fourteen.
+# LLVM's time per operation doubles at some ten thousand in one function: up to so many nodes a program stays whole,
+# above it is cut into pieces of so many operations. 120 000 nodes then take five seconds, uncut they take fourteen.
 WHOLE = 12000
-PIECE = 4000
+PIECE = 3000
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FunctionPlan:
 
     pieces: tuple[FunctionPiece, ...]
     item_of: dict[int, tuple[GroupedCall, int, int]] = field(repr=False)  # node -> its group, item and result number
-    crossing: frozenset[int] = field(repr=False)
+    crossing: tuple[tuple[int, int, int], ...] = field(repr=False)  # node, piece that computes it, last that reads it
 
 
 def grouped_depths(nodes: Sequence[Node]) -> dict[int, int]:
@@ -117,28 +117,28 @@ def _sequence(program: Block, final: bool) -> tuple[list[int | GroupedCall], dic
                     placed[number] = True
                     item_of[number] = (group, item, ENTRY_OF[nodes[number][0]][1])
     rest = [number for number in compress(range(len(nodes)), live) if not placed[number]]
-    if len(rest) <= LONG:
+    if final or len(nodes) <= LONG:
         rest = schedule.schedule(nodes, rest, [value for row in program.results for value in row], final)
     steps.extend(rest)
     return steps, item_of
 
 
 def make_plan(program: Block, piece: int | None = None, final: bool = False) -> FunctionPlan:
-    """Groups and pieces (of at most ``piece`` nodes, if given) for one program; final if LLVM is to keep the order."""
+    """Groups and pieces (of at most ``piece`` operations, if given) for one program; final if LLVM keeps the order."""
     nodes = program.nodes
     steps, item_of = _sequence(program, final)
     if piece is None:
-        piece = WHOLE if len(steps) <= WHOLE else PIECE
+        piece = WHOLE if len(nodes) <= WHOLE else PIECE
     count = max(1, -(-len(steps) // piece))
     size = max(1, -(-len(steps) // count))
     pieces = tuple(FunctionPiece(tuple(steps[k * size : (k + 1) * size])) for k in range(count))
-    return FunctionPlan(pieces, item_of, _crossing(nodes, pieces) if count > 1 else frozenset())
+    return FunctionPlan(pieces, item_of, _crossing(nodes, pieces) if count > 1 else ())
 
 
-def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> frozenset[int]:
-    """Values that are made in one piece and read in another."""
+def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> tuple[tuple[int, int, int], ...]:
+    """Values that are made in one piece and read in another, those of the first piece first."""
     home = [-1] * len(nodes)  # -1: in no piece, but in memory
-    crossing: set[int] = set()
+    last: dict[int, int] = {}
     for where, part in enumerate(pieces):
         for step in part.steps:
             if isinstance(step, GroupedCall):
@@ -148,5 +148,5 @@ def _crossing(nodes: Sequence[Node], pieces: Sequence[FunctionPiece]) -> frozens
                 home[step] = where
             for a in read:
                 if home[a] != where and home[a] >= 0:
-                    crossing.add(a)
-    return frozenset(crossing)
+                    last[a] = where
+    return tuple(sorted(((value, home[value], end) for value, end in last.items()), key=lambda life: life[1]))

@@ -4,9 +4,8 @@ Compiling a long block takes LLVM longer than a first answer may take. Its table
 not wait for each other stand in one segment (what they do, how many there are, where their results go, where their
 arguments are), so that the function chooses what to do once a segment and then runs a loop.
 
-The table has the fused operations that LLVM makes of a product and a sum, so results are those of compiled
-code to the last bit: a product that is read once, by a sum or a difference of the same piece of code, becomes part of
-it; of two such products the first; and a negated product, of a difference that nothing else becomes part of.
+The table has the fused operations of compiled code (:mod:`linkwise.targets.llvm.fusing`), so results are the same to
+the last bit.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from linkwise.targets.llvm import jit, ops, transcendental
 from linkwise.targets.llvm.binding import Machine
-from linkwise.targets.llvm.function_plan import WHOLE, make_plan
+from linkwise.targets.llvm.fusing import FUSED, fused
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.transcendental import ENTRY_OF
 from linkwise.trace.block import OPS, Block
@@ -30,19 +29,13 @@ from linkwise.trace.passes import needed
 Numbers = NDArray[np.int64]
 
 _ENTRY = "lw_interpret"
-_FUSED = ("fma", "fms", "fnma", "fnms")  # a b + c, a b - c, c - a b, -a b - c
-_SEGMENTS = ("end", *ops.TABLE, *_FUSED, "load", "spread", "const", "store", *transcendental.TABLE)
+_SEGMENTS = ("end", *ops.TABLE, "load", "spread", "const", "store", *transcendental.TABLE)
 _CODE = {name: k for k, name in enumerate(_SEGMENTS)}
 _LEAVES = ("const", "input")
-_OF_NODE = {name: k for k, name in enumerate((*_LEAVES, *OPS))}
+_OF_NODE = {name: k for k, name in enumerate((*_LEAVES, *OPS, *FUSED))}
 
 # Operations that are sorted into segments together, where a value fills a vector: what they compute stays in the cache.
 _STRETCH = 4000
-
-
-def rounds_alike(machine: Machine) -> bool:
-    """Whether it is known how LLVM fuses products and sums for this machine: on others it fuses more of them."""
-    return not machine.fma or machine.triple.startswith("x86_64")
 
 
 class InterpretedBlock:
@@ -68,7 +61,7 @@ class InterpretedBlock:
         skipped: frozenset[tuple[int, int]] = frozenset(),
         replaceable: bool = False,
     ) -> None:
-        table = _Table(program, machine, shape, uniform, skipped)
+        table = _Table(fused(program, machine), machine, shape, uniform, skipped)
         self.word = (ctypes.c_int64 * 1)()
         self.frame_bytes = max(table.slots, _most_slots(program, machine, shape)) * shape.size
         self.held = (table.words, table.constants)
@@ -131,7 +124,7 @@ class _Table:
         self.place = np.zeros(len(nodes), np.int64)
         self.arguments = _arguments(program)
         self._leaves()
-        self._operations(machine.fma, _STRETCH if shape.lanes > 1 else len(nodes) + 1)
+        self._operations(_STRETCH if shape.lanes > 1 else len(nodes) + 1)
         self._results(skipped)
         self.parts.append([_CODE["end"], 0, 0])
         self.words = np.concatenate([np.asarray(part, np.int32) for part in self.parts])
@@ -161,7 +154,7 @@ class _Table:
             self.place[inputs[chosen]] = first + np.arange(count)
             self.parts += [[_CODE[kind], count, first, own], element[chosen]]
 
-    def _operations(self, fma: bool, stretch: int) -> None:
+    def _operations(self, stretch: int) -> None:
         op, (a, b, c) = self.op, self.arguments
         code = np.zeros(len(_OF_NODE), np.int64)
         for name in ops.TABLE:
@@ -169,10 +162,7 @@ class _Table:
         for name, (entry, _) in ENTRY_OF.items():
             code[_OF_NODE[name]] = _CODE[entry]
         done = code[op]
-        kept = self.live & (op >= len(_LEAVES))
-        if fma:
-            self._fuse(done, kept)
-        chosen = np.flatnonzero(kept)
+        chosen = np.flatnonzero(self.live & (op >= len(_LEAVES)))
         time = _times(len(op), chosen, (a[chosen], b[chosen], c[chosen]), stretch)
         order = np.lexsort((done[chosen], time))
         chosen, time = chosen[order], time[order]
@@ -190,62 +180,6 @@ class _Table:
             self.place[own] = np.arange(start, self.slots)
             self.parts.append((what, count, start))
             self.parts += [self.place[x[own]] for x in (a, b, c)[: _ARITY[what]]]
-
-    def _fuse(self, done: Numbers, kept: NDArray[np.bool_]) -> None:
-        """Let sums and differences take in products; changes what is done, what is kept, and the arguments."""
-        op, (a, b, c) = self.op, self.arguments
-        uses = np.bincount(
-            np.concatenate([x[kept & (_NODE_ARITY[op] > k)] for k, x in enumerate((a, b, c))]), minlength=len(op)
-        )
-        for row in self.program.results:
-            np.add.at(uses, np.asarray(row, np.int64), 1)
-        home = _pieces(self.program, int(np.count_nonzero(kept)))
-        sums = np.flatnonzero(kept & ((op == _OF_NODE["add"]) | (op == _OF_NODE["sub"])))
-        negated = kept & (op == _OF_NODE["neg"])
-        self._subtract_negated(done, kept, uses, sums, negated, home)
-        product = kept & (op == _OF_NODE["mul"]) & (uses == 1)
-        left, right = a[sums].copy(), b[sums].copy()
-        first = product[left] & (home[left] == home[sums])
-        second = ~first & product[right] & (home[right] == home[sums])
-        subtracted = done[sums] == _CODE["sub"]
-        for chosen, taken, other, sign in ((first, left, right, "fms"), (second, right, left, "fnma")):
-            where, taken = sums[chosen], taken[chosen]
-            kept[taken] = False
-            a[where], b[where], c[where] = a[taken], b[taken], other[chosen]
-            done[where] = np.where(subtracted[chosen], _CODE[sign], _CODE["fma"])
-        third = ~first & ~second & subtracted & negated[left] & (uses[left] == 1) & (home[left] == home[sums])
-        third &= product[a[left]] & (home[a[left]] == home[sums])
-        where, minus, other = sums[third], left[third], right[third]
-        taken = a[minus]
-        kept[minus] = kept[taken] = False
-        a[where], b[where], c[where], done[where] = a[taken], b[taken], other, _CODE["fnms"]
-
-    def _subtract_negated(
-        self,
-        done: Numbers,
-        kept: NDArray[np.bool_],
-        uses: Numbers,
-        sums: Numbers,
-        negated: NDArray[np.bool_],
-        home: Numbers,
-    ) -> None:
-        """Sums with a negated value become differences, and differences of a negated value sums."""
-        a, b, _ = self.arguments
-        other = {_CODE["add"]: _CODE["sub"], _CODE["sub"]: _CODE["add"]}
-        for number in sums[negated[a[sums]] | negated[b[sums]]].tolist():
-            adds = done[number] == _CODE["add"]
-            if negated[b[number]] and home[b[number]] == home[number]:
-                minus, stays = b[number], a[number]
-            elif adds and negated[a[number]] and home[a[number]] == home[number]:
-                minus, stays = a[number], b[number]
-            else:
-                continue
-            a[number], b[number], done[number] = stays, a[minus], other[int(done[number])]
-            uses[minus] -= 1
-            uses[a[minus]] += 1
-            if uses[minus] == 0:
-                kept[minus] = False
-                uses[a[minus]] -= 1
 
     def _grouped(self, entry: str, numbers: Sequence[int]) -> None:
         """A call for many values: arguments in a row, filled up with ordinary numbers, and results in rows."""
@@ -272,8 +206,7 @@ class _Table:
                 self.parts += [(_CODE["store"], len(elements), array), places, elements]
 
 
-_NODE_ARITY = np.array([0, 0, *(op.arity for op in OPS.values())])
-_ARITY = [3 if name in _FUSED else OPS[name].arity if name in ops.TABLE else 0 for name in _SEGMENTS]
+_ARITY = [3 if name in FUSED else OPS[name].arity if name in ops.TABLE else 0 for name in _SEGMENTS]
 
 
 def _arguments(program: Block) -> tuple[Numbers, Numbers, Numbers]:
@@ -289,15 +222,6 @@ def _arguments(program: Block) -> tuple[Numbers, Numbers, Numbers]:
         two.append(node[2] if len(node) > 2 else node[1])
         three.append(node[3] if len(node) > 3 else node[1])
     return np.array(one, np.int64), np.array(two, np.int64), np.array(three, np.int64)
-
-
-def _pieces(program: Block, steps: int) -> Numbers:
-    """Number of the function that each operation would be in."""
-    home = np.zeros(len(program.nodes), np.int64)
-    if steps > WHOLE:
-        for k, piece in enumerate(make_plan(program).pieces):
-            home[[step for step in piece.steps if isinstance(step, int)]] = k
-    return home
 
 
 def _times(size: int, chosen: Numbers, arguments: Sequence[Numbers], stretch: int) -> Numbers:
@@ -406,19 +330,14 @@ class _SegmentWriter:
     def _result(self, name: str, i: str, outside: str, elements: str) -> str:
         f, shape = self.f, self.shape
         if name == "const":
-            return self._spread(f.address(shape.element, "%constants", i))
+            return f.spread(shape, "%constants", i)
         if name == "load":
             place = f.address(shape.real, outside, self._indexed(elements, i))
             return f.load(shape.real, place, shape.size)
         if name == "spread":
-            return self._spread(f.address(shape.element, outside, self._indexed(elements, i)))
-        if name in _FUSED:
-            a, b, c = (self._read(n, i) for n in range(3))
-            if name in ("fms", "fnms"):
-                c = f.emit(f"fneg {shape.real} {c}")
-            if name in ("fnma", "fnms"):
-                a = f.emit(f"fneg {shape.real} {a}")
-            return f.call(shape.real, f"llvm.fma.{shape.mangled}", [(shape.real, x) for x in (a, b, c)])
+            return f.spread(shape, outside, self._indexed(elements, i))
+        if name in FUSED:
+            return ops.TABLE[name](f, shape, *(self._read(n, i) for n in range(3)))
         op = OPS[name]
         values = [self._read(n, i, truth=letter == "B") for n, letter in enumerate(op.arguments)]
         result = ops.TABLE[name](f, shape, *values)
@@ -446,14 +365,6 @@ class _SegmentWriter:
 
     def _move(self, value: str, place: str) -> None:
         self.f.store(self.shape.real, value, place, self.shape.size)
-
-    def _spread(self, place: str) -> str:
-        f, shape = self.f, self.shape
-        one = f.load(shape.element, place, shape.bits // 8)
-        if shape.lanes == 1:
-            return one
-        first = f.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
-        return f.emit(f"shufflevector {shape.real} {first}, {shape.real} poison, <{shape.lanes} x i32> zeroinitializer")
 
     def _go_on(self, words: str) -> None:
         """Where the next segment begins, so many words behind the head of this one."""

@@ -114,6 +114,10 @@ class FunctionText:
         """Note that something outside is used."""
         self.declared.add(text)
 
+    def constant(self, shape: LaneShape, value: float) -> str:
+        """A real constant as an operand."""
+        return shape.constant(value)
+
     def call(self, result: str, name: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
         """A call of an intrinsic or an outside function, declared on the way."""
         self.declare(f"declare {result} @{name}({', '.join(kind for kind, _ in arguments)})")
@@ -131,6 +135,20 @@ class FunctionText:
     def store(self, kind: str, value: str, pointer: str, align: int) -> None:
         """Write memory."""
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
+
+    def spread(self, shape: LaneShape, base: str, index: str | int, kept: str = "") -> str:
+        """One number of an array for all lanes; folds into the operand of the instruction that uses it.
+
+        ``kept``: ``volatile`` for one that LLVM is to read anew wherever it is used.
+        """
+        place = base if index == 0 else self.address(shape.element, base, index)
+        one = self.load(f"{kept}{shape.element}", place, shape.bits // 8)
+        if shape.lanes == 1:
+            return one
+        first = self.emit(f"insertelement {shape.real} poison, {shape.element} {one}, i64 0")
+        return self.emit(
+            f"shufflevector {shape.real} {first}, {shape.real} poison, <{shape.lanes} x i32> zeroinitializer"
+        )
 
     @contextmanager
     def counted(
@@ -232,11 +250,11 @@ class LaneValue:
             return other.name
         if self.kind == "integer":
             return self.shape.integer_constant(int(other))
-        return self.shape.constant(other)
+        return self.function.constant(self.shape, other)
 
     def constant(self, value: float) -> LaneValue:
         """A real constant of the same shape."""
-        return LaneValue(self.function, self.shape, self.shape.constant(value))
+        return LaneValue(self.function, self.shape, self.function.constant(self.shape, value))
 
     def _real(self, op: str, other: LaneValue | float, swap: bool = False) -> LaneValue:
         a, b = self.name, self.lift(other)

@@ -19,12 +19,11 @@ from linkwise.targets import threads as split
 from linkwise.targets.llvm import binding, builtin, fastcall, jit, layouts, source, tiers, transcendental
 from linkwise.targets.llvm import crew as native
 from linkwise.targets.llvm.foreign_calls import ForeignEntry
-from linkwise.targets.llvm.interpreted import rounds_alike
 from linkwise.trace.block import Block
 from linkwise.trace.program import Program
 
 # Part of every cache key: raise it whenever the same program would be compiled to something else.
-CODEGEN_VERSION = 22
+CODEGEN_VERSION = 23
 
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
@@ -78,10 +77,10 @@ def _bits(dtype: DTypeLike) -> int:
     return kind.itemsize * 8
 
 
-def worth_interpreting(program: Block | Program, machine: binding.Machine) -> bool:
-    """Whether first calls of a program come sooner if they are interpreted, and give the same numbers."""
+def worth_interpreting(program: Block | Program) -> bool:
+    """Whether first calls of a program come sooner if they are interpreted."""
     size = program.operations if isinstance(program, Program) else len(program.nodes)
-    return size > _LONG_NODES and rounds_alike(machine)
+    return size > _LONG_NODES
 
 
 def imports() -> dict[str, int]:
@@ -121,7 +120,7 @@ class BatchKernel:
         write = partial(source.batch_module, program, machine, bits)
         quickly = partial(source.quick_batch_module, program, machine, bits)
         library = tiers.library(
-            key, write, machine, source.ENTRIES, imports(), quickly if worth_interpreting(program, machine) else None
+            key, write, machine, source.ENTRIES, imports(), quickly if worth_interpreting(program) else None
         )
         return cls(program, dtype, library, machine.lanes(dtype))
 
@@ -249,7 +248,7 @@ def builtin_function(
     elif one_state:
         if len(program.nodes) > fastcall.LARGEST:
             return None
-        if worth_interpreting(program, machine):
+        if worth_interpreting(program):
             quickly = partial(builtin.quick_entry_module, program, machine, result)
 
     def write() -> tiers.Module:

@@ -1,12 +1,14 @@
 """The op table of LLVM: how each operation of a program is written.
 
-One row per operation, in the order of :data:`linkwise.trace.block.OPS`. The transcendental ones are
+One row per operation, in the order of :data:`linkwise.trace.block.OPS`; behind them those of
+:mod:`linkwise.targets.llvm.fusing`, which alone says what is fused. The transcendental ones are
 not here: they are computed for many values at once, see :mod:`linkwise.targets.llvm.transcendental`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 
@@ -15,13 +17,33 @@ Writer = Callable[..., str]  # (function, shape, *argument names) -> name of the
 
 def _real(op: str) -> Writer:
     def write(f: FunctionText, t: LaneShape, a: str, b: str) -> str:
-        return f.emit(f"{op} contract {t.real} {a}, {b}")
+        return f.emit(f"{op} {t.real} {a}, {b}")
 
     return write
 
 
 def _negate(f: FunctionText, t: LaneShape, a: str) -> str:
     return f.emit(f"fneg {t.real} {a}")
+
+
+@cache
+def _fma(t: LaneShape) -> tuple[str, str, str]:
+    """Function that rounds a product and a sum once: the type of its values, its name, and its declaration."""
+    real, name = t.real, f"{t.real} @llvm.fma.{t.mangled}"
+    return real, name, f"declare {name}({real}, {real}, {real})"
+
+
+def _fused(product: str = "", other: str = "") -> Writer:
+    """A product and a sum rounded once, either of them negated first where it says ``fneg``: LLVM makes one of all."""
+
+    def write(f: FunctionText, t: LaneShape, a: str, b: str, c: str) -> str:
+        real, name, declaration = _fma(t)
+        f.declare(declaration)
+        a = f.emit(f"{product} {real} {a}") if product else a
+        c = f.emit(f"{other} {real} {c}") if other else c
+        return f.emit(f"call {name}({real} {a}, {real} {b}, {real} {c})")
+
+    return write
 
 
 def _intrinsic(name: str) -> Writer:
@@ -82,4 +104,8 @@ TABLE: dict[str, Writer] = {
     "not": _not,
     "hold": lambda f, t, a: a,
     "select": _select,
+    "fma": _fused(),
+    "fms": _fused(other="fneg"),
+    "fnma": _fused(product="fneg"),
+    "fnms": _fused("fneg", "fneg"),
 }

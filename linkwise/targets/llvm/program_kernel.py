@@ -198,7 +198,7 @@ class ProgramKernel:
             machine,
             ENTRIES,
             kernel.imports(),
-            quickly if kernel.worth_interpreting(program, machine) else None,
+            quickly if kernel.worth_interpreting(program) else None,
         )
         return cls(program, dtype, library, lanes, machine.lanes(dtype))
 

@@ -17,9 +17,8 @@ later ones pass: more than that it takes apart again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import chain
 
 from linkwise.targets.llvm.residence import residence
 from linkwise.trace.block import Node
@@ -27,7 +26,7 @@ from linkwise.trace.block import Node
 _LATENCY = {"div": 13, "sqrt": 13}  # cycles from the start of an operation to its result, where it is not four
 _SUM = 0.5  # cycles until another operation can start; for all others one
 _MOVE = 0.5  # cycles of a store or a load
-_WINDOW = 100
+_WINDOW = 250
 _NEAR = 20  # the window where LLVM makes an order of its own
 _WAITING = 24  # values that may wait before it is time to end some
 
@@ -46,69 +45,33 @@ def schedule(nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int
     """
     if not chosen:
         return []
-    found = _Operations(nodes, chosen, results, final)
+    found = _Operations(nodes, chosen, results)
     order = _List(found, found.by_demand(found.results), final=False).order
     if final:
         listed = min(map(found.listed, found.plain_orders()), key=lambda each: each[1])[0]
         stays = found.is_broad and not found.moves(order) and found.moves(listed)
         order = order if stays else listed
-    return [node for number in order for node in found.members[number]]
-
-
-def absorbed(
-    nodes: Sequence[Node], order: Sequence[int], results: Iterable[int], final: bool = True
-) -> dict[int, tuple[int, ...]]:
-    """Product that becomes one fused operation with each sum, if any: one that nothing else reads.
-
-    Where the order is final a negated product counts too: had it waited in memory, LLVM could not fuse it any more.
-    """
-    uses: dict[int, int] = dict.fromkeys(results, 2)
-    for number in order:
-        for a in nodes[number][1:]:
-            uses[a] = uses.get(a, 0) + 1
-    among = set(order)
-
-    def is_own(number: int, op: str) -> bool:
-        return number in among and nodes[number][0] == op and uses[number] == 1
-
-    found: dict[int, tuple[int, ...]] = {}
-    for number in order:
-        if nodes[number][0] in ("add", "sub"):
-            left, right = nodes[number][1:]
-            plain = [(a,) for a in (left, right) if is_own(a, "mul")]
-            minus = [a for a in (right, left) if is_own(a, "neg") and is_own(nodes[a][1], "mul")] if final else []
-            if plain or minus:
-                found[number] = plain[0] if plain else (nodes[minus[0]][1], minus[0])
-    return found
+    return [chosen[number] for number in order]
 
 
 class _Operations:
-    """Operations as the machine does them, numbered in the order of the text."""
+    """Operations, numbered in the order of the text."""
 
-    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int], final: bool) -> None:
-        product_of = absorbed(nodes, chosen, results, final)
-        products = set(chain.from_iterable(product_of.values()))
-        ends = [node for node in chosen if node not in products]
-        number_of = {node: number for number, node in enumerate(ends)}
+    def __init__(self, nodes: Sequence[Node], chosen: Sequence[int], results: Sequence[int]) -> None:
+        number_of = {node: number for number, node in enumerate(chosen)}
         self.results = [number_of[node] for node in dict.fromkeys(results) if node in number_of]
-        self.members: list[tuple[int, ...]] = []  # nodes of each operation
         self.reads: list[list[int]] = []  # operations whose results it reads
         self.loads: list[list[int]] = []  # values that are in memory, as negative numbers
         self.latency: list[int] = []
         self.cost: list[float] = []
-        for node in ends:
-            product = product_of.get(node, ())
-            values = [a for a in nodes[node][1:] if a not in product]
-            if product:
-                values.extend(nodes[product[0]][1:])
-            values = list(dict.fromkeys(values))
+        for node in chosen:
             op = nodes[node][0]
-            self.members.append((*product, node))
+            values = dict.fromkeys(nodes[node][1:])
             self.reads.append([number_of[a] for a in values if a in number_of])
             self.loads.append([-a - 1 for a in values if a not in number_of and nodes[a][0] != "const"])
             self.latency.append(_LATENCY.get(op, 4))
-            self.cost.append(_SUM if not product and op in ("add", "sub") else 1.0)
-        self.users: list[list[int]] = [[] for _ in ends]
+            self.cost.append(_SUM if op in ("add", "sub") else 1.0)
+        self.users: list[list[int]] = [[] for _ in chosen]
         for number, read in enumerate(self.reads):
             for a in read:
                 self.users[a].append(number)
@@ -116,7 +79,7 @@ class _Operations:
 
     def plain_orders(self) -> list[list[int]]:
         """Orders to begin with."""
-        text = list(range(len(self.members)))
+        text = list(range(len(self.reads)))
         last = self.by_demand(self.results[::-1])
         return [self.by_demand(self.results), last, text] if len(self.results) > 1 else [last, text]
 
@@ -144,7 +107,7 @@ class _Operations:
 
     def _heights(self) -> list[int]:
         """Cycles from the start of each operation to the end of the last one that waits for it."""
-        heights = [0] * len(self.members)
+        heights = [0] * len(self.reads)
         for number in range(len(heights) - 1, -1, -1):
             heights[number] += self.latency[number]
             for a in self.reads[number]:

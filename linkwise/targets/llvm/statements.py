@@ -15,6 +15,7 @@ from linkwise.targets.llvm import transcendental
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import make_plan
+from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 from linkwise.targets.llvm.program_memory import Words
@@ -125,6 +126,7 @@ class StatementWriter:
                 self.replaceable[name] = table.word
                 functions, frame_bytes = table.functions, table.frame_bytes
             else:
+                block = fused(block, self.machine)
                 plan = make_plan(block)
                 masked = self.machine.masked and self.shape.lanes == 1
                 body = BlockCode(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)

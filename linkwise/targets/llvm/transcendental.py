@@ -119,12 +119,12 @@ def _sincos(x: LaneValue, fused: bool = True) -> tuple[LaneValue, LaneValue, Lan
     size = abs(x)  # by symmetry; so that sin(-0) is -0
     turns, quadrant = _nearest(size * _TWO_OVER_PI)
     first, second, third = _HALF_PI_64 if shape.bits == 64 else _HALF_PI_32
-    whole = size - turns * first
-    r = whole - turns * second
+    whole, part = size - turns * first, turns * second
+    r = whole - part
     if shape.bits == 32:  # its parts have no bits to spare, so what is rounded off could not be told exactly
         r, lost = r - turns * third, None
     else:
-        low = ((whole - r) - turns * second) - turns * third  # what the second part rounded off, and the third part
+        low = ((whole - r) - part) - turns * third  # what the second part rounded off, and the third part
         r, high = r + low, r
         lost = None if fused else (high - r) + low
     z = r * r

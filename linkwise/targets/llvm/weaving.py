@@ -17,7 +17,7 @@ from typing import NamedTuple
 from linkwise.dataclass import dataclass
 from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.binding import Machine
-from linkwise.targets.llvm.function_plan import grouped_depths
+from linkwise.targets.llvm.function_plan import WHOLE, grouped_depths
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, LaneValue, masked_load, masked_store
 from linkwise.targets.llvm.transpose import exchanged, joined
 from linkwise.trace.block import ArraySpec, Block, Node, arguments
@@ -55,7 +55,7 @@ class Overlap:
 
 def overlap(program: Block, machine: Machine, shape: LaneShape) -> Overlap | None:
     """The fragments for a program, or None where weaving does not pay."""
-    if not machine.masked or shape.lanes < 4:
+    if not machine.masked or shape.lanes < 4 or len(program.nodes) > WHOLE:
         return None
     lanes, half, size = shape.lanes, shape.lanes // 2, 2 * shape.lanes
     outward = [
@@ -140,7 +140,7 @@ class _Early:
     def _value(self, f: FunctionText, number: int) -> str:
         node = self.program.nodes[number]
         if node[0] == "const":
-            return self.shape.constant(node[1])
+            return f.constant(self.shape, node[1])
         if node[0] == "input":
             place = f.address(self.shape.real, f"%fill{node[1]}", node[2])
             return f.load(self.shape.real, place, self.shape.size)

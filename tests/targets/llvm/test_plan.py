@@ -5,7 +5,9 @@ from itertools import pairwise
 import pytest
 
 from bench import synthetic_programs
+from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import GroupedCall, make_plan
+from linkwise.targets.llvm.ir import LaneShape
 from linkwise.targets.llvm.residence import residence
 from linkwise.targets.llvm.schedule import REGISTERS, schedule
 from linkwise.trace.block import ArraySpec, Block, arguments
@@ -61,8 +63,20 @@ def test_long_programs_are_cut():
     assert len(program.nodes) > 12000
     plan = make_plan(program)
     assert len(plan.pieces) > 1
-    assert plan.crossing
     walk(program, plan)
+    home = {step: k for k, piece in enumerate(plan.pieces) for step in piece.steps}
+    for value, made, last in plan.crossing:
+        assert home[value] == made < last
+
+
+def test_values_that_cross_share_places():
+    program = synthetic_programs.forward_dynamics(40)
+    plan, shape = make_plan(program), LaneShape(64, 8)
+    code = BlockCode(program, plan, shape, shape)
+    at_once = max(sum(made <= k <= last for _, made, last in plan.crossing) for k in range(len(plan.pieces)))
+    sines = sum(2 * len(step.members) for p in plan.pieces for step in p.steps if isinstance(step, GroupedCall))
+    assert at_once < 0.9 * len(plan.crossing)
+    assert code.frame_bytes <= (at_once + sines) * shape.size
 
 
 def _branches(count, length):

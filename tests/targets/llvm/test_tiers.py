@@ -16,8 +16,7 @@ from linkwise import samples
 from linkwise.memoized import once
 from linkwise.targets import cache
 from linkwise.targets.llvm import kernel, tiers
-from linkwise.targets.llvm.binding import IN_ORDER, NOT_AGAIN, host, optimising
-from linkwise.targets.llvm.interpreted import rounds_alike
+from linkwise.targets.llvm.binding import IN_ORDER, NOT_AGAIN, optimising
 from tests.machine import PATIENCE
 
 ARM = samples.seven_joint_arm()
@@ -92,7 +91,6 @@ def test_optimised_code_takes_over(empty, monkeypatch):
     np.testing.assert_array_equal(arm.forward_dynamics(Q, V, W), first)
 
 
-@pytest.mark.skipif(not rounds_alike(host()), reason="nothing is interpreted on this machine")
 def test_a_call_on_its_way_is_taken_over(empty, monkeypatch):
     """Blocks of a loop are replaced while it runs: here all of them, and the results are what they were."""
     monkeypatch.setattr(kernel, "_LONG_NODES", 0)
