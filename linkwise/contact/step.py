@@ -42,7 +42,7 @@ from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, waypoint, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -84,6 +84,7 @@ def accounted_step(
     joints: Sequence[JointRow] = (),
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
+    is_known: bool = False,
 ) -> AccountedStep:
     """The end of a step of size h, with an account of energy: what of that nobody asks for is not computed.
 
@@ -101,12 +102,13 @@ def accounted_step(
         joints: rows along joints: ends of ranges, dry friction. Their impulses follow those of contacts.
         constraints: what closes the mechanism.
         t: time at the start, for closures that change with it.
+        is_known: whether the constants of the tree are numbers, by which nothing is differentiated.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     if rules.passive:
         middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
-        middle.solution = Solution(middle, tau, f_ext)
+        middle.solution = Solution(middle, tau, f_ext, is_known)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
     alone = are_alone(middle)
@@ -163,8 +165,8 @@ class MiddleOfStep:
         self.h, self.touches = h, touches
         self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
-        self.q = carry(tree, q, half)
-        self.v = carried(tree, v, half)
+        self.q = waypoint(carry(tree, q, half))
+        self.v = waypoint(carried(tree, v, half))
         self.frames = placed(tree, self.q)
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.turns = self._turns(tree, q, v)
@@ -344,11 +346,15 @@ class MiddleOfStep:
         frames, quarter = placed(tree, q), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
         before = _slips(frames, points, velocities(tree, q, v))
-        found = []
         slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
-        for start, now, slip, slip_now in zip(points, self.points, before, slips, strict=True):
+        found = []
+        of_points = zip(points, self.points, before, slips, strict=True)
+        numbers = iter(waypoint([x for a, b, slip, now in of_points for x in (a.gap, b.gap, *slip, *now)]))
+        for start, now in zip(points, self.points, strict=True):
+            gap, gap_now = next(numbers), next(numbers)
+            slip, slip_now = (Vec.of([next(numbers) for _ in range(3)]) for _ in range(2))
             rate, rate_now = slip.dot(start.normal), slip_now.dot(now.normal)
-            turn, off = rate_now - rate, now.gap - start.gap - quarter * (rate_now + rate)
+            turn, off = rate_now - rate, gap_now - gap - quarter * (rate_now + rate)
             turned = slip_now - slip
             square = (off / quarter) * (off / quarter)
             is_same = square <= _SAME * turned.dot(turned)
@@ -394,6 +400,7 @@ class MiddleOfStep:
             s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
         if alone:
             s = part_that_is_paid(self, s, response, end, acting)
+        (s,) = waypoint([s])
         gaps = [
             gap + h * ((1.0 - 0.5 * s) * after + 0.5 * s * before)
             for gap, (before, after) in zip(self.start_gaps, rates, strict=True)

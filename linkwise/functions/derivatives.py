@@ -30,6 +30,7 @@ from linkwise.trace.recorded import (
     Recorded,
     code_cotangents,
     code_has_reverse,
+    code_jacobian,
     code_tangents,
     code_values,
     refuse_again,
@@ -51,7 +52,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
         raise InputError("no such mode of differentiation", got=repr(mode), allowed='"forward", "reverse" or None')
 
     def forward(*flat: Flat) -> list[Matrix]:
-        moved = _tangents(f, flat, _unit_directions(f, flat, name))
+        moved = _jacobian(f, flat, _unit_directions(f, flat, name))
         return [[[x.get(k, 0.0) for k in range(columns)] for x in array] for array in moved]
 
     def reverse(*flat: Flat) -> list[Matrix]:
@@ -106,7 +107,7 @@ def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
             units = _unit_directions(f, flat, name)[place]
             directions[place] = [{first + k: x for k, x in unit.items()} for unit in units]
             first += math.prod(shape)
-        (moved,) = _tangents(f, flat, directions)
+        (moved,) = _jacobian(f, flat, directions)
         found, first = [], 0
         for shape in shapes:
             own = range(first, first + math.prod(shape))
@@ -251,10 +252,16 @@ def _tangents(
     f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
 ) -> list[list[Tangent]]:
     _refuse_duals(f, flat)
+    return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
+
+
+def _jacobian(f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]) -> list[list[Tangent]]:
+    """Tangents along many directions."""
+    _refuse_duals(f, flat)
     for x in (x for array in flat for x in array[:1]):
         if isinstance(x, Traced) and not isinstance(f.program, Block):  # of straight-line code the order stays
             x.tracer.side_by_side = True
-    return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
+    return code_jacobian(f.differentiable_by_many, flat, directions, ANY_SCALAR)
 
 
 def _cotangents(

@@ -148,6 +148,73 @@ class SymmetricSystem(TiledSystem):
         tasks.add(_half, options, [*read, ("in:diagonal", start[i])], [*sizes, b[i]], self._at(i, j), b[i] * b[j])
 
 
+class TiledProduct:
+    """Program that makes C + A B, where tiles of A, B and C that are zero are left out.
+
+    Its inputs ``a``, ``b`` and, if anything of it is needed, ``c`` are tiles one behind the other; so is what it makes,
+    ``product``, of which tiles that A B does not reach are left out too. Beyond the last rows and columns tiles are
+    filled up with zeros.
+
+    Args:
+        A: where A may be other than zero.
+        B: where B may be.
+        C: where C may be.
+    """
+
+    def __init__(self, A: Any, B: Any, C: Any) -> None:
+        sizes = [_tile_for(n) for n in (*A.shape, B.shape[1])]
+        rows, inner, columns = sizes
+        of_a, of_b, of_c = (
+            _tiles_of(pattern, *size) for pattern, size in ((A, (rows, inner)), (B, (inner, columns)), (C, (rows, columns)))
+        )
+        pairs: dict[tuple[int, int], list[int]] = {}
+        for i, k in of_a:
+            for m, j in of_b:
+                if k == m:
+                    pairs.setdefault((i, j), []).append(k)
+        made = sorted(pairs)
+        of_c = [tile for tile in of_c if tile in pairs]
+        self.a, self.b = _entries(of_a, rows, inner), _entries(of_b, inner, columns)
+        """Row and column of each number of the inputs; those beyond the last are zero."""
+        self.c, self.made = _entries(of_c, rows, columns), _entries(made, rows, columns)
+        self.multiplications = sum(map(len, pairs.values())) * rows * inner * columns
+        tasks = _Tasks()
+        at_a, at_b = (
+            {tile: (f"in:{name}", n * size) for n, tile in enumerate(tiles)}
+            for name, tiles, size in (("a", of_a, rows * inner), ("b", of_b, inner * columns))
+        )
+        size = rows * columns
+        at_c = {tile: ("in:c", n * size) for n, tile in enumerate(of_c)}
+        for n, (i, j) in enumerate(made):
+            here = ("out:product", n * size)
+            begin = at_c.get((i, j))
+            for k in pairs[i, j]:
+                read, lengths = [at_a[i, k], at_b[k, j]], [rows * inner, inner * columns]
+                if begin is not None:
+                    read, lengths = [begin, *read], [size, *lengths]
+                tasks.add(_plus_product, (rows, inner, columns), read, lengths, here, size)
+                begin = here
+        inputs = [("a", self.a), ("b", self.b), ("c", self.c)]
+        specs = [ArraySpec(name, (len(entries),)) for name, entries in inputs if entries]
+        self.program = tasks.program("product", specs, ArraySpec("product", (len(self.made),)))
+
+
+def _tile_for(n: int) -> int:
+    """Rows of a tile: those that leave the fewest to be filled up."""
+    return min((8, 7, 6), key=lambda size: -n % size)
+
+
+def _tiles_of(pattern: Any, rows: int, columns: int) -> list[tuple[int, int]]:
+    """Tiles that are not zero."""
+    i, j = np.nonzero(pattern)
+    return sorted(set(zip((i // rows).tolist(), (j // columns).tolist(), strict=True)))
+
+
+def _entries(tiles: Sequence[tuple[int, int]], rows: int, columns: int) -> list[tuple[int, int]]:
+    """Row and column of every number of some tiles."""
+    return [(i * rows + r, j * columns + c) for i, j in tiles for r in range(rows) for c in range(columns)]
+
+
 class _Tasks:
     """A list of tasks while it is written."""
 
@@ -260,6 +327,17 @@ def _less_product(rows: int, inner: int, columns: int, *read: Sequence[Number]) 
     for i in range(rows):
         for k in range(inner):
             C[i] = [c - A[i][k] * b for c, b in zip(C[i], B[k], strict=True)]
+    return C
+
+
+def _plus_product(rows: int, inner: int, columns: int, *read: Sequence[Number]) -> Tile:
+    """C + A B, or A B."""
+    *start, a, b = read
+    A, B = _tile(a, inner), _tile(b, columns)
+    C = _tile(start[0], columns) if start else [[0.0] * columns for _ in range(rows)]
+    for i in range(rows):
+        for k in range(inner):
+            C[i] = [c + A[i][k] * x for c, x in zip(C[i], B[k], strict=True)]
     return C
 
 

@@ -1,0 +1,210 @@
+"""Jacobians as products: how outputs depend on waypoints, times how these depend on what is before them.
+
+Forward mode carries every direction through everything. Where much depends on few numbers (a waypoint), it is cheaper
+to begin there with new directions, one for each of these numbers, and to multiply afterwards. With several waypoints
+there are blocks ∂(one)/∂(another), each as sparse as it is; a waypoint is eliminated by the product of what depends on
+it with what it depends on, long ones in loops over tiles. The order of elimination is chosen by count of the
+multiplications that are not known to be by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.trace.calls import CallingTracer
+from linkwise.trace.derivatives import Tangent, is_one, is_zero
+from linkwise.trace.tiles import TiledProduct
+from linkwise.trace.tracer import Number, Traced
+
+Pattern = NDArray[np.bool_]
+
+_LOOPED = 1500
+"""Multiplications from which on a product is a loop over tiles."""
+
+_SPARSE = 3.0
+"""How many times as many multiplications a loop over tiles may take as there are that are not by zero."""
+
+_SHORT = 2
+"""Entries of a row of the left matrix with which it is written out: a copy, or a sum of two rows."""
+
+
+class Waypoints:
+    """Rows of the Jacobians of all waypoints, by directions of the inputs and of waypoints before.
+
+    Args:
+        count: number of the inputs' directions.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.starts = [0, count]
+        """Where the directions of the inputs begin, then those of each waypoint, then those of the next."""
+        self.rows: list[Tangent] = []
+
+    def add(self, tangents: Sequence[Tangent]) -> list[Tangent]:
+        """The tangents of the numbers of a waypoint, from here on: new unit directions."""
+        self.rows += tangents
+        first = self.starts[-1]
+        self.starts.append(first + len(tangents))
+        return [{first + k: 1.0} if x else {} for k, x in enumerate(tangents)]
+
+    def multiplied(self, outputs: Sequence[Sequence[Tangent]]) -> list[list[Tangent]]:
+        """The tangents of all outputs by the directions of the inputs alone."""
+        if not self.rows:
+            return [list(array) for array in outputs]
+        rows = [dict(x) for x in (*self.rows, *(x for array in outputs for x in array))]
+        groups = list(pairwise(self.starts))[1:]
+        for k in elimination_order(_pattern(rows, self.starts[-1]), self.starts[1], groups):
+            _eliminate(rows, self.starts[1], *groups[k])
+        found = iter(rows[len(self.rows) :])
+        return [[next(found) for _ in array] for array in outputs]
+
+
+def _pattern(rows: Sequence[Tangent], directions: int) -> Pattern:
+    """Where rows are other than zero."""
+    pattern = np.zeros((len(rows), directions), bool)
+    for row, tangent in zip(pattern, rows, strict=True):
+        row[list(tangent)] = True
+    return pattern
+
+
+# The order.
+Groups = Sequence[tuple[int, int]]
+"""Of each waypoint, where its directions begin and end."""
+
+
+def elimination_order(pattern: Pattern, first: int, groups: Groups) -> list[int]:
+    """Numbers of the waypoints in the order of elimination.
+
+    First those that make all others together no dearer than they are themselves, then the rest as in a chain of
+    matrices: of each stretch of waypoints, one is the last.
+
+    Args:
+        pattern: (rows of waypoints and of outputs, directions), where entries are not zero.
+        first: where the directions of waypoints begin: row k is that of direction first + k.
+        groups: the waypoints.
+    """
+    order: list[int] = []
+    left = list(range(len(groups)))
+    while left:
+        now = _costs(pattern, first, groups)
+        gains = {}
+        for k in left:
+            after = _without(pattern, first, *groups[k])
+            gains[k] = sum(now) - now[k] - sum(_costs(after, first, groups)), after
+        best = max(left, key=lambda k: gains[k][0])
+        if gains[best][0] < 0:
+            return order + [left[k] for k in _chained(pattern, first, [groups[k] for k in left])]
+        pattern = gains[best][1]
+        left.remove(best)
+        order.append(best)
+    return order
+
+
+def _costs(pattern: Pattern, first: int, groups: Groups) -> list[int]:
+    """Multiplications that it takes to eliminate each waypoint."""
+    uses, own = pattern.sum(axis=0), pattern.sum(axis=1)
+    return [int(uses[begin:end] @ own[begin - first : end - first]) for begin, end in groups]
+
+
+def _without(pattern: Pattern, first: int, begin: int, end: int) -> Pattern:
+    """Pattern once a waypoint is eliminated."""
+    own, uses, found = pattern[begin - first : end - first], pattern[:, begin:end], pattern.copy()
+    users = uses.any(axis=1)
+    found[users] |= uses[users].astype(np.float32) @ own.astype(np.float32) > 0.0
+    found[:, begin:end] = found[begin - first : end - first] = False
+    return found
+
+
+def _chained(pattern: Pattern, first: int, groups: Groups) -> list[int]:
+    """The order of the least cost, if what depends on a waypoint does so through waypoints that are beside it."""
+    D, count = pattern.astype(np.float32), len(groups)
+    rows, columns = [slice(a - first, b - first) for a, b in groups], [slice(a, b) for a, b in groups]
+    costs = np.zeros((count, count, count))  # of waypoint k, where those from i to j are gone
+    for k in range(count):
+        uses, behind, C, B = [], [], D[:, columns[k]], D[rows[k]]
+        for j in range(k, count):
+            if j > k:
+                C = np.minimum(C + D[:, columns[j]] @ C[rows[j]], 1.0)
+            gone = np.zeros(len(D), bool)
+            gone[rows[k].start : rows[j].stop] = True
+            uses.append(C[~gone].sum(axis=0))
+        for i in range(k, -1, -1):
+            if i < k:
+                B = np.minimum(B + B[:, columns[i]] @ D[rows[i]], 1.0)
+            inside = np.zeros(D.shape[1], bool)
+            inside[columns[i].start : columns[k].stop] = True
+            behind.append(B[:, ~inside].sum(axis=1))
+        for j, used in enumerate(uses, k):
+            for i, own in zip(range(k, -1, -1), behind, strict=True):
+                costs[k, i, j] = used @ own
+    best: dict[tuple[int, int], tuple[float, list[int]]] = {(i, i - 1): (0.0, []) for i in range(count + 1)}
+    for length in range(1, count + 1):
+        for i in range(count - length + 1):
+            j = i + length - 1
+            ways = []
+            for k in range(i, j + 1):
+                (one, before), (other, after) = best[i, k - 1], best[k + 1, j]
+                ways.append((one + other + float(costs[k, i, j]), [*before, *after, k]))
+            best[i, j] = min(ways, key=lambda way: way[0])
+    return best[0, count - 1][1]
+
+
+# The products.
+def _eliminate(rows: list[Tangent], first: int, begin: int, end: int) -> None:
+    """Put the rows of a waypoint in the place of its directions."""
+    own = rows[begin - first : end - first]
+    rows[begin - first : end - first] = [{} for _ in own]
+    users: list[tuple[Tangent, dict[int, Number]]] = []
+    for row in rows:
+        used = {j - begin: row.pop(j) for j in [j for j in row if begin <= j < end]}
+        if used:
+            users.append((row, used))
+    long = [user for user in users if len(user[1]) > _SHORT]
+    if not _multiply_in_loops(long, own):
+        long = []
+    done = {id(row) for row, _ in long}
+    for row, used in users:
+        if id(row) not in done:
+            _multiply(row, used, own)
+
+
+def _multiply(row: Tangent, factors: dict[int, Number], own: Sequence[Tangent]) -> None:
+    """Add multiples of rows to a row."""
+    for k, factor in factors.items():
+        for j, x in own[k].items():
+            term = x if is_one(factor) else factor if is_one(x) else factor * x
+            row[j] = row[j] + term if j in row else term
+    for j in [j for j in row if is_zero(row[j])]:
+        del row[j]
+
+
+def _multiply_in_loops(users: Sequence[tuple[Tangent, dict[int, Number]]], own: Sequence[Tangent]) -> bool:
+    """The same for many rows by a loop over tiles, if that is worth it."""
+    count = sum(len(own[k]) for _, used in users for k in used)
+    numbers = (x for _, used in users for x in used.values())
+    tracer = next((x.tracer for x in numbers if isinstance(x, Traced)), None)
+    if count < _LOOPED or not isinstance(tracer, CallingTracer):
+        return False
+    columns = sorted({j for tangent in own for j in tangent})
+    place = {j: k for k, j in enumerate(columns)}
+    A = _pattern([used for _, used in users], len(own))
+    B = _pattern([{place[j]: x for j, x in tangent.items()} for tangent in own], len(columns))
+    C = _pattern([{place[j]: x for j, x in row.items() if j in place} for row, _ in users], len(columns))
+    product = TiledProduct(A, B, C)
+    if product.multiplications > _SPARSE * count:
+        return False
+    given = (
+        [users[i][1].get(k, 0.0) if i < len(users) else 0.0 for i, k in product.a],
+        [own[k].get(columns[j], 0.0) if k < len(own) and j < len(columns) else 0.0 for k, j in product.b],
+        [users[i][0].get(columns[j], 0.0) if i < len(users) and j < len(columns) else 0.0 for i, j in product.c],
+    )
+    (found,) = tracer.call(product.program, [array for array in given if array])
+    filled = A.astype(np.float32) @ B.astype(np.float32) > 0.0
+    for (i, j), x in zip(product.made, found, strict=True):
+        if i < len(users) and j < len(columns) and (filled[i, j] or C[i, j]):
+            users[i][0][columns[j]] = x
+    return True
