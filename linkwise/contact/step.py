@@ -39,7 +39,15 @@ from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
 from linkwise.contact.results import ContactStep
-from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
+from linkwise.contact.touching import (
+    PlacedPoint,
+    Pulled,
+    Touch,
+    frames_passed,
+    placed_points,
+    pulled,
+    twists_passed,
+)
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, sqrt, waypoint, where
@@ -167,7 +175,8 @@ class MiddleOfStep:
         half = [0.5 * h * x for x in v]
         self.q = waypoint(carry(tree, q, half))
         self.v = waypoint(carried(tree, v, half))
-        self.frames = placed(tree, self.q)
+        self.frames = frames_passed(tree, touches, placed(tree, self.q))
+        self.twists = twists_passed(tree, touches, velocities(tree, self.q, self.v))
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.turns = self._turns(tree, q, v)
         """How velocities at each point have changed since the start."""
@@ -180,7 +189,7 @@ class MiddleOfStep:
         """Of contacts, then along joints, then those that hold."""
         self.eps, Lambda = pull(self.tree, self.q, self.axes, self.pulls)
         self.Lambda = self.holding.eliminate(Lambda)
-        self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
+        self.before = [*self.pulled.velocities(self.twists), *self.joints.before]
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
@@ -343,10 +352,10 @@ class MiddleOfStep:
         """
         if is_zero(self.h):
             return [_Turn(Vec.zero(), 0.0)] * len(self.points)
-        frames, quarter = placed(tree, q), 0.25 * self.h
+        frames, quarter = frames_passed(tree, self.touches, placed(tree, q)), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
-        before = _slips(frames, points, velocities(tree, q, v))
-        slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
+        before = _slips(frames, points, twists_passed(tree, self.touches, velocities(tree, q, v)))
+        slips = _slips(self.frames, self.points, self.twists)
         found = []
         of_points = zip(points, self.points, before, slips, strict=True)
         numbers = iter(waypoint([x for a, b, slip, now in of_points for x in (a.gap, b.gap, *slip, *now)]))

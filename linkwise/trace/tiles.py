@@ -7,6 +7,7 @@ Which tiles a task works on is data. Tiles that stay zero are left out of memory
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -162,8 +163,7 @@ class TiledProduct:
     """
 
     def __init__(self, A: Any, B: Any, C: Any) -> None:
-        sizes = [_tile_for(n) for n in (*A.shape, B.shape[1])]
-        rows, inner, columns = sizes
+        rows, inner, columns = _tile_sizes(A, B)
         of_a, of_b, of_c = (
             _tiles_of(pattern, *size) for pattern, size in ((A, (rows, inner)), (B, (inner, columns)), (C, (rows, columns)))
         )
@@ -199,9 +199,24 @@ class TiledProduct:
         self.program = tasks.program("product", specs, ArraySpec("product", (len(self.made),)))
 
 
-def _tile_for(n: int) -> int:
-    """Rows of a tile: those that leave the fewest to be filled up."""
-    return min((8, 7, 6), key=lambda size: -n % size)
+def _tile_sizes(A: Any, B: Any) -> tuple[int, int, int]:
+    """Rows, inner numbers and columns of the tiles with which a product takes the least work."""
+
+    def work(sizes: tuple[int, int, int]) -> int:
+        rows, inner, columns = sizes
+        users, made = (np.zeros(1 + A.shape[1] // inner) for _ in range(2))
+        for _, k in _tiles_of(A, rows, inner):
+            users[k] += 1
+        for k, _ in _tiles_of(B, inner, columns):
+            made[k] += 1
+        return int(users @ made) * (rows * inner * columns + 2 * rows * columns + _TASK)
+
+    return min(itertools.product(_TILES, repeat=3), key=work)
+
+
+_TILES = (8, 7, 6, 5)
+_TASK = 20
+"""The time from one task to the next, in multiplications."""
 
 
 def _tiles_of(pattern: Any, rows: int, columns: int) -> list[tuple[int, int]]:
