@@ -17,20 +17,16 @@ from numpy.typing import NDArray
 
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.derivatives import Tangent, is_one, is_zero
-from linkwise.trace.tiles import TiledProduct
-from linkwise.trace.tracer import Number, Traced
+from linkwise.trace.tiles import TiledElimination, multiplications
+from linkwise.trace.tracer import Traced
 
 Pattern = NDArray[np.bool_]
 
 _LOOPED = 1500
-"""Multiplications from which on a product is a loop over tiles."""
+"""Multiplications from which on products are loops over tiles."""
 
 _SPARSE = 3.0
 """How many times as many multiplications a loop over tiles may take as there are that are not by zero."""
-
-_SHORT = 2
-"""Entries of a row of the left matrix with which it is written out: a copy, or a sum of two rows."""
-
 
 class Waypoints:
     """Rows of the Jacobians of all waypoints, by directions of the inputs and of waypoints before.
@@ -56,9 +52,15 @@ class Waypoints:
         if not self.rows:
             return [list(array) for array in outputs]
         rows = [dict(x) for x in (*self.rows, *(x for array in outputs for x in array))]
-        groups = list(pairwise(self.starts))[1:]
-        for k in elimination_order(_pattern(rows, self.starts[-1]), self.starts[1], groups):
-            _eliminate(rows, self.starts[1], *groups[k])
+        first, groups = self.starts[1], list(pairwise(self.starts))[1:]
+        order = elimination_order(_pattern(rows, self.starts[-1]), first, groups)
+        before, looped, after = _split(rows, first, groups, order)
+        for k in before:
+            _eliminate(rows, first, *groups[k])
+        if looped:
+            _eliminate_in_loops(rows, first, [groups[k] for k in looped])
+        for k in after:
+            _eliminate(rows, first, *groups[k])
         found = iter(rows[len(self.rows) :])
         return [[next(found) for _ in array] for array in outputs]
 
@@ -154,57 +156,65 @@ def _chained(pattern: Pattern, first: int, groups: Groups) -> list[int]:
 
 
 # The products.
+def _split(
+    rows: Sequence[Tangent], first: int, groups: Groups, order: list[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Waypoints whose products are written out, those with products in loops, and again some that are written out."""
+    numbers = (x for row in rows for x in row.values())
+    tracer = next((x.tracer for x in numbers if isinstance(x, Traced)), None)
+    if not isinstance(tracer, CallingTracer):
+        return order, [], []
+    pattern, long = _pattern(rows, groups[-1][1]), []
+    for place, k in enumerate(order):
+        begin, end = groups[k]
+        users = pattern[:, begin:end]
+        A, B = users[users.any(axis=1)], pattern[begin - first : end - first]
+        B = B[:, B.any(axis=0)]
+        count = int(A.sum(axis=0) @ B.sum(axis=1))
+        if count >= _LOOPED and multiplications(A, B) <= _SPARSE * count:
+            long.append(place)
+        pattern = _without(pattern, first, begin, end)
+    if not long:
+        return order, [], []
+    return order[: long[0]], order[long[0] : long[-1] + 1], order[long[-1] + 1 :]
+
+
 def _eliminate(rows: list[Tangent], first: int, begin: int, end: int) -> None:
     """Put the rows of a waypoint in the place of its directions."""
     own = rows[begin - first : end - first]
     rows[begin - first : end - first] = [{} for _ in own]
-    users: list[tuple[Tangent, dict[int, Number]]] = []
     for row in rows:
-        used = {j - begin: row.pop(j) for j in [j for j in row if begin <= j < end]}
-        if used:
-            users.append((row, used))
-    long = [user for user in users if len(user[1]) > _SHORT]
-    if not _multiply_in_loops(long, own):
-        long = []
-    done = {id(row) for row, _ in long}
-    for row, used in users:
-        if id(row) not in done:
-            _multiply(row, used, own)
+        for k in [k for k in row if begin <= k < end]:
+            factor = row.pop(k)
+            for j, x in own[k - begin].items():
+                term = x if is_one(factor) else factor if is_one(x) else factor * x
+                row[j] = row[j] + term if j in row else term
+        for j in [j for j in row if is_zero(row[j])]:
+            del row[j]
 
 
-def _multiply(row: Tangent, factors: dict[int, Number], own: Sequence[Tangent]) -> None:
-    """Add multiples of rows to a row."""
-    for k, factor in factors.items():
-        for j, x in own[k].items():
-            term = x if is_one(factor) else factor if is_one(x) else factor * x
-            row[j] = row[j] + term if j in row else term
-    for j in [j for j in row if is_zero(row[j])]:
-        del row[j]
-
-
-def _multiply_in_loops(users: Sequence[tuple[Tangent, dict[int, Number]]], own: Sequence[Tangent]) -> bool:
-    """The same for many rows by a loop over tiles, if that is worth it."""
-    count = sum(len(own[k]) for _, used in users for k in used)
-    numbers = (x for _, used in users for x in used.values())
-    tracer = next((x.tracer for x in numbers if isinstance(x, Traced)), None)
-    if count < _LOOPED or not isinstance(tracer, CallingTracer):
-        return False
-    columns = sorted({j for tangent in own for j in tangent})
-    place = {j: k for k, j in enumerate(columns)}
-    A = _pattern([used for _, used in users], len(own))
-    B = _pattern([{place[j]: x for j, x in tangent.items()} for tangent in own], len(columns))
-    C = _pattern([{place[j]: x for j, x in row.items() if j in place} for row, _ in users], len(columns))
-    product = TiledProduct(A, B, C)
-    if product.multiplications > _SPARSE * count:
-        return False
-    given = (
-        [users[i][1].get(k, 0.0) if i < len(users) else 0.0 for i, k in product.a],
-        [own[k].get(columns[j], 0.0) if k < len(own) and j < len(columns) else 0.0 for k, j in product.b],
-        [users[i][0].get(columns[j], 0.0) if i < len(users) and j < len(columns) else 0.0 for i, j in product.c],
-    )
-    (found,) = tracer.call(product.program, [array for array in given if array])
-    filled = A.astype(np.float32) @ B.astype(np.float32) > 0.0
-    for (i, j), x in zip(product.made, found, strict=True):
-        if i < len(users) and j < len(columns) and (filled[i, j] or C[i, j]):
-            users[i][0][columns[j]] = x
-    return True
+def _eliminate_in_loops(rows: list[Tangent], first: int, groups: Groups) -> None:
+    """The same for several waypoints, one after the other, by a program."""
+    inside = {j for begin, end in groups for j in range(begin, end)}
+    own = [j - first for begin, end in groups for j in range(begin, end)]
+    users = [i for i, row in enumerate(rows) if i + first not in inside and any(j in inside for j in row)]
+    outside = sorted({j for i in own for j in rows[i] if j not in inside})
+    columns = [*(i + first for i in own), *outside]
+    place, taken = {j: k for k, j in enumerate(columns)}, [*own, *users]
+    pattern = _pattern([{place[j]: x for j, x in rows[i].items() if j in place} for i in taken], len(columns))
+    tiled = TiledElimination(pattern, [end - begin for begin, end in groups])
+    given = [0.0 if at is None else rows[taken[at[0]]].get(columns[at[1]], 0.0) for at in tiled.given]
+    tracer = next(x.tracer for x in given if isinstance(x, Traced))
+    (found,) = tracer.call(tiled.program, [given])
+    filled, size = pattern, len(own)
+    sizes = np.cumsum([0, *(end - begin for begin, end in groups)]).tolist()
+    for begin, end in pairwise(sizes):
+        filled = _without(filled, 0, begin, end)
+    for i in users:
+        for j in [j for j in rows[i] if j in inside]:
+            del rows[i][j]
+    for at, x in zip(tiled.made, found, strict=True):
+        if at is not None and filled[at]:
+            rows[users[at[0] - size]][columns[at[1]]] = x
+    for i in own:
+        rows[i] = {}

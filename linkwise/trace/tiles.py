@@ -7,14 +7,13 @@ Which tiles a task works on is data. Tiles that stay zero are left out of memory
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from linkwise.trace.block import ArraySpec
-from linkwise.trace.program import Call, For, Program, Stretch, choice, input_buffer, output_buffer
+from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.program import Buffer, Call, For, Program, Stretch, choice, input_buffer, output_buffer
 from linkwise.trace.tracer import Number, trace
 
 TILE = 8
@@ -149,85 +148,124 @@ class SymmetricSystem(TiledSystem):
         tasks.add(_half, options, [*read, ("in:diagonal", start[i])], [*sizes, b[i]], self._at(i, j), b[i] * b[j])
 
 
-class TiledProduct:
-    """Program that makes C + A B, where tiles of A, B and C that are zero are left out.
+class TiledElimination:
+    """Program that eliminates unknowns from X = [[D, E], [F, G]]: of its own rows, [D, E], and of users, [F, G].
 
-    Its inputs ``a``, ``b`` and, if anything of it is needed, ``c`` are tiles one behind the other; so is what it makes,
-    ``product``, of which tiles that A B does not reach are left out too. Beyond the last rows and columns tiles are
-    filled up with zeros.
+    D is strictly block-triangular in some order of its groups: each unknown is what its row says, and the last rows are
+    wanted in terms of the last columns alone, F(I - D)⁻¹E + G. Group after group is put in where it is used, by products
+    of tiles; tiles that are zero are left out.
+
+    The program takes ``entries``, tiles one behind the other, and makes ``rows``, likewise. Row and column of each
+    number are in ``given`` and ``made``; None where a tile goes beyond the last row or column.
 
     Args:
-        A: where A may be other than zero.
-        B: where B may be.
-        C: where C may be.
+        pattern: where X may be other than zero.
+        sizes: of the groups of unknowns, in the order of elimination.
     """
 
-    def __init__(self, A: Any, B: Any, C: Any) -> None:
-        rows, inner, columns = _tile_sizes(A, B)
-        of_a, of_b, of_c = (
-            _tiles_of(pattern, *size) for pattern, size in ((A, (rows, inner)), (B, (inner, columns)), (C, (rows, columns)))
-        )
-        pairs: dict[tuple[int, int], list[int]] = {}
-        for i, k in of_a:
-            for m, j in of_b:
-                if k == m:
-                    pairs.setdefault((i, j), []).append(k)
-        made = sorted(pairs)
-        of_c = [tile for tile in of_c if tile in pairs]
-        self.a, self.b = _entries(of_a, rows, inner), _entries(of_b, inner, columns)
-        """Row and column of each number of the inputs; those beyond the last are zero."""
-        self.c, self.made = _entries(of_c, rows, columns), _entries(made, rows, columns)
-        self.multiplications = sum(map(len, pairs.values())) * rows * inner * columns
-        tasks = _Tasks()
-        at_a, at_b = (
-            {tile: (f"in:{name}", n * size) for n, tile in enumerate(tiles)}
-            for name, tiles, size in (("a", of_a, rows * inner), ("b", of_b, inner * columns))
-        )
-        size = rows * columns
-        at_c = {tile: ("in:c", n * size) for n, tile in enumerate(of_c)}
-        for n, (i, j) in enumerate(made):
-            here = ("out:product", n * size)
-            begin = at_c.get((i, j))
-            for k in pairs[i, j]:
-                read, lengths = [at_a[i, k], at_b[k, j]], [rows * inner, inner * columns]
-                if begin is not None:
-                    read, lengths = [begin, *read], [size, *lengths]
-                tasks.add(_plus_product, (rows, inner, columns), read, lengths, here, size)
-                begin = here
-        inputs = [("a", self.a), ("b", self.b), ("c", self.c)]
-        specs = [ArraySpec(name, (len(entries),)) for name, entries in inputs if entries]
-        self.program = tasks.program("product", specs, ArraySpec("product", (len(self.made),)))
+    def __init__(self, pattern: Any, sizes: Sequence[int]) -> None:
+        grids = [_Grid(pattern, sizes, tile) for tile in _TILES]
+        grid = min(grids, key=lambda grid: grid.work)
+        square = grid.tile * grid.tile
+        given = [tuple(at) for at in np.argwhere(grid.pattern).tolist()]
+        at: dict[tuple[int, int], Place] = {tile: ("in:entries", k * square) for k, tile in enumerate(given)}
+        made: list[tuple[int, int]] = []
+        free: list[Place] = []
+        room, tasks = 0, _Tasks()
+        for products, done in grid.stages:
+            for i, j, inner in products:
+                here = at.get((i, j))
+                for k in inner:
+                    start = here
+                    if here is None or here[0] == "in:entries":
+                        if i >= grid.own and j >= grid.own:
+                            here = ("out:rows", len(made) * square)
+                            made.append((i, j))
+                        elif free:
+                            here = free.pop()
+                        else:
+                            here, room = ("work", room), room + square
+                    read = [at[i, k], at[k, j]] if start is None else [start, at[i, k], at[k, j]]
+                    tasks.add(_plus_product, (grid.tile,) * 3, read, [square] * len(read), here, square)
+                assert here is not None
+                at[i, j] = here
+            free += [place for place in map(at.pop, done) if place[0] == "work"]
+        self.given, self.made = grid.entries(given), grid.entries(made)
+        inputs, output = [ArraySpec("entries", (len(self.given),))], ArraySpec("rows", (len(self.made),))
+        self.program = tasks.program("eliminated", inputs, output, [Buffer("work", room)] if room else [])
 
 
-def _tile_sizes(A: Any, B: Any) -> tuple[int, int, int]:
-    """Rows, inner numbers and columns of the tiles with which a product takes the least work."""
+class _Grid:
+    """X in tiles of one size, and the tasks that eliminate its unknowns."""
 
-    def work(sizes: tuple[int, int, int]) -> int:
-        rows, inner, columns = sizes
-        users, made = (np.zeros(1 + A.shape[1] // inner) for _ in range(2))
-        for _, k in _tiles_of(A, rows, inner):
-            users[k] += 1
-        for k, _ in _tiles_of(B, inner, columns):
-            made[k] += 1
-        return int(users @ made) * (rows * inner * columns + 2 * rows * columns + _TASK)
+    def __init__(self, pattern: Any, sizes: Sequence[int], tile: int) -> None:
+        self.tile, self.shape = tile, pattern.shape
+        ends = np.cumsum([0, *sizes]).tolist()
+        of_unknown = [(group, k // tile) for group, size in enumerate(sizes) for k in range(size)]
+        names = {name: k for k, name in enumerate(dict.fromkeys(of_unknown))}
+        self.own = len(names)
+        starts = [ends[group] + tile * part for group, part in names]
+        last = [min(start + tile, ends[group + 1]) for start, (group, _) in zip(starts, names, strict=True)]
+        self._begin, self._end = ([], []), ([], [])
+        places = []
+        for axis, total in enumerate(pattern.shape):
+            rest = range(ends[-1], total, tile)
+            self._begin[axis].extend([*starts, *rest])
+            self._end[axis].extend([*last, *(min(x + tile, total) for x in rest)])
+            more = [self.own + k // tile for k in range(total - ends[-1])]
+            places.append(np.array([*(names[name] for name in of_unknown), *more], int))
+        self.pattern = np.zeros([len(begin) for begin in self._begin], bool)
+        i, j = np.nonzero(pattern)
+        self.pattern[places[0][i], places[1][j]] = True
+        self.stages: list[tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]] = []
+        """Of each group: tiles of X and which tiles of unknowns are put in there; tiles that are then needed no more."""
+        now = self.pattern.copy()
+        groups: dict[int, list[int]] = {}
+        for (group, _), k in names.items():
+            groups.setdefault(group, []).append(k)
+        for own in groups.values():
+            users, behind = (np.flatnonzero(x).tolist() for x in (now[:, own].any(axis=1), now[own].any(axis=0)))
+            products = [(i, j, [k for k in own if now[i, k] and now[k, j]]) for i in users for j in behind]
+            done = [(i, k) for i in users for k in own if now[i, k]]
+            done += [(k, j) for k in own for j in behind if now[k, j]]
+            self.stages.append(([product for product in products if product[2]], done))
+            now |= now[:, own].astype(np.float32) @ now[own].astype(np.float32) > 0.0
+            now[:, own] = now[own] = False
 
-    return min(itertools.product(_TILES, repeat=3), key=work)
+    @property
+    def work(self) -> int:
+        """Work of all tasks, in multiplications."""
+        each = self.tile**3 + 2 * self.tile**2 + _TASK
+        return each * sum(len(inner) for products, _ in self.stages for _, _, inner in products)
+
+    def entries(self, tiles: Sequence[tuple[int, int]]) -> list[tuple[int, int] | None]:
+        """Row and column of every number of some tiles."""
+        found: list[tuple[int, int] | None] = []
+        for tile in tiles:
+            (i, rows), (j, columns) = ((self._begin[a][x], self._end[a][x]) for a, x in enumerate(tile))
+            for row in range(i, i + self.tile):
+                for column in range(j, j + self.tile):
+                    found.append((row, column) if row < rows and column < columns else None)
+        return found
 
 
-_TILES = (8, 7, 6, 5)
+_TILES = (6, 7, 8)
 _TASK = 20
 """The time from one task to the next, in multiplications."""
 
 
-def _tiles_of(pattern: Any, rows: int, columns: int) -> list[tuple[int, int]]:
-    """Tiles that are not zero."""
+def multiplications(A: Any, B: Any, tile: int = 7) -> int:
+    """Multiplications of a product of matrices with these patterns, by tiles."""
+    a, b = (_of_tiles(pattern, tile) for pattern in (A, B))
+    return int(a.sum(axis=0) @ b.sum(axis=1)) * tile**3
+
+
+def _of_tiles(pattern: Any, tile: int) -> Any:
+    """Tiles of a matrix that are not zero."""
+    found = np.zeros([-(-n // tile) for n in pattern.shape], bool)
     i, j = np.nonzero(pattern)
-    return sorted(set(zip((i // rows).tolist(), (j // columns).tolist(), strict=True)))
-
-
-def _entries(tiles: Sequence[tuple[int, int]], rows: int, columns: int) -> list[tuple[int, int]]:
-    """Row and column of every number of some tiles."""
-    return [(i * rows + r, j * columns + c) for i, j in tiles for r in range(rows) for c in range(columns)]
+    found[i // tile, j // tile] = True
+    return found
 
 
 class _Tasks:
@@ -235,6 +273,7 @@ class _Tasks:
 
     def __init__(self) -> None:
         self.bodies: dict[Hashable, tuple[int, Call]] = {}
+        self.blocks: dict[Hashable, Block] = {}
         self.kinds: list[int] = []
         self.rows: list[list[int]] = []
 
@@ -259,12 +298,17 @@ class _Tasks:
             # What a task changes it reads from where it writes.
             columns = [len(read) if place == write else k for k, place in enumerate(read)]
             stretches = [Stretch(space, column) for (space, _), column in zip(read, columns, strict=True)]
-            body = Call(trace(task.__name__, text, inputs), tuple(stretches), (Stretch(write[0], len(read)),))
+            block = (task, options, tuple(sizes))
+            if block not in self.blocks:
+                self.blocks[block] = trace(task.__name__, text, inputs)
+            body = Call(self.blocks[block], tuple(stretches), (Stretch(write[0], len(read)),))
             self.bodies[key] = len(self.bodies), body
         self.kinds.append(self.bodies[key][0])
         self.rows.append([*(start for _, start in read), write[1]])
 
-    def program(self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec) -> Program:
+    def program(
+        self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec, own: Sequence[Buffer] = ()
+    ) -> Program:
         """All of them, in the order in which they were added."""
         kind_column = max(map(len, self.rows))
         table = np.zeros((len(self.rows), kind_column + 1), np.int64)
@@ -274,7 +318,7 @@ class _Tasks:
         bodies = [body for _, body in self.bodies.values()]
         return Program(
             name,
-            (*map(input_buffer, inputs), output_buffer(output)),
+            (*map(input_buffer, inputs), *own, output_buffer(output)),
             (For("tasks", choice(bodies, kind_column)),),
             rows=table,
             ranges=(("tasks", 0, len(table)),),
