@@ -25,7 +25,7 @@ Pattern = NDArray[np.bool_]
 _LOOPED = 1500
 """Multiplications from which on products are loops over tiles."""
 
-_SPARSE = 3.0
+_SPARSE = 4.0
 """How many times as many multiplications a loop over tiles may take as there are that are not by zero."""
 
 class Waypoints:

@@ -7,7 +7,7 @@ Which tiles a task works on is data. Tiles that stay zero are left out of memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -160,19 +160,19 @@ class TiledElimination:
 
     Args:
         pattern: where X may be other than zero.
-        sizes: of the groups of unknowns, in the order of elimination.
+        sizes: of the groups of unknowns, in a good order of elimination; a better one is looked for.
     """
 
     def __init__(self, pattern: Any, sizes: Sequence[int]) -> None:
         grids = [_Grid(pattern, sizes, tile) for tile in _TILES]
-        grid = min(grids, key=lambda grid: grid.work)
+        grid = min(grids, key=lambda grid: grid.work(grid.order))
         square = grid.tile * grid.tile
         given = [tuple(at) for at in np.argwhere(grid.pattern).tolist()]
         at: dict[tuple[int, int], Place] = {tile: ("in:entries", k * square) for k, tile in enumerate(given)}
         made: list[tuple[int, int]] = []
         free: list[Place] = []
         room, tasks = 0, _Tasks()
-        for products, done in grid.stages:
+        for products, done in grid.stages():
             for i, j, inner in products:
                 here = at.get((i, j))
                 for k in inner:
@@ -217,26 +217,42 @@ class _Grid:
         self.pattern = np.zeros([len(begin) for begin in self._begin], bool)
         i, j = np.nonzero(pattern)
         self.pattern[places[0][i], places[1][j]] = True
-        self.stages: list[tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]] = []
+        self.groups: list[list[int]] = [[] for _ in sizes]
+        for (group, _), k in names.items():
+            self.groups[group].append(k)
+        self.order = self._bettered(list(range(len(sizes))))
+
+    def work(self, order: Sequence[int]) -> int:
+        """Work of all products, in multiplications."""
+        now, tasks = self.pattern.astype(np.float32), 0
+        for own in map(self.groups.__getitem__, order):
+            users, behind = now[:, own], now[own]
+            tasks += int(users.sum(axis=0) @ behind.sum(axis=1))
+            now = np.minimum(now + users @ behind, 1.0)
+            now[:, own] = now[own] = 0.0
+        return tasks * (self.tile**3 + 2 * self.tile**2 + _TASK)
+
+    def _bettered(self, order: list[int]) -> list[int]:
+        """An order in which no group is better moved elsewhere, or nearly so."""
+        best = self.work(order)
+        for k in 2 * order:
+            rest = [other for other in order if other != k]
+            ways = [[*rest[:place], k, *rest[place:]] for place in range(len(order))]
+            least, way = min(((self.work(way), way) for way in ways), key=lambda found: found[0])
+            best, order = (least, way) if least < best else (best, order)
+        return order
+
+    def stages(self) -> Iterator[tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]]:
         """Of each group: tiles of X and which tiles of unknowns are put in there; tiles that are then needed no more."""
         now = self.pattern.copy()
-        groups: dict[int, list[int]] = {}
-        for (group, _), k in names.items():
-            groups.setdefault(group, []).append(k)
-        for own in groups.values():
+        for own in map(self.groups.__getitem__, self.order):
             users, behind = (np.flatnonzero(x).tolist() for x in (now[:, own].any(axis=1), now[own].any(axis=0)))
             products = [(i, j, [k for k in own if now[i, k] and now[k, j]]) for i in users for j in behind]
             done = [(i, k) for i in users for k in own if now[i, k]]
             done += [(k, j) for k in own for j in behind if now[k, j]]
-            self.stages.append(([product for product in products if product[2]], done))
+            yield [product for product in products if product[2]], done
             now |= now[:, own].astype(np.float32) @ now[own].astype(np.float32) > 0.0
             now[:, own] = now[own] = False
-
-    @property
-    def work(self) -> int:
-        """Work of all tasks, in multiplications."""
-        each = self.tile**3 + 2 * self.tile**2 + _TASK
-        return each * sum(len(inner) for products, _ in self.stages for _, _, inner in products)
 
     def entries(self, tiles: Sequence[tuple[int, int]]) -> list[tuple[int, int] | None]:
         """Row and column of every number of some tiles."""
