@@ -255,7 +255,9 @@ def _tangents(
     return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
 
 
-def _jacobian(f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]) -> list[list[Tangent]]:
+def _jacobian(
+    f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
+) -> list[list[Tangent]]:
     """Tangents along many directions."""
     _refuse_duals(f, flat)
     for x in (x for array in flat for x in array[:1]):
@@ -273,7 +275,7 @@ def _cotangents(
 
 def _refuse_duals(f: CompiledFunction, flat: Sequence[Flat]) -> None:
     """Dual numbers ask for a derivative more."""
-    if isinstance(f.differentiable, Recorded) and any(isinstance(x, Dual) for array in flat for x in array):
+    if any(isinstance(x, Dual) for array in flat for x in array) and isinstance(f.differentiable, Recorded):
         refuse_again(f.name)
 
 

@@ -28,6 +28,7 @@ _LOOPED = 1500
 _SPARSE = 4.0
 """How many times as many multiplications a loop over tiles may take as there are that are not by zero."""
 
+
 class Waypoints:
     """Rows of the Jacobians of all waypoints, by directions of the inputs and of waypoints before.
 
@@ -54,11 +55,15 @@ class Waypoints:
         rows = [dict(x) for x in (*self.rows, *(x for array in outputs for x in array))]
         first, groups = self.starts[1], list(pairwise(self.starts))[1:]
         order = elimination_order(_pattern(rows, self.starts[-1]), first, groups)
-        before, looped, after = _split(rows, first, groups, order)
+        numbers = (x for row in rows for x in row.values())
+        tracer = next((x.tracer for x in numbers if isinstance(x, Traced)), None)
+        before, looped, after = order, list[int](), list[int]()
+        if isinstance(tracer, CallingTracer):
+            before, looped, after = _split(_pattern(rows, self.starts[-1]), first, groups, order)
         for k in before:
             _eliminate(rows, first, *groups[k])
-        if looped:
-            _eliminate_in_loops(rows, first, [groups[k] for k in looped])
+        if looped and isinstance(tracer, CallingTracer):
+            _eliminate_in_loops(tracer, rows, first, [groups[k] for k in looped])
         for k in after:
             _eliminate(rows, first, *groups[k])
         found = iter(rows[len(self.rows) :])
@@ -156,15 +161,9 @@ def _chained(pattern: Pattern, first: int, groups: Groups) -> list[int]:
 
 
 # The products.
-def _split(
-    rows: Sequence[Tangent], first: int, groups: Groups, order: list[int]
-) -> tuple[list[int], list[int], list[int]]:
+def _split(pattern: Pattern, first: int, groups: Groups, order: list[int]) -> tuple[list[int], list[int], list[int]]:
     """Waypoints whose products are written out, those with products in loops, and again some that are written out."""
-    numbers = (x for row in rows for x in row.values())
-    tracer = next((x.tracer for x in numbers if isinstance(x, Traced)), None)
-    if not isinstance(tracer, CallingTracer):
-        return order, [], []
-    pattern, long = _pattern(rows, groups[-1][1]), []
+    long = []
     for place, k in enumerate(order):
         begin, end = groups[k]
         users = pattern[:, begin:end]
@@ -193,7 +192,7 @@ def _eliminate(rows: list[Tangent], first: int, begin: int, end: int) -> None:
             del row[j]
 
 
-def _eliminate_in_loops(rows: list[Tangent], first: int, groups: Groups) -> None:
+def _eliminate_in_loops(tracer: CallingTracer, rows: list[Tangent], first: int, groups: Groups) -> None:
     """The same for several waypoints, one after the other, by a program."""
     inside = {j for begin, end in groups for j in range(begin, end)}
     own = [j - first for begin, end in groups for j in range(begin, end)]
@@ -204,7 +203,6 @@ def _eliminate_in_loops(rows: list[Tangent], first: int, groups: Groups) -> None
     pattern = _pattern([{place[j]: x for j, x in rows[i].items() if j in place} for i in taken], len(columns))
     tiled = TiledElimination(pattern, [end - begin for begin, end in groups])
     given = [0.0 if at is None else rows[taken[at[0]]].get(columns[at[1]], 0.0) for at in tiled.given]
-    tracer = next(x.tracer for x in given if isinstance(x, Traced))
     (found,) = tracer.call(tiled.program, [given])
     filled, size = pattern, len(own)
     sizes = np.cumsum([0, *(end - begin for begin, end in groups)]).tolist()

@@ -135,9 +135,7 @@ def recorded(
     results = tuple(tuple(tracer.number(x) for x in values) for _, _, values in outputs)
     place = {spec.name: k for k, spec in enumerate(tracer.inputs)}
     calls = tuple(
-        RecordedCall(
-            call.program, call.arguments, tuple(place[spec.name] for spec in call.results), is_waypoint(call)
-        )
+        RecordedCall(call.program, call.arguments, tuple(place[spec.name] for spec in call.results), is_waypoint(call))
         for call in tracer.calls
     )
     return Recorded(name, tuple(tracer.nodes), tuple(tracer.inputs), tuple(tracer.own_inputs), specs, results, calls)

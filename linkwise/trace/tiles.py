@@ -152,8 +152,8 @@ class TiledElimination:
     """Program that eliminates unknowns from X = [[D, E], [F, G]]: of its own rows, [D, E], and of users, [F, G].
 
     D is strictly block-triangular in some order of its groups: each unknown is what its row says, and the last rows are
-    wanted in terms of the last columns alone, F(I - D)⁻¹E + G. Group after group is put in where it is used, by products
-    of tiles; tiles that are zero are left out.
+    wanted in terms of the last columns alone, F(I - D)⁻¹E + G. Group after group is put in where it is used, by
+    products of tiles; tiles that are zero are left out, also of what is made: those that F(I - D)⁻¹E does not reach.
 
     The program takes ``entries``, tiles one behind the other, and makes ``rows``, likewise. Row and column of each
     number are in ``given`` and ``made``; None where a tile goes beyond the last row or column.
@@ -243,7 +243,7 @@ class _Grid:
         return order
 
     def stages(self) -> Iterator[tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]]:
-        """Of each group: tiles of X and which tiles of unknowns are put in there; tiles that are then needed no more."""
+        """Of each group: tiles of X, with the tiles of unknowns put in there; and tiles that nothing needs after it."""
         now = self.pattern.copy()
         for own in map(self.groups.__getitem__, self.order):
             users, behind = (np.flatnonzero(x).tolist() for x in (now[:, own].any(axis=1), now[own].any(axis=0)))
@@ -322,9 +322,7 @@ class _Tasks:
         self.kinds.append(self.bodies[key][0])
         self.rows.append([*(start for _, start in read), write[1]])
 
-    def program(
-        self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec, own: Sequence[Buffer] = ()
-    ) -> Program:
+    def program(self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec, own: Sequence[Buffer] = ()) -> Program:
         """All of them, in the order in which they were added."""
         kind_column = max(map(len, self.rows))
         table = np.zeros((len(self.rows), kind_column + 1), np.int64)

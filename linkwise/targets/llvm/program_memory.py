@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.trace.block import Block
 from linkwise.trace.program import Angles, Buffer, Call, Program, Statement, buffer_of, inside, places_of
 from linkwise.trace.waiting import WaitingLoop
 
@@ -83,14 +84,16 @@ _LARGE = 1 << 18
 def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     """Of each buffer, the first and the last of the program's statements that need it.
 
-    Where it is not made as a whole by the first of them, it is taken to be needed all the time.
+    Where it is not made as a whole by the first of them, by a block, it is taken to be needed all the time: programs
+    may leave numbers as they were that nobody asks for.
     """
     always = 0, len(program.statements)
     found: dict[str, tuple[int, int]] = {b.name: always for b in program.buffers if b.load}
     found |= {number.buffer: always for number in program.initial}
     for k, statement in enumerate(program.statements):
-        called = isinstance(statement, Call)
-        made = {place for place in statement.outputs if isinstance(place, str)} if called else set[str]()
+        made = set[str]()
+        if isinstance(statement, Call) and isinstance(statement.code, Block):
+            made = {place for place in statement.outputs if isinstance(place, str)}
         read, written = _buffers_of(statement)
         for name in read | written:
             if name in found:
