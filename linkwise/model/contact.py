@@ -73,12 +73,13 @@ class Touching(Methods):
             condition (m/s), the friction cones (N s) and maximal dissipation (J) are missed by; overflow (...): points
             that found no room.
         """
-        return cast("ContactStep", self._stepped("contact_step", (), q, v, tau, impulses, dt, f_ext, implicit, others))
+        return cast("ContactStep", self._stepped("contact_step", (), others, q, v, tau, impulses, dt, f_ext, implicit))
 
     def _stepped(
         self,
         name: str,
         by: tuple[str, ...],
+        others: ByName,
         q: ArrayLike,
         v: ArrayLike,
         tau: ArrayLike,
@@ -86,7 +87,6 @@ class Touching(Methods):
         dt: ArrayLike,
         f_ext: ArrayLike | None,
         implicit: ArrayLike | None,
-        others: ByName,
     ) -> Any:
         """A function of the arguments of a step, or its Jacobians by some of them."""
         self._check_contacts("contact_step")
@@ -167,8 +167,8 @@ class Contacts(Group):
         step = _STEP.bind(self.model, *given, **named)
         step.apply_defaults()
         _, *state, p, out, threads = step.arguments.values()
-        by_name: ByName = {"p": p, "out": out, "threads": threads}
-        return self.model._stepped("contact_change", ("q", "v", "tau"), *state, by_name)
+        others: ByName = {"p": p, "out": out, "threads": threads}
+        return self.model._stepped("contact_change", ("q", "v", "tau"), others, *state)
 
     def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.

@@ -167,7 +167,7 @@ class TiledElimination:
         grids = [_Grid(pattern, sizes, tile) for tile in _TILES]
         grid = min(grids, key=lambda grid: grid.work(grid.order))
         square = grid.tile * grid.tile
-        given = [tuple(at) for at in np.argwhere(grid.pattern).tolist()]
+        given = [(int(i), int(j)) for i, j in np.argwhere(grid.pattern)]
         at: dict[tuple[int, int], Place] = {tile: ("in:entries", k * square) for k, tile in enumerate(given)}
         made: list[tuple[int, int]] = []
         free: list[Place] = []
@@ -206,12 +206,13 @@ class _Grid:
         self.own = len(names)
         starts = [ends[group] + tile * part for group, part in names]
         last = [min(start + tile, ends[group + 1]) for start, (group, _) in zip(starts, names, strict=True)]
-        self._begin, self._end = ([], []), ([], [])
+        self._begin: list[list[int]] = []
+        self._end: list[list[int]] = []
         places = []
-        for axis, total in enumerate(pattern.shape):
+        for total in pattern.shape:
             rest = range(ends[-1], total, tile)
-            self._begin[axis].extend([*starts, *rest])
-            self._end[axis].extend([*last, *(min(x + tile, total) for x in rest)])
+            self._begin.append([*starts, *rest])
+            self._end.append([*last, *(min(x + tile, total) for x in rest)])
             more = [self.own + k // tile for k in range(total - ends[-1])]
             places.append(np.array([*(names[name] for name in of_unknown), *more], int))
         self.pattern = np.zeros([len(begin) for begin in self._begin], bool)
