@@ -9,6 +9,10 @@ added to them: its value is zero, and its derivative that of the solution. What 
 dynamics, and J v⁺, velocities; articulated inertias, Λ, the matrix of the small system and its factors are held values.
 So a derivative in reverse mode costs about an inverse dynamics more, and loops of the solver are never gone back
 through. At the kinks of F, contacts that are about to part, stick or slip, derivatives are those of one side.
+
+Jacobians are multiplied together at waypoints: r, its innovations, velocities along the pulls, impulses, velocities.
+There ∂r is written with the matrices of the linearised inverse dynamics, which take a third of the multiplications that
+directions take which are carried through r.
 """
 
 from __future__ import annotations
