@@ -16,16 +16,19 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from linkwise import targets
 from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import results_like
 from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.memoized import cached_property
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.trace.block import Block
 from linkwise.trace.derivatives import Cotangent, Tangent
+from linkwise.trace.program import Program
 from linkwise.trace.recorded import (
     Recorded,
     code_cotangents,
@@ -38,6 +41,18 @@ from linkwise.trace.recorded import (
 from linkwise.trace.tracer import Traced
 
 Mode = Literal["forward", "reverse"]
+
+
+class Jacobian(CompiledFunction):
+    """A function that may multiply long matrices in loops: not in a thread of a GPU, which has no memory for them."""
+
+    def program_for(self, target: targets.Target) -> Block | Program:
+        """Program that a target writes."""
+        return self._written_out if target.name == "cuda" else self.program
+
+    @cached_property
+    def _written_out(self) -> Block | Program:
+        return self._trace(products=False)[0]
 
 
 def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> CompiledFunction:
@@ -78,7 +93,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
             ],
         )
 
-    return CompiledFunction(f"{f.name}_jacobian_{name}", shaped, f.inputs, _doc("The Jacobian", f, name), f.charts)
+    return Jacobian(f"{f.name}_jacobian_{name}", shaped, f.inputs, _doc("The Jacobian", f, name), f.charts)
 
 
 def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
@@ -116,7 +131,7 @@ def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
         return kind(*found)
 
     doc = _doc("The Jacobians", f, ", ".join(names))
-    return CompiledFunction(f"{f.name}_jacobians_{'_'.join(names)}", text, f.inputs, doc, f.charts)
+    return Jacobian(f"{f.name}_jacobians_{'_'.join(names)}", text, f.inputs, doc, f.charts)
 
 
 def gradient(f: CompiledFunction, name: str) -> CompiledFunction:

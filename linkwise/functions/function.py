@@ -121,7 +121,10 @@ class CompiledFunction:
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None, bool]:
         """The program, the kind of its result, and whether its text holds any values."""
-        tracer = CallingTracer(large_models=False)
+        return self._trace()
+
+    def _trace(self, *, products: bool = True) -> tuple[Block | Program, type[Any] | None, bool]:
+        tracer = CallingTracer(large_models=False, products=products)
         arguments = [tracer.input(name, shape) for name, shape in self.inputs]
         outputs, result_type = _named_outputs(self.text(*arguments))
         made = tracer.composite(self.name, outputs) if tracer.calls else tracer.finish(self.name, outputs)

@@ -52,10 +52,14 @@ class CallingTracer(Tracer):
         large_models: whether functions of large models become calls; if not, only loops in the text itself do.
         holds: as for any tracer.
         waypoints: as for any tracer.
+        products: whether long products of Jacobians become calls; they take memory.
     """
 
-    def __init__(self, large_models: bool = True, holds: bool = False, waypoints: bool = False) -> None:
+    def __init__(
+        self, large_models: bool = True, holds: bool = False, waypoints: bool = False, products: bool = True
+    ) -> None:
         super().__init__(holds, waypoints)
+        self.products = products
         self.large_models = large_models
         self.calls: list[_Called] = []
         self._loop_arrays: set[int] = set()

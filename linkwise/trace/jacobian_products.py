@@ -58,7 +58,7 @@ class Waypoints:
         numbers = (x for row in rows for x in row.values())
         tracer = next((x.tracer for x in numbers if isinstance(x, Traced)), None)
         before, looped, after = order, list[int](), list[int]()
-        if isinstance(tracer, CallingTracer):
+        if isinstance(tracer, CallingTracer) and tracer.products:
             before, looped, after = _split(_pattern(rows, self.starts[-1]), first, groups, order)
         for k in before:
             _eliminate(rows, first, *groups[k])

@@ -11,6 +11,8 @@ import pytest
 import linkwise as lw
 from linkwise.functions.function import CompiledFunction
 from linkwise.spatial.scalar import waypoint
+from linkwise.targets import target
+from linkwise.trace.block import Block
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.jacobian_products import Waypoints, elimination_order
 from linkwise.trace.program import Call, Program
@@ -52,6 +54,13 @@ def test_long_products_are_loops() -> None:
 
     assert programs(chain([20, 24, 9, 24, 17], 1)) == ["eliminated"]
     assert programs(chain([3, 2, 4], 1)) == []
+
+
+def test_threads_of_a_gpu_have_products_written_out() -> None:
+    long, short = (chain(sizes, 1).jacobian("x", mode="forward") for sizes in ([20, 24, 9, 24, 17], [3, 2, 4]))
+    assert isinstance(long.program, Program)
+    assert isinstance(long.program_for(target("cuda")), Block)
+    assert short.program_for(target("cuda")).fingerprint == short.program.fingerprint
 
 
 @pytest.mark.parametrize("sizes", [[5], [7, 12, 1, 20], [6, 6, 6]])
