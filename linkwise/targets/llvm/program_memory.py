@@ -172,6 +172,7 @@ class ProgramMemory:
             end = position + -(-buffer.size // group) * group
             spare += range(position + buffer.size, end) if buffer.name in angles else ()
             position = ends[buffer.name] = end
+        apart = position  # as it is without sharing: how many blocks wait together does not hang on that
         if position * lanes * dtype.itemsize > _LARGE and not spare:
             sizes = {name: end - starts[name] for name, end in ends.items()}
             starts |= shared_places(sizes, lifetimes(program))
@@ -191,7 +192,7 @@ class ProgramMemory:
         table[Words.INITIAL_VALUES] = self._values.ctypes.data
         self.slots = 1
         if loop is not None:
-            self.slots = max(1, min(SLOTS, _WAITING // max(64, self.own_bytes)))
+            self.slots = max(1, min(SLOTS, _WAITING // max(64, apart * lanes * dtype.itemsize)))
             table[words.common_bytes] = -(-common * lanes * dtype.itemsize // 64) * 64
             table[Words.FRAME] = table[words.common_bytes] + (self.slots + 1) * self.own_bytes + CONTROL
         else:
