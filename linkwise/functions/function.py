@@ -156,8 +156,8 @@ class CompiledFunction:
 
     @property
     def differentiable_by_many(self) -> Block | Program | Recorded:
-        """The same for derivatives along many directions: a trace has waypoints."""
-        return self._differentiable("_with_waypoints")
+        """The same for derivatives along many directions: a trace has waypoints, unless the text is settled."""
+        return self._differentiable("_held" if "settled" in vars(self) else "_with_waypoints")
 
     def _differentiable(self, name: str) -> Block | Program | Recorded:
         if not self._traced[2]:
