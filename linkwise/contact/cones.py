@@ -22,7 +22,18 @@ from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.contact.smoothed import SmoothedLaws, is_missed, nearest
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.contacts import ContactRules
-from linkwise.spatial.scalar import Scalar, hold, is_zero, maximum, minimum, repeated, repeated_while, sqrt, where
+from linkwise.spatial.scalar import (
+    Scalar,
+    hold,
+    is_zero,
+    maximum,
+    minimum,
+    repeated,
+    repeated_while,
+    sqrt,
+    waypoint,
+    where,
+)
 
 Answer = Callable[[int, list[Scalar], list[Scalar]], list[Scalar]]
 """V after changes of the impulses of one cone, by its place."""
@@ -324,10 +335,12 @@ class Response:
             normal = 1.0 if cone.follows is None else impulses[self.starts[cone.follows]]
             bound = changed(cone.least) if cone.kind == "half_line" else changed(cone.radius) * normal
             missing += [a - u * bound for a, u in zip(slope.times_D(w), slope.bound, strict=True)]
+        missing = waypoint(missing)
         change, y = fixed._answered(slopes, missing)
         if not own_pulls:  # without what is on the diagonal: once more
             left = [a - PROXIMAL * x for a, x in zip(missing, change, strict=True)]
             change, y = fixed._answered(slopes, left)
+        y = waypoint(y)
         V_all = [a + sparse_product(line, y) for a, line in zip(V_changes, fixed.Lambda, strict=True)]
         return change, V_all, y
 

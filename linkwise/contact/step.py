@@ -41,10 +41,18 @@ from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.lifting import can_be_lifted, lifted_out, overlaps_of
 from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
 from linkwise.contact.results import ContactStep
-from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
+from linkwise.contact.touching import (
+    PlacedPoint,
+    Pulled,
+    Touch,
+    frames_passed,
+    placed_points,
+    pulled,
+    twists_passed,
+)
 from linkwise.mechanism.contacts import USUAL, ContactRules
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, minimum, sqrt, waypoint, where
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
@@ -86,6 +94,7 @@ def accounted_step(
     joints: Sequence[JointRow] = (),
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
+    is_known: bool = False,
 ) -> AccountedStep:
     """The end of a step of size h, with an account of energy: what of that nobody asks for is not computed.
 
@@ -103,6 +112,7 @@ def accounted_step(
         joints: rows along joints: ends of ranges, dry friction. Their impulses follow those of contacts.
         constraints: what closes the mechanism.
         t: time at the start, for closures that change with it.
+        is_known: whether the constants of the tree are numbers, by which nothing is differentiated.
     """
     middle = MiddleOfStep(tree, touches, q, v, h, implicit, joints, constraints, t)
     middle.is_passive = rules.passive or middle.are_alone
@@ -110,7 +120,7 @@ def accounted_step(
     if rules.passive and not middle.lifts:
         middle.parting = Parting.of(tree, q, v)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
-        middle.solution = Solution(middle, tau, f_ext)
+        middle.solution = Solution(middle, tau, f_ext, is_known)
     response = Response(middle.cones(rules.recovery), middle.Lambda)
     push = response.pushed([0.0] * len(middle.before), impulses)
     V0, nu, mean = middle.free_motion(tau, impulses, response, f_ext, rules.passes)
@@ -172,9 +182,10 @@ class MiddleOfStep:
         self.h, self.touches = h, touches
         self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
-        self.q = carry(tree, q, half)
-        self.v = carried(tree, v, half)
-        self.frames = placed(tree, self.q)
+        self.q = waypoint(carry(tree, q, half))
+        self.v = waypoint(carried(tree, v, half))
+        self.frames = frames_passed(tree, touches, placed(tree, self.q))
+        self.twists = twists_passed(tree, touches, velocities(tree, self.q, self.v))
         self.points, self.overflow = placed_points(touches, self.frames, self.q)
         self.turns = self._turns(tree, q, v)
         """How velocities at each point have changed since the start."""
@@ -187,7 +198,7 @@ class MiddleOfStep:
         """Of contacts, then along joints, then those that hold."""
         self.eps, Lambda = pull(self.tree, self.q, self.axes, self.pulls)
         self.Lambda = self.holding.eliminate(Lambda)
-        self.before = [*self.pulled.velocities(velocities(tree, self.q, self.v)), *self.joints.before]
+        self.before = [*self.pulled.velocities(self.twists), *self.joints.before]
         """J v at the start, along each pull of contacts and joints."""
 
     def free_motion(
@@ -352,15 +363,19 @@ class MiddleOfStep:
         """
         if is_zero(self.h):
             return [_Turn(Vec.zero(), 0.0)] * len(self.points)
-        frames, quarter = placed(tree, q), 0.25 * self.h
+        frames, quarter = frames_passed(tree, self.touches, placed(tree, q)), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
         self.overlaps = overlaps_of(points, self.h)
-        before = _slips(frames, points, velocities(tree, q, v))
+        before = _slips(frames, points, twists_passed(tree, self.touches, velocities(tree, q, v)))
+        slips = _slips(self.frames, self.points, self.twists)
         found = []
-        slips = _slips(self.frames, self.points, velocities(tree, self.q, self.v))
-        for start, now, slip, slip_now in zip(points, self.points, before, slips, strict=True):
+        of_points = zip(points, self.points, before, slips, strict=True)
+        numbers = iter(waypoint([x for a, b, slip, now in of_points for x in (a.gap, b.gap, *slip, *now)]))
+        for start, now in zip(points, self.points, strict=True):
+            gap, gap_now = next(numbers), next(numbers)
+            slip, slip_now = (Vec.of([next(numbers) for _ in range(3)]) for _ in range(2))
             rate, rate_now = slip.dot(start.normal), slip_now.dot(now.normal)
-            turn, off = rate_now - rate, now.gap - start.gap - quarter * (rate_now + rate)
+            turn, off = rate_now - rate, gap_now - gap - quarter * (rate_now + rate)
             turned = slip_now - slip
             square = (off / quarter) * (off / quarter)
             is_same = square <= _SAME * turned.dot(turned)
@@ -409,6 +424,7 @@ class MiddleOfStep:
             pressed = sum((impulses[response.starts[k]] for k in self.normals), 0.0)
             paid = part_of_mean_that_is_paid(self.tree, self.q, shift, s, work, pressed, h, acting)
             s = where(self.overlaps_at_start, s, paid)
+        (s,) = waypoint([s])
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
         if self.lifts:
             q_new = carry(self.tree, self.q, moved)

@@ -54,7 +54,7 @@ def _accounted(
     )
     if kept is not None:
         return crowd_step(Crowd(t.mechanism, tree, kept), *given)
-    return accounted_step(tree, touches_of(t.mechanism, tree), *given)
+    return accounted_step(tree, touches_of(t.mechanism, tree), *given, is_known=t.p is None)
 
 
 def step_text(t: Trees, *given: Any) -> ContactStep:

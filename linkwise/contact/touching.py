@@ -14,13 +14,14 @@ from typing import Any
 
 from linkwise.algorithms.kinematics import Place, Placed
 from linkwise.algorithms.pulls import Pulls
-from linkwise.algorithms.sweeps import Field, only_at
+from linkwise.algorithms.sweeps import Field, each, only_at
 from linkwise.contact.cones import Row
 from linkwise.contact.geometry.points import Contacts, in_plane, on_second_surface, tangents
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Scalar, waypoint
 from linkwise.spatial.vectors import Force, Motion, Vec
 
 
@@ -114,6 +115,37 @@ def placed_points(
             drift = Motion(spin, speed + spin.cross(grip - b.p))
             found.append(PlacedPoint(touch, gap, point, grip, normal, tangents(normal, along), drift))
     return found, overflow
+
+
+def frames_passed(tree: Tree, touches: Sequence[Touch], frames: Field[Placed]) -> Field[Placed]:
+    """Frames of links; those of links that touch are a waypoint of Jacobians."""
+
+    def numbers(frame: Placed) -> list[Scalar]:
+        return [*(x for row in frame.R.m for x in row), *frame.p]
+
+    def rebuilt(n: Sequence[Scalar]) -> Placed:
+        return Placed(Mat3([list(n[k : k + 3]) for k in (0, 3, 6)]), Vec.of(n[9:]))
+
+    return _passed(tree, touches, frames, numbers, rebuilt)
+
+
+def twists_passed(tree: Tree, touches: Sequence[Touch], twists: Field[Motion]) -> Field[Motion]:
+    """Velocities of links, likewise."""
+    return _passed(tree, touches, twists, lambda twist: [*twist.ang, *twist.lin], Motion.of)
+
+
+def _passed(
+    tree: Tree,
+    touches: Sequence[Touch],
+    field: Field[Any],
+    numbers: Callable[[Any], list[Scalar]],
+    rebuilt: Callable[[Sequence[Scalar]], Any],
+) -> Field[Any]:
+    rigid = {link.index: link for touch in touches for link in touch.links if not link.modes}
+    flat = {k: numbers(field[link]) for k, link in rigid.items()}
+    kept = iter(waypoint([x for own in flat.values() for x in own]))
+    found = {k: rebuilt([next(kept) for _ in own]) for k, own in flat.items()}
+    return each(tree, lambda link: found.get(link.index, field[link]))
 
 
 @dataclass(frozen=True)

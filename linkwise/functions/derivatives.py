@@ -16,20 +16,24 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from linkwise import targets
 from linkwise.array_types import Array
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.functions.call_arrays import results_like
 from linkwise.functions.frozen import ANY_SCALAR
 from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.memoized import cached_property
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.scalar import Flat, Matrix, Scalar
 from linkwise.trace.block import Block
 from linkwise.trace.derivatives import Cotangent, Tangent
+from linkwise.trace.program import Program
 from linkwise.trace.recorded import (
     Recorded,
     code_cotangents,
     code_has_reverse,
+    code_jacobian,
     code_tangents,
     code_values,
     refuse_again,
@@ -37,6 +41,18 @@ from linkwise.trace.recorded import (
 from linkwise.trace.tracer import Traced
 
 Mode = Literal["forward", "reverse"]
+
+
+class Jacobian(CompiledFunction):
+    """A function that may multiply long matrices in loops: not in a thread of a GPU, which has no memory for them."""
+
+    def program_for(self, target: targets.Target) -> Block | Program:
+        """Program that a target writes."""
+        return self._written_out if target.name == "cuda" else self.program
+
+    @cached_property
+    def _written_out(self) -> Block | Program:
+        return self._trace(products=False)[0]
 
 
 def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> CompiledFunction:
@@ -51,7 +67,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
         raise InputError("no such mode of differentiation", got=repr(mode), allowed='"forward", "reverse" or None')
 
     def forward(*flat: Flat) -> list[Matrix]:
-        moved = _tangents(f, flat, _unit_directions(f, flat, name))
+        moved = _jacobian(f, flat, _unit_directions(f, flat, name))
         return [[[x.get(k, 0.0) for k in range(columns)] for x in array] for array in moved]
 
     def reverse(*flat: Flat) -> list[Matrix]:
@@ -77,7 +93,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
             ],
         )
 
-    return CompiledFunction(f"{f.name}_jacobian_{name}", shaped, f.inputs, _doc("The Jacobian", f, name), f.charts)
+    return Jacobian(f"{f.name}_jacobian_{name}", shaped, f.inputs, _doc("The Jacobian", f, name), f.charts)
 
 
 def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
@@ -106,7 +122,7 @@ def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
             units = _unit_directions(f, flat, name)[place]
             directions[place] = [{first + k: x for k, x in unit.items()} for unit in units]
             first += math.prod(shape)
-        (moved,) = _tangents(f, flat, directions)
+        (moved,) = _jacobian(f, flat, directions)
         found, first = [], 0
         for shape in shapes:
             own = range(first, first + math.prod(shape))
@@ -115,7 +131,7 @@ def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
         return kind(*found)
 
     doc = _doc("The Jacobians", f, ", ".join(names))
-    return CompiledFunction(f"{f.name}_jacobians_{'_'.join(names)}", text, f.inputs, doc, f.charts)
+    return Jacobian(f"{f.name}_jacobians_{'_'.join(names)}", text, f.inputs, doc, f.charts)
 
 
 def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
@@ -251,10 +267,18 @@ def _tangents(
     f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
 ) -> list[list[Tangent]]:
     _refuse_duals(f, flat)
+    return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
+
+
+def _jacobian(
+    f: CompiledFunction, flat: Sequence[Flat], directions: Sequence[Sequence[Tangent]]
+) -> list[list[Tangent]]:
+    """Tangents along many directions."""
+    _refuse_duals(f, flat)
     for x in (x for array in flat for x in array[:1]):
         if isinstance(x, Traced) and not isinstance(f.program, Block):  # of straight-line code the order stays
             x.tracer.side_by_side = True
-    return code_tangents(f.differentiable, flat, directions, ANY_SCALAR)
+    return code_jacobian(f.differentiable_by_many, flat, directions, ANY_SCALAR)
 
 
 def _cotangents(
@@ -266,7 +290,7 @@ def _cotangents(
 
 def _refuse_duals(f: CompiledFunction, flat: Sequence[Flat]) -> None:
     """Dual numbers ask for a derivative more."""
-    if isinstance(f.differentiable, Recorded) and any(isinstance(x, Dual) for array in flat for x in array):
+    if any(isinstance(x, Dual) for array in flat for x in array) and isinstance(f.differentiable, Recorded):
         refuse_again(f.name)
 
 

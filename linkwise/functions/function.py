@@ -25,7 +25,7 @@ from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR, device_of
 from linkwise.targets.steps import Rollout
 from linkwise.trace.block import Block
-from linkwise.trace.calls import CallingTracer
+from linkwise.trace.calls import CallingTracer, waypoint
 from linkwise.trace.program import Program
 from linkwise.trace.readable import Counts, count
 from linkwise.trace.recorded import Recorded, SecondDerivativeError, recorded
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 # Of the texts of the mathematics, which know no traces.
-HANDLERS.update(loop=loop, while_loop=while_loop, loop_over_items=loop_over_items, row_of_table=row_of_table)
+HANDLERS.update(
+    loop=loop, while_loop=while_loop, loop_over_items=loop_over_items, row_of_table=row_of_table, waypoint=waypoint
+)
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 
@@ -119,7 +121,10 @@ class CompiledFunction:
     @cached_property
     def _traced(self) -> tuple[Block | Program, type[Any] | None, bool]:
         """The program, the kind of its result, and whether its text holds any values."""
-        tracer = CallingTracer(large_models=False)
+        return self._trace()
+
+    def _trace(self, *, products: bool = True) -> tuple[Block | Program, type[Any] | None, bool]:
+        tracer = CallingTracer(large_models=False, products=products)
         arguments = [tracer.input(name, shape) for name, shape in self.inputs]
         outputs, result_type = _named_outputs(self.text(*arguments))
         made = tracer.composite(self.name, outputs) if tracer.calls else tracer.finish(self.name, outputs)
@@ -128,7 +133,15 @@ class CompiledFunction:
     @cached_property
     def _held(self) -> Recorded | InputError:
         """The trace in which values are held; or why there is none."""
-        tracer = CallingTracer(large_models=False, holds=True)
+        return self._recorded()
+
+    @cached_property
+    def _with_waypoints(self) -> Recorded | InputError:
+        """The same, with waypoints."""
+        return self._recorded(waypoints=True)
+
+    def _recorded(self, *, waypoints: bool = False) -> Recorded | InputError:
+        tracer = CallingTracer(large_models=False, holds=True, waypoints=waypoints)
         arguments = [tracer.input(name, shape) for name, shape in self.inputs]
         try:
             outputs, _ = _named_outputs(self.text(*arguments))
@@ -139,11 +152,20 @@ class CompiledFunction:
     @property
     def differentiable(self) -> Block | Program | Recorded:
         """Source of derivatives: the program, or the trace of the text where that holds values."""
+        return self._differentiable("_held")
+
+    @property
+    def differentiable_by_many(self) -> Block | Program | Recorded:
+        """The same for derivatives along many directions: a trace has waypoints, unless the text is settled."""
+        return self._differentiable("_held" if "settled" in vars(self) else "_with_waypoints")
+
+    def _differentiable(self, name: str) -> Block | Program | Recorded:
         if not self._traced[2]:
             return self.program
-        if isinstance(self._held, InputError):
-            raise self._held
-        return self._held
+        trace: Recorded | InputError = getattr(self, name)
+        if isinstance(trace, InputError):
+            raise trace
+        return trace
 
     @property
     def program(self) -> Block | Program:

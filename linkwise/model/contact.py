@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +16,108 @@ from linkwise.model.base import ByName, Group, Methods
 if TYPE_CHECKING:
     from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact
     from linkwise.mechanism.contacts import ContactScene
+
+
+Taken = ParamSpec("Taken")
+Result = TypeVar("Result")
+
+
+def taking(
+    other: Callable[Concatenate[Any, Taken], object],
+) -> Callable[[Callable[..., Result]], Callable[Concatenate[Any, Taken], Result]]:
+    """Decorator of a method that takes what another one takes: people and tools see its signature."""
+
+    def decorated(method: Callable[..., Result]) -> Callable[Concatenate[Any, Taken], Result]:
+        shown = inspect.signature(other).replace(return_annotation=method.__annotations__["return"])
+        method.__signature__ = shown  # type: ignore[attr-defined]
+        return method
+
+    return decorated
+
+
+class Touching(Methods):
+    """Functions of a model whose bodies touch."""
+
+    def _with_hulls(self) -> Self:
+        """A copy in which the meshes of all that touches are their convex hulls, read from their files."""
+        from linkwise.contact.geometry.hulls import with_hulls
+        from linkwise.files.resources import points_of_mesh
+
+        scene = self._contact_scene
+        return self if scene is None else with_hulls(self, points_of_mesh, wanted=scene.touches)
+
+    def contact_step(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        impulses: ArrayLike | None = None,
+        dt: ArrayLike = 0.002,
+        f_ext: ArrayLike | None = None,
+        *,
+        implicit: ArrayLike | None = None,
+        **others: Unpack[ByName],
+    ) -> ContactStep:
+        """The end of one step in time with contacts and exact Coulomb friction, by Moreau's midpoint rule.
+
+        Args:
+            tau: joint forces (..., nv), all of them: damping and springs of the model are not added.
+            impulses: those of the step before (..., n), to begin with; zeros if not given.
+            dt: the step, s (...).
+            f_ext: external forces (..., n_bodies, 6), as for :meth:`forward_dynamics`.
+            implicit: (..., nv): dt times what damps a freedom, and dt²/4 times its stiffness, where ``tau`` holds such
+                forces and the step is to be stable however stiff they are.
+
+        Returns:
+            A named tuple: q, v, impulses (..., n) in N s, gaps (..., points) in m, residuals (..., 3): what Signorini's
+            condition (m/s), the friction cones (N s) and maximal dissipation (J) are missed by; overflow (...): points
+            that found no room.
+        """
+        return cast("ContactStep", self._stepped("contact_step", (), others, q, v, tau, impulses, dt, f_ext, implicit))
+
+    def _stepped(
+        self,
+        name: str,
+        by: tuple[str, ...],
+        others: ByName,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        impulses: ArrayLike | None,
+        dt: ArrayLike,
+        f_ext: ArrayLike | None,
+        implicit: ArrayLike | None,
+    ) -> Any:
+        """A function of the arguments of a step, or its Jacobians by some of them."""
+        self._check_contacts("contact_step")
+        if impulses is None:
+            impulses = np.zeros(self.function("contact_step").inputs[3][1])
+        return self._run(name, q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others, by=by)
+
+    def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
+        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap."""
+        self._check_contacts("distances")
+        return self._run("distances", q, others=others)
+
+    def collides(self, q: ArrayLike, margin: float = 0.0, **others: Unpack[ByName]) -> Array:
+        """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
+
+        Args:
+            q: configuration (..., nq).
+            margin: m.
+        """
+        return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
+
+    def _check_contacts(self, what: str) -> None:
+        if self._contact_scene is None:
+            raise InputError(
+                f"{what} is for models whose bodies touch",
+                got=f"{self.name!r} without contacts",
+                do="model.with_contacts(lw.Ground(), …)",
+            )
+
+
+_STEP = inspect.signature(Touching.contact_step)
 
 
 class Contacts(Group):
@@ -52,37 +156,19 @@ class Contacts(Group):
 
         return tuple(meeting.name for meeting in meetings_of(self.model))
 
-    def linearize_step(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        impulses: ArrayLike | None = None,
-        dt: ArrayLike = 0.002,
-        f_ext: ArrayLike | None = None,
-        *,
-        implicit: ArrayLike | None = None,
-        **others: Unpack[ByName],
-    ) -> Any:
-        """The derivatives of :meth:`Model.contact_step` at its solution: ``dq, dv, dtau``, each (..., 2 nv, nv).
+    @taking(Touching.contact_step)
+    def linearize_step(self, *given: Any, **named: Any) -> Any:
+        """The derivatives of :meth:`Model.contact_step`, which takes the same, at its solution: ``dq, dv, dtau``.
 
-        Of the configuration at the end (nv rows, a displacement in its tangent space), then of the velocity there. With
-        x = (q, v) it is x⁺ = A x + B τ, A = [dq, dv] and B = dtau. Contacts that are about to part, stick or slip have
-        the derivatives of one side; ``ContactRules(backward="smooth")`` blends both.
-
-        Args:
-            tau: as for :meth:`Model.contact_step`, as are all others.
-            impulses: of the step before.
-            dt: the step, s (...).
-            f_ext: external forces (..., n_bodies, 6), fixed in the frames of the bodies.
-            implicit: (..., nv): how forces fall with velocities.
+        Each is (..., 2 nv, nv): of the configuration at the end (nv rows, a displacement in its tangent space), then of
+        the velocity there. With x = (q, v) it is x⁺ = A x + B τ, A = [dq, dv] and B = dtau. Contacts that are about to
+        part, stick or slip have the derivatives of one side; ``ContactRules(backward="smooth")`` blends both.
         """
-        self.model._check_contacts("contact_step")
-        if impulses is None:
-            impulses = np.zeros(self.model.function("contact_step").inputs[3][1])
-        given = (q, v, tau, impulses, dt)
-        by = ("q", "v", "tau")
-        return self.model._run("contact_change", *given, f_ext=f_ext, implicit=implicit, others=others, by=by)
+        step = _STEP.bind(self.model, *given, **named)
+        step.apply_defaults()
+        _, *state, p, out, threads = step.arguments.values()
+        others: ByName = {"p": p, "out": out, "threads": threads}
+        return self.model._stepped("contact_change", ("q", "v", "tau"), others, *state)
 
     def force(self, q: ArrayLike, v: ArrayLike, **others: Unpack[ByName]) -> Any:
         """Joint forces (..., nv) of compliant contacts, N m or N; rigid ones exert none here.
@@ -130,72 +216,3 @@ class Contacts(Group):
         found: Any = self.model._run("impact", q, v, t=t, others=others)
         given: Impact = found
         return given
-
-
-class Touching(Methods):
-    """Functions of a model whose bodies touch."""
-
-    def _with_hulls(self) -> Self:
-        """A copy in which the meshes of all that touches are their convex hulls, read from their files."""
-        from linkwise.contact.geometry.hulls import with_hulls
-        from linkwise.files.resources import points_of_mesh
-
-        scene = self._contact_scene
-        return self if scene is None else with_hulls(self, points_of_mesh, wanted=scene.touches)
-
-    def contact_step(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        impulses: ArrayLike | None = None,
-        dt: ArrayLike = 0.002,
-        f_ext: ArrayLike | None = None,
-        *,
-        implicit: ArrayLike | None = None,
-        **others: Unpack[ByName],
-    ) -> ContactStep:
-        """The end of one step in time with contacts and exact Coulomb friction, by Moreau's midpoint rule.
-
-        Args:
-            tau: joint forces (..., nv), all of them: damping and springs of the model are not added.
-            impulses: those of the step before (..., n), to begin with; zeros if not given.
-            dt: the step, s (...).
-            f_ext: external forces (..., n_bodies, 6), as for :meth:`forward_dynamics`.
-            implicit: (..., nv): dt times what damps a freedom, and dt²/4 times its stiffness, where ``tau`` holds such
-                forces and the step is to be stable however stiff they are.
-
-        Returns:
-            A named tuple: q, v, impulses (..., n) in N s, gaps (..., points) in m, residuals (..., 3): what Signorini's
-            condition (m/s), the friction cones (N s) and maximal dissipation (J) are missed by; overflow (...): points
-            that found no room.
-        """
-        self._check_contacts("contact_step")
-        if impulses is None:
-            impulses = np.zeros(self.function("contact_step").inputs[3][1])
-        return cast(
-            "ContactStep",
-            self._run("contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others),
-        )
-
-    def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
-        """Distance between the shapes of each pair that may touch (..., pairs), m; negative where they overlap."""
-        self._check_contacts("distances")
-        return self._run("distances", q, others=others)
-
-    def collides(self, q: ArrayLike, margin: float = 0.0, **others: Unpack[ByName]) -> Array:
-        """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
-
-        Args:
-            q: configuration (..., nq).
-            margin: m.
-        """
-        return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
-
-    def _check_contacts(self, what: str) -> None:
-        if self._contact_scene is None:
-            raise InputError(
-                f"{what} is for models whose bodies touch",
-                got=f"{self.name!r} without contacts",
-                do="model.with_contacts(lw.Ground(), …)",
-            )

@@ -236,6 +236,22 @@ def hold(x: Scalar) -> Scalar:
     return x.hold() if hasattr(x, "hold") else x
 
 
+def waypoint(numbers: Sequence[Scalar]) -> list[Scalar]:
+    """The same numbers, as a place that derivatives come through: few numbers that much depends on.
+
+    A Jacobian is then a product: how what follows depends on these numbers, times how these depend on what is before.
+    """
+    if "waypoint" in HANDLERS:
+        kept: list[Scalar] = HANDLERS["waypoint"](numbers)
+        return kept
+    return list(numbers)
+
+
+def has_waypoints(x: Scalar) -> bool:
+    """Whether a number is one of a trace with waypoints: one that is made for Jacobians."""
+    return bool(getattr(x, "has_waypoints", False))
+
+
 def repeated(count: int, step: Callable[[list[Scalar]], list[Scalar]], state: Sequence[Scalar]) -> list[Scalar]:
     """The numbers after ``count`` passes of ``state = step(state)``; a loop of the program where they are traced."""
     if "loop" in HANDLERS:

@@ -30,6 +30,9 @@ class _Called:
     round: int
 
 
+WAYPOINT = "waypoint"
+"""The name of the results of a call that is a waypoint."""
+
 LARGE = 128
 """Numbers of an array that a loop takes as it is, instead of those of its numbers that it needs."""
 
@@ -47,10 +50,15 @@ class CallingTracer(Tracer):
     Args:
         large_models: whether functions of large models become calls; if not, only loops in the text itself do.
         holds: as for any tracer.
+        waypoints: as for any tracer.
+        products: whether long products of Jacobians become calls; they take memory.
     """
 
-    def __init__(self, large_models: bool = True, holds: bool = False) -> None:
-        super().__init__(holds)
+    def __init__(
+        self, large_models: bool = True, holds: bool = False, waypoints: bool = False, products: bool = True
+    ) -> None:
+        super().__init__(holds, waypoints)
+        self.products = products
         self.large_models = large_models
         self.calls: list[_Called] = []
         self._loop_arrays: set[int] = set()
@@ -65,6 +73,17 @@ class CallingTracer(Tracer):
     def stored(self, values: Sequence[Number]) -> list[Traced]:
         """Values as they are found in memory by whatever uses them."""
         return self._add(None, [values], [("stored", (len(values),))])[0]
+
+    def waypoint(self, values: Sequence[Number]) -> list[Number]:
+        """Values that Jacobians are multiplied together at, in a trace for these; constants stay."""
+        places = [k for k, x in enumerate(values) if isinstance(x, Traced)]
+        found = list(values)
+        if self.waypoints and places:
+            own = [values[k] for k in places]
+            (kept,) = self._add(None, [own], [(WAYPOINT, (len(own),))])
+            for k, x in zip(places, kept, strict=True):
+                found[k] = x
+        return found
 
     def _add(
         self,
@@ -237,6 +256,17 @@ def stored(values: Sequence[Number]) -> Sequence[Number]:
     """Values in memory, where the trace allows that: a sum over them then begins a piece of its own."""
     tracer = next((x.tracer for x in values if isinstance(x, Traced)), None)
     return tracer.stored(values) if isinstance(tracer, CallingTracer) else values
+
+
+def waypoint(values: Sequence[Number]) -> list[Number]:
+    """Values as a waypoint of Jacobians, where a trace has such."""
+    tracer = next((x.tracer for x in values if isinstance(x, Traced)), None)
+    return tracer.waypoint(values) if isinstance(tracer, CallingTracer) else list(values)
+
+
+def is_waypoint(call: _Called) -> bool:
+    """Whether a call is a place to multiply Jacobians at."""
+    return call.results[0].name.endswith(f":{WAYPOINT}")
 
 
 def _taking(block: Block, inputs: Sequence[ArraySpec]) -> Block:

@@ -15,8 +15,9 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.trace.block import ArraySpec, Block, Node
-from linkwise.trace.calls import CallingTracer
+from linkwise.trace.calls import CallingTracer, is_waypoint
 from linkwise.trace.derivatives import RULES, Cotangent, Meaning, Tangent, behind, is_zero, one_cotangent, one_tangent
+from linkwise.trace.jacobian_products import Waypoints
 from linkwise.trace.passes import reached
 from linkwise.trace.program import Program
 from linkwise.trace.program_derivatives import (
@@ -44,6 +45,7 @@ class RecordedCall:
     program: Program | None
     arguments: tuple[tuple[int, ...], ...]
     arrays: tuple[int, ...]
+    is_waypoint: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +135,7 @@ def recorded(
     results = tuple(tuple(tracer.number(x) for x in values) for _, _, values in outputs)
     place = {spec.name: k for k, spec in enumerate(tracer.inputs)}
     calls = tuple(
-        RecordedCall(call.program, call.arguments, tuple(place[spec.name] for spec in call.results))
+        RecordedCall(call.program, call.arguments, tuple(place[spec.name] for spec in call.results), is_waypoint(call))
         for call in tracer.calls
     )
     return Recorded(name, tuple(tracer.nodes), tuple(tracer.inputs), tuple(tracer.own_inputs), specs, results, calls)
@@ -158,7 +160,10 @@ def refuse_again(name: str) -> NoReturn:
 
 
 class _Values:
-    """The values of a trace on some scalars; with tangents, if directions are given."""
+    """The values of a trace on some scalars; with tangents, if directions are given.
+
+    With ``waypoints`` there are new directions from each of them on.
+    """
 
     def __init__(
         self,
@@ -167,8 +172,9 @@ class _Values:
         table: Table,
         directions: Sequence[Sequence[Tangent]] | None = None,
         run: Run | None = None,
+        waypoints: Waypoints | None = None,
     ) -> None:
-        self.code, self.table, self.run = code, table, run
+        self.code, self.table, self.run, self.waypoints = code, table, run, waypoints
         self.found: list[Number] = [0.0] * len(code.nodes)
         self.moved: list[Tangent] = [{} for _ in code.nodes]
         self.made: dict[int, tuple[list[list[Number]], list[list[Tangent]] | None]] = {}
@@ -201,7 +207,8 @@ class _Values:
             along = [[self.moved[a] for a in numbers] for numbers in call.arguments]
             moving = k in self.code.calls_that_matter and any(tangent for array in along for tangent in array)
             if call.program is None:
-                self.made[k] = given, along
+                passed = moving and call.is_waypoint and self.waypoints is not None
+                self.made[k] = given, [self.waypoints.add(along[0])] if passed and self.waypoints else along
             elif moving:
                 self.made[k] = values_and_tangents(call.program, given, along, self.table)
             elif self.run is not None:
@@ -230,6 +237,18 @@ def code_tangents(
     _once_only(code, inputs)
     moved = _Values(code, inputs, table, directions).moved
     return [[moved[number] for number in result] for result in code.results]
+
+
+def code_jacobian(
+    code: Code, inputs: Sequence[Sequence[Number]], directions: Sequence[Sequence[Tangent]], table: Table
+) -> list[list[Tangent]]:
+    """The same for many directions, in which what lies between waypoints of a trace is multiplied together."""
+    if not isinstance(code, Recorded):
+        return program_tangents(code, inputs, directions, table)
+    _once_only(code, inputs)
+    waypoints = Waypoints(1 + max((k for array in directions for x in array for k in x), default=-1))
+    moved = _Values(code, inputs, table, directions, waypoints=waypoints).moved
+    return waypoints.multiplied([[moved[number] for number in result] for result in code.results])
 
 
 def code_has_reverse(code: Code) -> bool:

@@ -7,13 +7,13 @@ Which tiles a task works on is data. Tiles that stay zero are left out of memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from linkwise.trace.block import ArraySpec
-from linkwise.trace.program import Call, For, Program, Stretch, choice, input_buffer, output_buffer
+from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.program import Buffer, Call, For, Program, Stretch, choice, input_buffer, output_buffer
 from linkwise.trace.tracer import Number, trace
 
 TILE = 8
@@ -148,11 +148,149 @@ class SymmetricSystem(TiledSystem):
         tasks.add(_half, options, [*read, ("in:diagonal", start[i])], [*sizes, b[i]], self._at(i, j), b[i] * b[j])
 
 
+class TiledElimination:
+    """Program that eliminates unknowns from X = [[D, E], [F, G]]: of its own rows, [D, E], and of users, [F, G].
+
+    D is strictly block-triangular in some order of its groups: each unknown is what its row says, and the last rows are
+    wanted in terms of the last columns alone, F(I - D)⁻¹E + G. Group after group is put in where it is used, by
+    products of tiles; tiles that are zero are left out, also of what is made: those that F(I - D)⁻¹E does not reach.
+
+    The program takes ``entries``, tiles one behind the other, and makes ``rows``, likewise. Row and column of each
+    number are in ``given`` and ``made``; None where a tile goes beyond the last row or column.
+
+    Args:
+        pattern: where X may be other than zero.
+        sizes: of the groups of unknowns, in a good order of elimination; a better one is looked for.
+    """
+
+    def __init__(self, pattern: Any, sizes: Sequence[int]) -> None:
+        grids = [_Grid(pattern, sizes, tile) for tile in _TILES]
+        grid = min(grids, key=lambda grid: grid.work(grid.order))
+        square = grid.tile * grid.tile
+        given = [(int(i), int(j)) for i, j in np.argwhere(grid.pattern)]
+        at: dict[tuple[int, int], Place] = {tile: ("in:entries", k * square) for k, tile in enumerate(given)}
+        made: list[tuple[int, int]] = []
+        free: list[Place] = []
+        room, tasks = 0, _Tasks()
+        for products, done in grid.stages():
+            for i, j, inner in products:
+                here = at.get((i, j))
+                for k in inner:
+                    start = here
+                    if here is None or here[0] == "in:entries":
+                        if i >= grid.own and j >= grid.own:
+                            here = ("out:rows", len(made) * square)
+                            made.append((i, j))
+                        elif free:
+                            here = free.pop()
+                        else:
+                            here, room = ("work", room), room + square
+                    read = [at[i, k], at[k, j]] if start is None else [start, at[i, k], at[k, j]]
+                    tasks.add(_plus_product, (grid.tile,) * 3, read, [square] * len(read), here, square)
+                assert here is not None
+                at[i, j] = here
+            free += [place for place in map(at.pop, done) if place[0] == "work"]
+        self.given, self.made = grid.entries(given), grid.entries(made)
+        inputs, output = [ArraySpec("entries", (len(self.given),))], ArraySpec("rows", (len(self.made),))
+        self.program = tasks.program("eliminated", inputs, output, [Buffer("work", room)] if room else [])
+
+
+class _Grid:
+    """X in tiles of one size, and the tasks that eliminate its unknowns."""
+
+    def __init__(self, pattern: Any, sizes: Sequence[int], tile: int) -> None:
+        self.tile, self.shape = tile, pattern.shape
+        ends = np.cumsum([0, *sizes]).tolist()
+        of_unknown = [(group, k // tile) for group, size in enumerate(sizes) for k in range(size)]
+        names = {name: k for k, name in enumerate(dict.fromkeys(of_unknown))}
+        self.own = len(names)
+        starts = [ends[group] + tile * part for group, part in names]
+        last = [min(start + tile, ends[group + 1]) for start, (group, _) in zip(starts, names, strict=True)]
+        self._begin: list[list[int]] = []
+        self._end: list[list[int]] = []
+        places = []
+        for total in pattern.shape:
+            rest = range(ends[-1], total, tile)
+            self._begin.append([*starts, *rest])
+            self._end.append([*last, *(min(x + tile, total) for x in rest)])
+            more = [self.own + k // tile for k in range(total - ends[-1])]
+            places.append(np.array([*(names[name] for name in of_unknown), *more], int))
+        self.pattern = np.zeros([len(begin) for begin in self._begin], bool)
+        i, j = np.nonzero(pattern)
+        self.pattern[places[0][i], places[1][j]] = True
+        self.groups: list[list[int]] = [[] for _ in sizes]
+        for (group, _), k in names.items():
+            self.groups[group].append(k)
+        self.order = self._bettered(list(range(len(sizes))))
+
+    def work(self, order: Sequence[int]) -> int:
+        """Work of all products, in multiplications."""
+        now, tasks = self.pattern.astype(np.float32), 0
+        for own in map(self.groups.__getitem__, order):
+            users, behind = now[:, own], now[own]
+            tasks += int(users.sum(axis=0) @ behind.sum(axis=1))
+            now = np.minimum(now + users @ behind, 1.0)
+            now[:, own] = now[own] = 0.0
+        return tasks * (self.tile**3 + 2 * self.tile**2 + _TASK)
+
+    def _bettered(self, order: list[int]) -> list[int]:
+        """An order in which no group is better moved elsewhere, or nearly so."""
+        best = self.work(order)
+        for k in 2 * order:
+            rest = [other for other in order if other != k]
+            ways = [[*rest[:place], k, *rest[place:]] for place in range(len(order))]
+            least, way = min(((self.work(way), way) for way in ways), key=lambda found: found[0])
+            best, order = (least, way) if least < best else (best, order)
+        return order
+
+    def stages(self) -> Iterator[tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]]:
+        """Of each group: tiles of X, with the tiles of unknowns put in there; and tiles that nothing needs after it."""
+        now = self.pattern.copy()
+        for own in map(self.groups.__getitem__, self.order):
+            users, behind = (np.flatnonzero(x).tolist() for x in (now[:, own].any(axis=1), now[own].any(axis=0)))
+            products = [(i, j, [k for k in own if now[i, k] and now[k, j]]) for i in users for j in behind]
+            done = [(i, k) for i in users for k in own if now[i, k]]
+            done += [(k, j) for k in own for j in behind if now[k, j]]
+            yield [product for product in products if product[2]], done
+            now |= now[:, own].astype(np.float32) @ now[own].astype(np.float32) > 0.0
+            now[:, own] = now[own] = False
+
+    def entries(self, tiles: Sequence[tuple[int, int]]) -> list[tuple[int, int] | None]:
+        """Row and column of every number of some tiles."""
+        found: list[tuple[int, int] | None] = []
+        for tile in tiles:
+            (i, rows), (j, columns) = ((self._begin[a][x], self._end[a][x]) for a, x in enumerate(tile))
+            for row in range(i, i + self.tile):
+                for column in range(j, j + self.tile):
+                    found.append((row, column) if row < rows and column < columns else None)
+        return found
+
+
+_TILES = (6, 7, 8)
+_TASK = 20
+"""The time from one task to the next, in multiplications."""
+
+
+def multiplications(A: Any, B: Any, tile: int = 7) -> int:
+    """Multiplications of a product of matrices with these patterns, by tiles."""
+    a, b = (_of_tiles(pattern, tile) for pattern in (A, B))
+    return int(a.sum(axis=0) @ b.sum(axis=1)) * tile**3
+
+
+def _of_tiles(pattern: Any, tile: int) -> Any:
+    """Tiles of a matrix that are not zero."""
+    found = np.zeros([-(-n // tile) for n in pattern.shape], bool)
+    i, j = np.nonzero(pattern)
+    found[i // tile, j // tile] = True
+    return found
+
+
 class _Tasks:
     """A list of tasks while it is written."""
 
     def __init__(self) -> None:
         self.bodies: dict[Hashable, tuple[int, Call]] = {}
+        self.blocks: dict[Hashable, Block] = {}
         self.kinds: list[int] = []
         self.rows: list[list[int]] = []
 
@@ -177,12 +315,15 @@ class _Tasks:
             # What a task changes it reads from where it writes.
             columns = [len(read) if place == write else k for k, place in enumerate(read)]
             stretches = [Stretch(space, column) for (space, _), column in zip(read, columns, strict=True)]
-            body = Call(trace(task.__name__, text, inputs), tuple(stretches), (Stretch(write[0], len(read)),))
+            block = (task, options, tuple(sizes))
+            if block not in self.blocks:
+                self.blocks[block] = trace(task.__name__, text, inputs)
+            body = Call(self.blocks[block], tuple(stretches), (Stretch(write[0], len(read)),))
             self.bodies[key] = len(self.bodies), body
         self.kinds.append(self.bodies[key][0])
         self.rows.append([*(start for _, start in read), write[1]])
 
-    def program(self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec) -> Program:
+    def program(self, name: str, inputs: Sequence[ArraySpec], output: ArraySpec, own: Sequence[Buffer] = ()) -> Program:
         """All of them, in the order in which they were added."""
         kind_column = max(map(len, self.rows))
         table = np.zeros((len(self.rows), kind_column + 1), np.int64)
@@ -192,7 +333,7 @@ class _Tasks:
         bodies = [body for _, body in self.bodies.values()]
         return Program(
             name,
-            (*map(input_buffer, inputs), output_buffer(output)),
+            (*map(input_buffer, inputs), *own, output_buffer(output)),
             (For("tasks", choice(bodies, kind_column)),),
             rows=table,
             ranges=(("tasks", 0, len(table)),),
@@ -260,6 +401,17 @@ def _less_product(rows: int, inner: int, columns: int, *read: Sequence[Number]) 
     for i in range(rows):
         for k in range(inner):
             C[i] = [c - A[i][k] * b for c, b in zip(C[i], B[k], strict=True)]
+    return C
+
+
+def _plus_product(rows: int, inner: int, columns: int, *read: Sequence[Number]) -> Tile:
+    """C + A B, or A B."""
+    *start, a, b = read
+    A, B = _tile(a, inner), _tile(b, columns)
+    C = _tile(start[0], columns) if start else [[0.0] * columns for _ in range(rows)]
+    for i in range(rows):
+        for k in range(inner):
+            C[i] = [c + A[i][k] * x for c, x in zip(C[i], B[k], strict=True)]
     return C
 
 

@@ -26,10 +26,11 @@ class Tracer:
 
     Args:
         holds: whether ``hold`` becomes an operation, for what is differentiated; in what only runs it is nothing.
+        waypoints: whether ``waypoint`` does, for Jacobians.
     """
 
-    def __init__(self, holds: bool = False) -> None:
-        self.holds, self.was_held = holds, False
+    def __init__(self, holds: bool = False, waypoints: bool = False) -> None:
+        self.holds, self.waypoints, self.was_held = holds, waypoints, False
         self.side_by_side = False
         """Whether columns of derivatives are carried through the text: :func:`~linkwise.trace.passes.remove_dead`."""
         self.nodes: list[Node] = []
@@ -290,6 +291,11 @@ class Traced(_OfTrace):
     def hold(self) -> Traced:
         self.tracer.was_held = True
         return _emit(self.tracer, "hold", self.number) if self.tracer.holds else self
+
+    @property
+    def has_waypoints(self) -> bool:
+        """Whether Jacobians are multiplied together at waypoints."""
+        return self.tracer.waypoints
 
     def conjugate(self) -> Traced:
         return self

@@ -182,16 +182,8 @@ def arm(material: lw.Material, *, joint_rows: bool) -> lw.Model:
     return b.build().with_contacts(deep, material=material, rules=rules)
 
 
-def test_joints_at_their_limits_and_with_dry_friction() -> None:
-    model = arm(RUBBER, joint_rows=True)
-    bent = np.arccos((1.9 - 0.05 - np.cos(0.2)) / 1.0) - 0.2
-    q = [[0.1, 0.9], [0.4998, 1.2], [0.02, 1.5], [0.2, bent]]
-    v = [[0.3, -0.4], [0.2, 0.5], [0.0, 0.0], [0.05, -0.5]]
-    check(model, q, v, [[0.3, 0.1], [0.2, -0.1], [6.3, 4.9], [0.1, 0.0]])
-
-
-@pytest.mark.parametrize("solver", ["dual", "primal"])
-def test_a_closed_mechanism_on_the_ground(solver: Any) -> None:
+def four_bar(solver: Any) -> tuple[lw.Model, np.ndarray, np.ndarray]:
+    """A mechanism that is closed, with a knob on the ground; its configuration and velocity."""
     hinge = lw.Revolute(axis=(0, 1, 0))
     b = lw.ModelBuilder("four-bar")
     rod: dict[str, Any] = {"mass": 1.0, "inertia": np.diag([1 / 12, 1 / 12, 1e-3])}
@@ -211,10 +203,90 @@ def test_a_closed_mechanism_on_the_ground(solver: Any) -> None:
     b.add_closure("pin", body_a="top", placement_a=ends[0], body_b="right", placement_b=ends[1], joint=hinge)
     free = b.build()
     q = np.array(free.assemble([0.3, -0.3, 0.3]))
-    v = 0.2 * np.array([1.0, -1.0, 1.0])
     below = np.cos(0.3) - 0.1
     ground = lw.Ground(tuple(map(tuple, lw.transform(xyz=(0, 0, below)).tolist())))
     model = free.with_contacts(ground, material=lw.Material(friction=0.0), rules=replace(TIGHT, solver=solver))
+    return model, q, 0.2 * np.array([1.0, -1.0, 1.0])
+
+
+def followers() -> lw.Model:
+    """Two slides, of which one follows the other."""
+    b = lw.ModelBuilder("followers")
+    down: dict[str, Any] = {"joint": lw.Prismatic(axis=(0.1, 0, -1)), "collisions": [shape("sphere", (0.1,))]}
+    b.add_body("first", mass=1.0, joint_name="lead", **down)
+    high = lw.transform(xyz=(1, 0, 0))
+    b.add_body("second", mass=3.0, mimic=lw.Mimic("lead", multiplier=2.0), placement=high, **down)
+    ground = lw.Ground(tuple(map(tuple, lw.transform(xyz=(0, 0, -0.55)).tolist())))
+    return b.build().with_contacts(ground, material=RUBBER, rules=TIGHT)
+
+
+def cantilever() -> lw.Model:
+    """A flexible beam with a foot."""
+    beam = lw.FlexibleBody.beam(
+        length=1.0, EA=4e6, EI=(300.0, 300.0), GJ=230.0, mass_per_length=0.5, modes=(2, 2), axial_modes=0, damping=0.1
+    )
+    b = lw.ModelBuilder("cantilever")
+    b.add_body("arm", joint=lw.Revolute(axis=(0, 1, 0)), flexible=beam)
+    b.add_body("foot", parent="arm", at="tip", mass=0.2, collisions=[shape("sphere", (0.02,))])
+    ground = lw.Ground(tuple(map(tuple, lw.transform(xyz=(0, 0, -0.02)).tolist())))
+    return b.build().with_contacts(ground, material=RUBBER, rules=TIGHT)
+
+
+def of_all_kinds() -> dict[str, tuple[lw.Model, Any, Any]]:
+    """Models with a state in which something touches, each for another reason why Jacobians could be wrong."""
+    rng = np.random.default_rng(4)
+    legs, lying = quadruped(), block().with_contacts(lw.Ground(), material=RUBBER, rules=TIGHT)
+    on_legs = standing(legs), 0.2 * rng.normal(size=legs.nv)
+    on_edge = np.array([np.cos(0.1), 0, np.sin(0.1), 0, 0, 0, 0.1 * np.sin(0.2) + 0.05 * np.cos(0.2) - 5e-4])
+    closed, q, v = four_bar("dual")
+    beam = cantilever()
+    return {
+        "legs": (legs, *on_legs),
+        "parameters": (legs.with_parameters(["trunk.mass", "fl_shin.com"]), *on_legs),
+        "smooth": (legs.with_contacts(lw.Ground(), rules=replace(TIGHT, backward="smooth"), between=[]), *on_legs),
+        "passive": (legs.with_contacts(lw.Ground(), rules=replace(TIGHT, passive=True), between=[]), *on_legs),
+        "primal": (legs.with_contacts(lw.Ground(), rules=replace(TIGHT, solver="primal"), between=[]), *on_legs),
+        "alone": (lying, on_edge, np.array([0.1, 0.2, 0, 0.03, 0.1, -0.1])),
+        "joint rows": (arm(RUBBER, joint_rows=True), np.array([0.4998, 1.2]), np.array([0.2, 0.5])),
+        "closed": (closed, q, v),
+        "followers": (followers(), np.array([0.2262]), np.array([0.3])),
+        "flexible": (beam, np.zeros(beam.nq), 0.1 * rng.normal(size=beam.nv)),
+    }
+
+
+KINDS = ("legs", "parameters", "smooth", "passive", "primal", "alone", "joint rows", "closed", "followers", "flexible")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jacobians_in_one_call_are_those_of_forward_mode(kind: str) -> None:
+    model, q, v = of_all_kinds()[kind]
+    n, tau = model.nv, 0.3 * np.random.default_rng(6).normal(size=model.nv)
+    f = model.function("contact_change")
+    more = (model.parameters.nominal,) if f.inputs[-1][0] == "p" else ()
+    given = (q, v, tau, np.zeros(f.inputs[3][1]), 0.002, *more)
+    assert np.abs(model.contact_step(q, v, tau).impulses).max() > 1e-4
+    found = np.concatenate(model.contacts.linearize_step(q, v, tau), axis=1)
+    units = np.eye(3 * n)
+    expected = f.jvp("q", "v", "tau")(*given, *(units[:, k * n : (k + 1) * n] for k in range(3))).T
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    by_dt, along = f.jacobian("dt")(*given), f.jvp("dt")(*given, 1.0)
+    np.testing.assert_allclose(by_dt, along, atol=1e-9 * np.abs(along).max())
+    for name, size in f.inputs[5:]:
+        columns = f.jvp(name)(*given, np.eye(*size)).T
+        np.testing.assert_allclose(f.jacobian(name)(*given), columns, atol=1e-9 * np.abs(columns).max())
+
+
+def test_joints_at_their_limits_and_with_dry_friction() -> None:
+    model = arm(RUBBER, joint_rows=True)
+    bent = np.arccos((1.9 - 0.05 - np.cos(0.2)) / 1.0) - 0.2
+    q = [[0.1, 0.9], [0.4998, 1.2], [0.02, 1.5], [0.2, bent]]
+    v = [[0.3, -0.4], [0.2, 0.5], [0.0, 0.0], [0.05, -0.5]]
+    check(model, q, v, [[0.3, 0.1], [0.2, -0.1], [6.3, 4.9], [0.1, 0.0]])
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_a_closed_mechanism_on_the_ground(solver: Any) -> None:
+    model, q, v = four_bar(solver)
     # Forbidden motions count as 1e7 times as heavy, which costs rounding as many digits.
     check(model, [q, q], [v, -v], [0.1, 0.2, 0.3], alike=1e-12 if solver == "dual" else 1e-8)
 
