@@ -40,7 +40,7 @@ REACH = 2e-3
 """m, beside the way that surfaces go past each other in a step: points that are farther are not looked at."""
 
 WRITTEN_OUT = 16
-"""Kept points up to which the only point of a pair is put in without a loop over them."""
+"""Kept points up to which a point is put in without a loop over them."""
 
 LOOKS = 3
 """Passes that tell whether shapes are near enough to look for their nearest points: each finds a bound from below."""
@@ -310,34 +310,35 @@ class Crowd:
                 rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
             is_close = asked & (deepest(found.points).gap < far(state, a, X, both))
             over = where(is_close, found.overflow, 0.0)
-            return self._with(rows, reach, [*state[:-1], state[-1] + over]), []
+            return self._with(rows, over, reach, state), []
 
         asks = (balls_are_near, are_near, are_close) if kind.is_supported else (balls_are_near, are_near)
         return looped_over(columns, step, state, asks)[0]
 
-    def _with(self, rows: Sequence[Flat], reach: Scalar, state: list[Scalar]) -> list[Scalar]:
-        """The kept points with some more."""
+    def _with(self, rows: Sequence[Flat], over: Scalar, reach: Scalar, state: Flat) -> list[Scalar]:
+        """The kept points with some more, and with those counted that found no room before."""
 
         def passed(new: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
             nearer = new[0] < slot[0]
             both = list(zip(new, slot, strict=True))
             return [where(nearer, b, a) for a, b in both], [where(nearer, a, b) for a, b in both]
 
-        def with_one(state: Flat, left: Flat, made: Sequence[Flat]) -> list[Scalar]:
+        def put_in(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            left, slots, made = list(row[:-1]), Items(state, range(0, len(state) - 1, self.width), self.width), []
+            if self.kept > WRITTEN_OUT:
+                left, made = looped_over([slots], passed, left)
+            else:  # in one piece: it changes them where they are, while loops in loops move all of them
+                for k in range(self.kept):
+                    left, slot = passed(left, slots.of(k))
+                    made.append(slot)
             lost = where(left[0] < reach, 1.0, 0.0)
-            return [*(x for slot in made for x in slot), state[-1] + lost]
+            return [*(x for slot in made for x in slot), state[-1] + lost + row[-1]], []
 
-        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return with_one(state, *looped_over([slots._replace(numbers=state)], passed, list(new))), []
-
-        slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
-        if len(rows) > 1 or self.kept > WRITTEN_OUT:
-            return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
-        left, made = list(rows[0]), []
-        for k in range(self.kept):  # in place: loops within loops move all numbers from one to the other
-            left, slot = passed(left, slots.of(k))
-            made.append(slot)
-        return with_one(state, left, made)
+        with_over = [[*row, over if k == 0 else 0.0] for k, row in enumerate(rows)]
+        if len(rows) == 1:
+            return put_in(state, with_over[0])[0]
+        asks = (lambda state, row: (row[0] < reach) | (row[-1] > 0.0),)
+        return looped_over([Items.rows(with_over)], put_in, state, asks)[0]
 
     def distances(self, frames: Field[Placed]) -> list[Scalar]:
         """Of each pair, m."""

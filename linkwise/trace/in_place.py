@@ -1,0 +1,138 @@
+"""Loops that go on in the memory of the state they begin with, where nobody needs that any more.
+
+A program that leads from a state to the next, called on a buffer that is not read afterwards, may write its result
+where the state is, if it never reads the state again once it has begun to write. Then nothing is moved from the end of
+one loop to the beginning of the next, nor from one pass to the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from linkwise.trace.block import Block
+from linkwise.trace.program import (
+    Call,
+    Copy,
+    Place,
+    Program,
+    Statement,
+    buffer_of,
+    inside,
+    places_of,
+    rewritten,
+    with_statements,
+)
+
+
+def in_place(program: Program, known: dict[int, Program] | None = None) -> Program:
+    """A program that does the same, with as many results as possible where its states are."""
+    known = {} if known is None else known
+    if id(program) not in known:
+        known[id(program)] = _Rewriting(program, known).program
+    return known[id(program)]
+
+
+def goes_on_in_place(code: Block | Program, given: int, made: int) -> bool:
+    """Whether an output of a program may lie where one of its inputs does: it reads that before it writes."""
+    if isinstance(code, Block):
+        return False
+    source = [b.name for b in code.buffers if b.load][given]
+    target = [b.name for b in code.buffers if b.store][made]
+    if source == target or code.sizes[source] != code.sizes[target] or source in code.written:
+        return False
+    begun = False
+    for statement in code.statements:
+        read, written = ({buffer_of(place) for place in side} for side in _places(statement))
+        if begun and source in read:
+            return False
+        if target in written:
+            if source in read and statement != Copy(source, target) and not _may_be_one(statement, source, target):
+                return False
+            begun = True
+    return True
+
+
+def _may_be_one(statement: Statement, state: str, result: str) -> bool:
+    """Whether a statement is a call of a program that may put the result where its state is."""
+    if not isinstance(statement, Call) or result not in statement.outputs or state not in statement.inputs:
+        return False
+    if [buffer_of(place) for place in statement.inputs].count(state) > 1:
+        return False
+    return goes_on_in_place(statement.code, statement.inputs.index(state), statement.outputs.index(result))
+
+
+def _places(statement: Statement) -> tuple[list[Place], list[Place]]:
+    """The places that a statement and those inside it read, and those that they write."""
+    read, written = (list(side) for side in places_of(statement))
+    for one in inside(statement):
+        more = _places(one)
+        read += more[0]
+        written += more[1]
+    return read, written
+
+
+class _Rewriting:
+    """A program, while results are put where states are."""
+
+    def __init__(self, program: Program, known: dict[int, Program]) -> None:
+        codes = {id(code): code if isinstance(code, Block) else in_place(code, known) for code in program.codes}
+        self.sizes = program.sizes
+        self.stored = {b.name for b in program.buffers if b.store and not b.load}
+        self.own = {b.name for b in program.buffers if not (b.load or b.store)} - {x.buffer for x in program.initial}
+        self.gone: set[str] = set()
+        statements = tuple(rewritten(one, codes=codes) for one in program.statements)
+        self.uses = Counter(buffer_of(x) for one in statements for side in _places(one) for x in side)
+        statements = self._by_calls(self._by_passes(statements))
+        self.program = program
+        if self.gone or any(code is not codes[id(code)] for code in program.codes):
+            left = tuple(b for b in program.buffers if b.name not in self.gone)
+            self.program = with_statements(program, statements, left)
+
+    def _by_passes(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Calls whose results are copied to where their states are, and are nowhere else, without these copies."""
+        found: list[Statement] = []
+        for statement in statements:
+            last = found[-1] if found else None
+            match last, statement:
+                case Call(), Copy(str(result), str(state)) if (
+                    result in self.own and self.uses[result] == 2 and _may_be_one(last, state, result)
+                ):
+                    found[-1] = rewritten(last, {result: state})
+                    self.gone.add(result)
+                case _:
+                    found.append(rewritten(statement, inner=self._by_passes))
+        return tuple(found)
+
+    def _by_calls(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        """Calls one after the other with results where their states are, if nobody reads the states afterwards."""
+        touched = [{buffer_of(x) for side in _places(one) for x in side} for one in statements]
+        first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for k, names in enumerate(touched):
+            for name in names:
+                first.setdefault(name, k)
+                last[name] = k
+        names: dict[str, str] = {}
+
+        def now(place: Place) -> str | None:
+            return names.get(place, place) if isinstance(place, str) else None
+
+        for k, call in enumerate(statements):
+            if not isinstance(call, Call) or isinstance(call.code, Block):
+                continue
+            for result in call.outputs:
+                if not isinstance(result, str) or result not in self.own | self.stored or first[result] != k:
+                    continue
+                for place in call.inputs:
+                    state = now(place)
+                    if state is None or state not in self.own or last[state] != k or state in map(now, call.outputs):
+                        continue
+                    if not _may_be_one(call, place, result):
+                        continue
+                    stays, goes = (state, result) if result in self.own else (result, state)
+                    names = {old: stays if new == goes else new for old, new in names.items()} | {goes: stays}
+                    first[stays], last[stays] = first[state], last[result]
+                    self.gone.add(goes)
+                    break
+        return tuple(rewritten(one, names) for one in statements)
