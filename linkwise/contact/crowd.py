@@ -282,14 +282,16 @@ class Crowd:
 
         def are_close(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
             (a, b), X = kind.shapes(first, second), _frame(A)
-            return closest(a, X, b, _frame(B), passes=LOOKS).gap < far(state, a, X, both)
+            limit = far(state, a, X, both)
+            return closest(a, X, b, _frame(B), passes=LOOKS, within=limit).gap < limit
 
         def step(
             state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             (a, b), (way, *rest) = kind.shapes(first, second), own
             X, Y = _frame(A), _frame(B)
-            found = contacts(a, X, b, Y)
+            limit = far(state, a, X, both)
+            found = contacts(a, X, b, Y, within=limit)
             asked = are_near(state, own, first, second, A, B, *both)
             rows = []
             for k, one in enumerate(found.points):
@@ -308,7 +310,7 @@ class Crowd:
                 near = asked & (one.gap < REACH + 0.5 * h * (long(past) - past.dot(one.normal))) if both else asked
                 gap = where(near, one.gap, UNUSED_GAP)
                 rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
-            is_close = asked & (deepest(found.points).gap < far(state, a, X, both))
+            is_close = asked & (deepest(found.points).gap < limit)
             over = where(is_close, found.overflow, 0.0)
             return self._with(rows, over, reach, state), []
 

@@ -31,9 +31,9 @@ from linkwise.targets.llvm.function_plan import make_plan
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
+from linkwise.trace.in_place import in_place
 from linkwise.trace.program import Program
 from linkwise.trace.verifier import verify
-from linkwise.trace.in_place import in_place
 from linkwise.trace.waiting import with_loops_inlined
 
 _TYPE = r"(<\d+ x \w+>|\w+)"
