@@ -36,7 +36,7 @@ def in_place(program: Program, known: dict[int, Program] | None = None) -> Progr
 def goes_on_in_place(code: Block | Program, given: int, made: int) -> bool:
     """Whether an output of a program may lie where one of its inputs does: it reads that before it writes."""
     if isinstance(code, Block):
-        return False
+        return _copies(code) and given == code.nodes[0][1]
     source = [b.name for b in code.buffers if b.load][given]
     target = [b.name for b in code.buffers if b.store][made]
     if source == target or code.sizes[source] != code.sizes[target] or source in code.written:
@@ -60,6 +60,15 @@ def _may_be_one(statement: Statement, state: str, result: str) -> bool:
     if [buffer_of(place) for place in statement.inputs].count(state) > 1:
         return False
     return goes_on_in_place(statement.code, statement.inputs.index(state), statement.outputs.index(result))
+
+
+def _copies(block: Block) -> bool:
+    """Whether a block does nothing but copy an array as it is."""
+    if len(block.outputs) != 1 or not block.nodes or block.nodes[0][0] != "input":
+        return False
+    array = block.nodes[0][1]
+    whole = [("input", array, i) for i in range(block.inputs[array].size)]
+    return [block.nodes[k] for k in block.results[0]] == whole
 
 
 def _places(statement: Statement) -> tuple[list[Place], list[Place]]:
@@ -119,7 +128,7 @@ class _Rewriting:
             return names.get(place, place) if isinstance(place, str) else None
 
         for k, call in enumerate(statements):
-            if not isinstance(call, Call) or isinstance(call.code, Block):
+            if not isinstance(call, Call):
                 continue
             for result in call.outputs:
                 if not isinstance(result, str) or result not in self.own | self.stored or first[result] != k:
@@ -135,4 +144,14 @@ class _Rewriting:
                     first[stays], last[stays] = first[state], last[result]
                     self.gone.add(goes)
                     break
-        return tuple(rewritten(one, names) for one in statements)
+        found = (rewritten(one, names) for one in statements)
+        return tuple(one for one in found if not _does_nothing(one))
+
+
+def _does_nothing(statement: Statement) -> bool:
+    """Whether a statement copies something to where it is."""
+    return (
+        isinstance(statement, Call)
+        and isinstance(statement.code, Block)
+        and bool(set(statement.inputs) & set(statement.outputs) and _copies(statement.code))
+    )
