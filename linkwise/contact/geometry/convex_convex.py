@@ -145,7 +145,7 @@ def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec
     between = A.p - B.p
     n = direction(between, Vec.unit(2))
     least = height(n)
-    axes = [_axes(shape, X) for shape, X in ((a, A), (b, B))]
+    axes = [_axes(shape, X, between) for shape, X in ((a, A), (b, B))]
 
     def tried(found: list[Scalar], way: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         out = Vec.of(way) * where(Vec.of(way).dot(between) < 0.0, -1.0, 1.0)
@@ -154,9 +154,6 @@ def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec
 
     found = [*n, least]
     ways = [*axes[0], *axes[1], *(direction(x.cross(y), n) for x in axes[0] for y in axes[1])]
-    for shape, (axis, *_) in zip((a, b), axes, strict=True):
-        if shape.kind in _TURNED:
-            ways.append(direction(between - axis * axis.dot(between), n))
     if isinstance(a, Figure) or isinstance(b, Figure):
         found, _ = looped_over([Items.rows([list(way) for way in ways])], tried, found)
     else:
@@ -165,9 +162,13 @@ def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec
     return Vec.of(found[:3]), found[3]
 
 
-def _axes(shape: Geometry, X: Placed) -> list[Vec]:
-    """The axes of a shape that others may look at."""
-    return [X.R.column(2)] if shape.kind in _TURNED else [X.R.column(i) for i in range(3)]
+def _axes(shape: Geometry, X: Placed, between: Vec) -> list[Vec]:
+    """The axes of a shape; of one that is round about an axis, that, the way to the other shape, and across both."""
+    if shape.kind not in _TURNED:
+        return [X.R.column(i) for i in range(3)]
+    z = X.R.column(2)
+    x = direction(between - z * z.dot(between), X.R.column(0))
+    return [x, z.cross(x), z]
 
 
 Weights = tuple[Scalar, Scalar, Scalar]
