@@ -100,18 +100,28 @@ class _Rewriting:
 
     def _by_passes(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
         """Calls whose results are copied to where their states are, and are nowhere else, without these copies."""
-        found: list[Statement] = []
-        for statement in statements:
-            last = found[-1] if found else None
-            match last, statement:
-                case Call(), Copy(str(result), str(state)) if (
-                    result in self.own and self.uses[result] == 2 and _may_be_one(last, state, result)
-                ):
-                    found[-1] = rewritten(last, {result: state})
-                    self.gone.add(result)
-                case _:
-                    found.append(rewritten(statement, inner=self._by_passes))
-        return tuple(found)
+        pairs: dict[str, list[bool]] = {}
+
+        def look(statements: Sequence[Statement]) -> None:
+            for k, statement in enumerate(statements):
+                match statement:
+                    case Copy(str(result), str(state)) if result in self.own and k > 0:
+                        pairs.setdefault(result, []).append(_may_be_one(statements[k - 1], state, result))
+                look(inside(statement))
+
+        def joined(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+            found: list[Statement] = []
+            for statement in statements:
+                match statement:
+                    case Copy(str(result), str(state)) if result in self.gone:
+                        found[-1] = rewritten(found[-1], {result: state})
+                    case _:
+                        found.append(rewritten(statement, inner=joined))
+            return tuple(found)
+
+        look(statements)
+        self.gone |= {name for name, fit in pairs.items() if all(fit) and self.uses[name] == 2 * len(fit)}
+        return joined(statements)
 
     def _by_calls(self, statements: Sequence[Statement]) -> tuple[Statement, ...]:
         """Calls one after the other with results where their states are, if nobody reads the states afterwards."""
