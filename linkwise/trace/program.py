@@ -490,9 +490,7 @@ class Program:
 
 def with_statements(program: Program, statements: Sequence[Statement], buffers: Sequence[Buffer]) -> Program:
     """A program with the same data, other statements and other buffers."""
-    given = ("tables", "records", "curves", "series", "rows", "ranges", "parameters", "initial")
-    data = {name: getattr(program, name) for name in given}
-    return Program(program.name, tuple(buffers), tuple(statements), **data)
+    return replace(program, buffers=tuple(buffers), statements=tuple(statements))
 
 
 def _count_passes(
