@@ -134,14 +134,15 @@ class Kind:
         """Both shapes of a pair, from their numbers."""
         return figure(self.first, list(first)), self.second if self.is_field else figure(self.second, list(second))
 
-    def balls_apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
-        """Less than the distance of two shapes: that of the balls around them, or of one and a plane."""
-        if self.is_field:
-            return -UNUSED_GAP
+    def balls_are_near(self, A: Placed, a: Any, B: Placed, b: Any, reach: Scalar) -> Scalar:
+        """Whether the balls around two shapes, or the one around a shape and a plane, are nearer than a distance."""
         between = A.p - B.p
+        if self.is_field:
+            return reach > -UNUSED_GAP
         if self.second.kind == "plane":
-            return B.R.column(2).dot(between) - a.radius
-        return sqrt(between.dot(between)) - (a.radius + b.radius)
+            return B.R.column(2).dot(between) < a.radius + reach
+        far = a.radius + b.radius + reach
+        return between.dot(between) < far * far
 
     def apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
         """Less than the distance of two shapes: that of the boxes around them along the six axes of both."""
@@ -266,7 +267,7 @@ class Crowd:
         def balls_are_near(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
             a, b = kind.shapes(first, second)
             # Where points are counted, those that find no room are too.
-            return kind.balls_apart(_frame(A), a, _frame(B), b) < (state[farthest] if moving is None else reach)
+            return kind.balls_are_near(_frame(A), a, _frame(B), b, state[farthest] if moving is None else reach)
 
         def far(state: Flat, a: Any, A: Placed, both: Sequence[Flat]) -> Scalar:
             """The distance from which on two shapes are passed over."""

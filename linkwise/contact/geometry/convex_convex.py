@@ -28,7 +28,19 @@ from linkwise.contact.geometry.points import (
 )
 from linkwise.contact.geometry.supports import facing, radius_about_origin, support
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Flat, Items, Scalar, absolute, clip, either, looped_over, maximum, minimum, where
+from linkwise.spatial.scalar import (
+    Flat,
+    Items,
+    Scalar,
+    absolute,
+    clip,
+    either,
+    looped_over,
+    maximum,
+    minimum,
+    plainly_looped_over,
+    where,
+)
 from linkwise.spatial.vectors import Vec
 
 _PASSES, _CURVED_PASSES = 24, 40
@@ -89,7 +101,11 @@ def closest(
         on_a, on_b = farthest(n)
         return n.dot(on_b - on_a)
 
-    n, least = _start(a, A, b, B, height)
+    def is_open(least: Scalar) -> Any:
+        """Whether a bound from below is not enough yet."""
+        return True if within is None else -least < within + (r_a + r_b)
+
+    n, least = _start(a, A, b, B, height, is_open)
     on_a, on_b = farthest(n)
 
     def goes_on(state: Flat, *_: Flat) -> Any:
@@ -109,8 +125,7 @@ def closest(
         following = direction(-point, n)
         turned = following - n
         more = better | (turned.dot(turned) > _STILL)  # else all passes would be like this one
-        if within is not None:
-            more = more & (-least < within + (r_a + r_b))
+        more = more & is_open(least)
         made = (*pick(corners_a), *pick(corners_b), following, best)
         after = [*(x for v in made for x in v), least, where(more, 1.0, 0.0)]
         return either(goes_on(state), after, state), []
@@ -140,25 +155,29 @@ def _core(shape: Geometry) -> tuple[Geometry, float]:
     return replace(shape, size=(0.0, *shape.size[1:])), shape.size[0]
 
 
-def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec], Scalar]) -> tuple[Vec, Scalar]:
+def _start(
+    a: Geometry,
+    A: Placed,
+    b: Geometry,
+    B: Placed,
+    height: Callable[[Vec], Scalar],
+    is_open: Callable[[Scalar], Any],
+) -> tuple[Vec, Scalar]:
     """The best of the way between the origins of both shapes, their axes, and the normals of two axes."""
     between = A.p - B.p
     n = direction(between, Vec.unit(2))
     least = height(n)
     axes = [_axes(shape, X, between) for shape, X in ((a, A), (b, B))]
 
-    def tried(found: list[Scalar], way: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    def tried(found: Flat, way: Flat) -> tuple[list[Scalar], list[Scalar]]:
         out = Vec.of(way) * where(Vec.of(way).dot(between) < 0.0, -1.0, 1.0)
         h = height(out)
-        return [where(h < found[3], x, y) for x, y in zip([*out, h], found, strict=True)], []
+        return either(h < found[3], [*out, h], found), []
 
-    found = [*n, least]
     ways = [*axes[0], *axes[1], *(direction(x.cross(y), n) for x in axes[0] for y in axes[1])]
-    if isinstance(a, Figure) or isinstance(b, Figure):
-        found, _ = looped_over([Items.rows([list(way) for way in ways])], tried, found)
-    else:
-        for way in ways:
-            found, _ = tried(found, list(way))
+    loop = looped_over if isinstance(a, Figure) or isinstance(b, Figure) else plainly_looped_over
+    asks = () if is_open(least) is True else (lambda found, _: is_open(found[3]),)
+    found, _ = loop([Items.rows([[*way] for way in ways])], tried, [*n, least], asks)
     return Vec.of(found[:3]), found[3]
 
 
