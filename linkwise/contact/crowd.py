@@ -327,7 +327,8 @@ class Crowd:
             return [where(nearer, b, a) for a, b in both], [where(nearer, a, b) for a, b in both]
 
         def put_in(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            left, slots, made = list(row[:-1]), Items(state, range(0, len(state) - 1, self.width), self.width), []
+            left, slots = list(row[:-1]), Items(state, range(0, len(state) - 1, self.width), self.width)
+            made: list[list[Scalar]] = []
             if self.kept > WRITTEN_OUT:
                 left, made = looped_over([slots], passed, left)
             else:  # in one piece: it changes them where they are, while loops in loops move all of them

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
@@ -128,32 +129,27 @@ class _Rewriting:
         touched = [{buffer_of(x) for side in _places(one) for x in side} for one in statements]
         first: dict[str, int] = {}
         last: dict[str, int] = {}
-        for k, names in enumerate(touched):
-            for name in names:
+        for k, some in enumerate(touched):
+            for name in some:
                 first.setdefault(name, k)
                 last[name] = k
         names: dict[str, str] = {}
-
-        def now(place: Place) -> str | None:
-            return names.get(place, place) if isinstance(place, str) else None
-
         for k, call in enumerate(statements):
             if not isinstance(call, Call):
                 continue
-            for result in call.outputs:
-                if not isinstance(result, str) or result not in self.own | self.stored or first[result] != k:
+            made = [x for x in call.outputs if isinstance(x, str) and x in self.own | self.stored and first[x] == k]
+            given = [x for x in call.inputs if isinstance(x, str)]
+            joined: set[str] = set()
+            for result, place in product(made, given):
+                state = names.get(place, place)
+                if state not in self.own or last[state] != k or joined & {state, result}:
                     continue
-                for place in call.inputs:
-                    state = now(place)
-                    if state is None or state not in self.own or last[state] != k or state in map(now, call.outputs):
-                        continue
-                    if not _may_be_one(call, place, result):
-                        continue
+                if _may_be_one(call, place, result):
                     stays, goes = (state, result) if result in self.own else (result, state)
                     names = {old: stays if new == goes else new for old, new in names.items()} | {goes: stays}
                     first[stays], last[stays] = first[state], last[result]
                     self.gone.add(goes)
-                    break
+                    joined |= {state, result}
         found = (rewritten(one, names) for one in statements)
         return tuple(one for one in found if not _does_nothing(one))
 

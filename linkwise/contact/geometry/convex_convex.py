@@ -237,10 +237,10 @@ def _nearest_triangle(corners: Sequence[Vec]) -> tuple[Vec, Callable[[Sequence[V
     triangles = ((0, 1, 3), (0, 2, 3), (1, 2, 3), (0, 1, 2))
     edges = {(0, 1): 0, (0, 2): 1, (0, 3): 1, (1, 2): 2, (1, 3): 2, (2, 3): 2}
     found: list[tuple[Scalar, Vec, int]] = []
-    for (i, j), triangle in edges.items():
+    for (i, j), k in edges.items():
         d = corners[j] - corners[i]
         point = corners[i] + d * along_segment(Vec.zero(), corners[i], d)
-        found.append((_square(point), point, triangle))
+        found.append((_square(point), point, k))
     for k, triangle in enumerate(triangles):
         three = [corners[i] for i in triangle]
         inside, weights = _inside(*three)
