@@ -68,6 +68,8 @@ def _copies(block: Block) -> bool:
     if len(block.outputs) != 1 or not block.nodes or block.nodes[0][0] != "input":
         return False
     array = block.nodes[0][1]
+    if len(block.nodes) != block.inputs[array].size:
+        return False
     whole = [("input", array, i) for i in range(block.inputs[array].size)]
     return [block.nodes[k] for k in block.results[0]] == whole
 
