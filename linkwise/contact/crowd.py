@@ -40,7 +40,7 @@ REACH = 2e-3
 """m, beside the way that surfaces go past each other in a step: points that are farther are not looked at."""
 
 WRITTEN_OUT = 16
-"""Kept points up to which the only point of a pair is put in without a loop over them."""
+"""Kept points up to which a point is put in without a loop over them."""
 
 LOOKS = 3
 """Passes that tell whether shapes are near enough to look for their nearest points: each finds a bound from below."""
@@ -134,14 +134,15 @@ class Kind:
         """Both shapes of a pair, from their numbers."""
         return figure(self.first, list(first)), self.second if self.is_field else figure(self.second, list(second))
 
-    def balls_apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
-        """Less than the distance of two shapes: that of the balls around them, or of one and a plane."""
-        if self.is_field:
-            return -UNUSED_GAP
+    def balls_are_near(self, A: Placed, a: Any, B: Placed, b: Any, reach: Scalar) -> Scalar:
+        """Whether the balls around two shapes, or the one around a shape and a plane, are nearer than a distance."""
         between = A.p - B.p
+        if self.is_field:
+            return reach > -UNUSED_GAP
         if self.second.kind == "plane":
-            return B.R.column(2).dot(between) - a.radius
-        return sqrt(between.dot(between)) - (a.radius + b.radius)
+            return B.R.column(2).dot(between) < a.radius + reach
+        far = a.radius + b.radius + reach
+        return between.dot(between) < far * far
 
     def apart(self, A: Placed, a: Any, B: Placed, b: Any) -> Scalar:
         """Less than the distance of two shapes: that of the boxes around them along the six axes of both."""
@@ -266,7 +267,7 @@ class Crowd:
         def balls_are_near(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *_: Flat) -> Any:
             a, b = kind.shapes(first, second)
             # Where points are counted, those that find no room are too.
-            return kind.balls_apart(_frame(A), a, _frame(B), b) < (state[farthest] if moving is None else reach)
+            return kind.balls_are_near(_frame(A), a, _frame(B), b, state[farthest] if moving is None else reach)
 
         def far(state: Flat, a: Any, A: Placed, both: Sequence[Flat]) -> Scalar:
             """The distance from which on two shapes are passed over."""
@@ -282,14 +283,16 @@ class Crowd:
 
         def are_close(state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat) -> Any:
             (a, b), X = kind.shapes(first, second), _frame(A)
-            return closest(a, X, b, _frame(B), passes=LOOKS).gap < far(state, a, X, both)
+            limit = far(state, a, X, both)
+            return closest(a, X, b, _frame(B), passes=LOOKS, within=limit).gap < limit
 
         def step(
             state: Flat, own: Flat, first: Flat, second: Flat, A: Flat, B: Flat, *both: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             (a, b), (way, *rest) = kind.shapes(first, second), own
             X, Y = _frame(A), _frame(B)
-            found = contacts(a, X, b, Y)
+            limit = far(state, a, X, both)
+            found = contacts(a, X, b, Y, within=limit)
             asked = are_near(state, own, first, second, A, B, *both)
             rows = []
             for k, one in enumerate(found.points):
@@ -308,36 +311,38 @@ class Crowd:
                 near = asked & (one.gap < REACH + 0.5 * h * (long(past) - past.dot(one.normal))) if both else asked
                 gap = where(near, one.gap, UNUSED_GAP)
                 rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
-            is_close = asked & (deepest(found.points).gap < far(state, a, X, both))
+            is_close = asked & (deepest(found.points).gap < limit)
             over = where(is_close, found.overflow, 0.0)
-            return self._with(rows, reach, [*state[:-1], state[-1] + over]), []
+            return self._with(rows, over, reach, state), []
 
         asks = (balls_are_near, are_near, are_close) if kind.is_supported else (balls_are_near, are_near)
         return looped_over(columns, step, state, asks)[0]
 
-    def _with(self, rows: Sequence[Flat], reach: Scalar, state: list[Scalar]) -> list[Scalar]:
-        """The kept points with some more."""
+    def _with(self, rows: Sequence[Flat], over: Scalar, reach: Scalar, state: Flat) -> list[Scalar]:
+        """The kept points with some more, and with those counted that found no room before."""
 
         def passed(new: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
             nearer = new[0] < slot[0]
             both = list(zip(new, slot, strict=True))
             return [where(nearer, b, a) for a, b in both], [where(nearer, a, b) for a, b in both]
 
-        def with_one(state: Flat, left: Flat, made: Sequence[Flat]) -> list[Scalar]:
+        def put_in(state: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            left, slots = list(row[:-1]), Items(state, range(0, len(state) - 1, self.width), self.width)
+            made: list[list[Scalar]] = []
+            if self.kept > WRITTEN_OUT:
+                left, made = looped_over([slots], passed, left)
+            else:  # in one piece: it changes them where they are, while loops in loops move all of them
+                for k in range(self.kept):
+                    left, slot = passed(left, slots.of(k))
+                    made.append(slot)
             lost = where(left[0] < reach, 1.0, 0.0)
-            return [*(x for slot in made for x in slot), state[-1] + lost]
+            return [*(x for slot in made for x in slot), state[-1] + lost + row[-1]], []
 
-        def put_in(state: Flat, new: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return with_one(state, *looped_over([slots._replace(numbers=state)], passed, list(new))), []
-
-        slots = Items(state, [k * self.width for k in range(self.kept)], self.width)
-        if len(rows) > 1 or self.kept > WRITTEN_OUT:
-            return looped_over([Items.rows(rows)], put_in, state, (lambda state, new: new[0] < reach,))[0]
-        left, made = list(rows[0]), []
-        for k in range(self.kept):  # in place: loops within loops move all numbers from one to the other
-            left, slot = passed(left, slots.of(k))
-            made.append(slot)
-        return with_one(state, left, made)
+        with_over = [[*row, over if k == 0 else 0.0] for k, row in enumerate(rows)]
+        if len(rows) == 1:
+            return put_in(state, with_over[0])[0]
+        asks = (lambda state, row: (row[0] < reach) | (row[-1] > 0.0),)
+        return looped_over([Items.rows(with_over)], put_in, state, asks)[0]
 
     def distances(self, frames: Field[Placed]) -> list[Scalar]:
         """Of each pair, m."""

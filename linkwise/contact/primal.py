@@ -69,7 +69,10 @@ class Laws:
         """From their numbers, for disks of some sizes."""
         rows, disks = 1 + sum(sizes), len(sizes)
         eased, give, *rest = numbers[rows:]
-        return cls(numbers[:rows], eased, give, rest[:disks], rest[disks:])
+        # All are zero where no state of a block has the point, and one that goes on beside others is asked for it.
+        slopes = [where(x > 0.0, x, 1.0) for x in rest[disks:]]
+        first = where(rest[disks] > 0.0, numbers[0], 1.0)
+        return cls([first, *numbers[1:rows]], eased, give, rest[:disks], slopes)
 
     @property
     def numbers(self) -> list[Scalar]:

@@ -62,6 +62,11 @@ class Block:
         """Nodes that one evaluation passes through."""
         return len(self.nodes)
 
+    @cached_property
+    def arrays_read(self) -> frozenset[int]:
+        """Numbers of the input arrays of which a node reads something."""
+        return frozenset(node[1] for node in self.nodes if node[0] == "input")
+
     @property
     def live(self) -> list[int]:
         """Numbers of the nodes that a result depends on, in order."""

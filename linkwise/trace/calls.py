@@ -298,6 +298,8 @@ class _Cutter:
         live = self._live_calls(outputs)
         self.own = [spec for call in live for spec in call.results]
         self.pieces: list[Call] = []
+        self._names: dict[tuple[int, ...], str] = {}
+        """The arrays that calls read, made before the first of these."""
         stages: list[tuple[dict[str, tuple[int, ...]], list[Call]]] = []
         for number in sorted({call.round for call in live}):
             stages.append(self._before_calls(number, [call for call in live if call.round == number]))
@@ -330,8 +332,7 @@ class _Cutter:
     def _before_calls(self, number: int, calls: list[_Called]) -> tuple[dict[str, tuple[int, ...]], list[Call]]:
         """The arrays that these calls read and nobody has made before, and the calls."""
         arrays: dict[str, tuple[int, ...]] = {}
-        names: dict[tuple[int, ...], str] = {}
-        pieces = []
+        names, pieces = self._names, []
         for call in calls:
             if call.program is None:
                 arrays[call.results[0].name] = call.arguments[0]

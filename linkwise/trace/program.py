@@ -290,6 +290,46 @@ def places_of(statement: Statement) -> tuple[Sequence[Place], Sequence[Place]]:
             return (), ()
 
 
+def rewritten(
+    statement: Statement,
+    names: Mapping[str, str] | None = None,
+    codes: Mapping[int, Block | Program] | None = None,
+    inner: Callable[[Sequence[Statement]], tuple[Statement, ...]] | None = None,
+) -> Statement:
+    """A statement with other names of buffers, other codes, or other statements inside it.
+
+    Args:
+        statement: any.
+        names: of buffers, for those that get another.
+        codes: of calls, by the ids of the old ones.
+        inner: what becomes of statements inside; if not given, the same as of this one.
+    """
+    names = names or {}
+
+    def name(place: Any) -> Any:
+        if isinstance(place, str):
+            return names.get(place, place)
+        return replace(place, buffer=names.get(place.buffer, place.buffer))
+
+    def body(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+        return tuple(rewritten(one, names, codes) for one in statements) if inner is None else inner(statements)
+
+    match statement:
+        case Call(code, inputs, outputs):
+            code = code if codes is None else codes.get(id(code), code)
+            return Call(code, tuple(map(name, inputs)), tuple(map(name, outputs)))
+        case Host(_, inputs, outputs):
+            return replace(statement, inputs=tuple(map(name, inputs)), outputs=tuple(map(name, outputs)))
+        case For():
+            return replace(statement, body=body(statement.body))
+        case WhileAny() | IfAny():
+            return replace(statement, flag=name(statement.flag), body=body(statement.body))
+        case Switch():
+            return replace(statement, cases=tuple(map(body, statement.cases)))
+    places = ("source", "target", "arguments", "sines", "cosines", "index", "at", "value", "mask")
+    return replace(statement, **{key: name(getattr(statement, key)) for key in places if hasattr(statement, key)})
+
+
 @dataclass(frozen=True)
 class Initial:
     """A number that a state's buffer has before the first statement. It is data."""
@@ -446,6 +486,11 @@ class Program:
         for text in lines_of(self.statements, lambda code: str(numbers[id(code)])):
             digest.update(text.encode() + b"\n")
         return digest.hexdigest()
+
+
+def with_statements(program: Program, statements: Sequence[Statement], buffers: Sequence[Buffer]) -> Program:
+    """A program with the same data, other statements and other buffers."""
+    return replace(program, buffers=tuple(buffers), statements=tuple(statements))
 
 
 def _count_passes(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwise.trace.block import OPS, Block
+from linkwise.trace.in_place import goes_on_in_place
 from linkwise.trace.program import (
     PARAMETERS,
     Call,
@@ -106,8 +107,8 @@ def _check_statements(program: Program, statements: Sequence[Statement], over_ro
                     )
         match statement:
             case Call(code, inputs, outputs):
-                both = set(inputs) & set(outputs)
-                if any(not isinstance(place, Stretch) for place in both):
+                both = [place for place in outputs if place in inputs and not isinstance(place, Stretch)]
+                if not all(goes_on_in_place(code, inputs.index(x), outputs.index(x)) for x in both):
                     raise ValueError(f"the call of {code.name} in {program.name} writes what it reads")
             case Copy() if not any(isinstance(place, str) for place in (statement.source, statement.target)):
                 raise ValueError(f"{statement} {where} has no whole buffer")

@@ -6,7 +6,7 @@ other states than those it came with must know what such a state needs there, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.trace.block import Block
@@ -16,21 +16,19 @@ from linkwise.trace.program import (
     Buffer,
     Call,
     Copy,
-    For,
     Host,
-    IfAny,
-    Place,
     Program,
     Read,
     Record,
     Seek,
     Statement,
-    Unit,
     WhileAny,
     buffer_of,
     copied,
     inside,
     places_of,
+    rewritten,
+    with_statements,
 )
 
 MOVED = 8
@@ -76,7 +74,7 @@ class WaitingLoop:
         in_order = [buffer.name for buffer in program.buffers]
         taken, brought = (tuple(x for x in in_order if x in names) for names in (needed, written & later))
         moved = sum(program.sizes[name] for name in (*taken, *brought))
-        if replace_statements(program, loop.body).length < MOVED * moved:
+        if with_statements(program, loop.body, program.buffers).length < MOVED * moved:
             return None
         made = {buffer_of(place) for one in _all(before) for place in places_of(one)[1]} | written
         passing = {b.name for b in program.kept if not (b.store and (b.load or b.name in made))} - read - needed
@@ -129,13 +127,6 @@ def _written_whole(program: Program, statement: Statement) -> set[str]:
             return set()
 
 
-def replace_statements(program: Program, statements: Sequence[Statement], buffers: Sequence[Buffer] = ()) -> Program:
-    """A program with the same data, other statements, and some buffers more."""
-    given = ("tables", "records", "curves", "series", "rows", "ranges", "parameters", "initial")
-    data = {name: getattr(program, name) for name in given}
-    return Program(program.name, (*program.buffers, *buffers), tuple(statements), **data)
-
-
 def with_loops_inlined(program: Program) -> Program:
     """The program, with the statements of called ones that wait for a flag in place of their calls."""
     buffers, statements = list[Buffer](), list[Statement]()
@@ -145,7 +136,7 @@ def with_loops_inlined(program: Program) -> Program:
         statements += inner
     if len(statements) == len(program.statements):
         return program
-    return replace_statements(program, statements, buffers)
+    return with_statements(program, statements, (*program.buffers, *buffers))
 
 
 def _inlined(program: Program, statement: Statement, number: int) -> tuple[list[Buffer], Sequence[Statement]]:
@@ -166,32 +157,4 @@ def _inlined(program: Program, statement: Statement, number: int) -> tuple[list[
         names[buffer.name] = place
     own = [buffer for buffer in code.buffers if buffer.name not in names]
     names |= {buffer.name: f"{number}:{buffer.name}" for buffer in own}
-    return [replace(b, name=names[b.name]) for b in own], _renamed(code.statements, names)
-
-
-def _renamed(statements: Sequence[Statement], names: Mapping[str, str]) -> tuple[Statement, ...]:
-    """The statements with other names of buffers: of kinds that need no data."""
-
-    def places(many: Sequence[Place]) -> tuple[Place, ...]:
-        return tuple(names[one] if isinstance(one, str) else replace(one, buffer=names[one.buffer]) for one in many)
-
-    found: list[Statement] = []
-    for statement in statements:
-        match statement:
-            case Call(code, inputs, outputs):
-                found.append(Call(code, places(inputs), places(outputs)))
-            case Copy(source, target):
-                found.append(Copy(*places((source, target))))
-            case Unit(target):
-                found.append(Unit(names[target]))
-            case Angles(arguments, sines, cosines):
-                found.append(Angles(names[arguments], names[sines], names[cosines]))
-            case For(over, body, reverse):
-                found.append(For(over, _renamed(body, names), reverse))
-            case WhileAny(flag, body):
-                found.append(WhileAny(names[flag], _renamed(body, names)))
-            case IfAny(flag, body):
-                found.append(IfAny(names[flag], _renamed(body, names)))
-            case _:
-                raise ValueError(f"{statement} needs data of its program")
-    return tuple(found)
+    return [replace(b, name=names[b.name]) for b in own], tuple(rewritten(one, names) for one in code.statements)

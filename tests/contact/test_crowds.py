@@ -355,3 +355,19 @@ def test_a_stack_of_ten_stands_for_ten_seconds() -> None:
         normal = touched.impulse[-1, touched.pair[-1] == k, 0].sum() / 0.002
         assert np.isclose(normal, carried * G, rtol=1e-6), name
     assert np.abs(run.q[-1] - start).max() < 1e-8
+
+
+@pytest.mark.parametrize("along_freedoms", [False, True])
+def test_states_of_a_batch_are_as_by_themselves(along_freedoms: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that take long go on beside states of other blocks, which have points that their own block has not."""
+    if along_freedoms:
+        monkeypatch.setattr(crowd_step, "LEAST", 1000)
+    ranges = lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)
+    model, rng = beast(lw.ContactRules(joint_limits=True), ranges=ranges), np.random.default_rng(11)
+    q, v = random_states(model, 320, rng)
+    q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
+    tau = rng.normal(size=v.shape)
+    together = np.asarray(model.contact_step(q, 6.0 * v, tau, dt=0.002).v)
+    blocks = [slice(k, k + 8) for k in range(0, len(q), 8)]
+    alone = [np.asarray(model.contact_step(q[own], 6.0 * v[own], tau[own], dt=0.002).v) for own in blocks]
+    assert np.array_equal(together, np.concatenate(alone))

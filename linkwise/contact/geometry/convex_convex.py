@@ -18,6 +18,7 @@ from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.figures import Figure
 from linkwise.contact.geometry.manifold import margin_of, overlap
 from linkwise.contact.geometry.points import (
+    UNUSED_GAP,
     ContactPoint,
     Contacts,
     along_segment,
@@ -27,30 +28,49 @@ from linkwise.contact.geometry.points import (
 )
 from linkwise.contact.geometry.supports import facing, radius_about_origin, support
 from linkwise.mechanism.description import Geometry
-from linkwise.spatial.scalar import Items, Scalar, absolute, clip, looped_over, maximum, minimum, repeated, where
+from linkwise.spatial.scalar import (
+    Flat,
+    Items,
+    Scalar,
+    absolute,
+    clip,
+    either,
+    looped_over,
+    maximum,
+    minimum,
+    plainly_looped_over,
+    where,
+)
 from linkwise.spatial.vectors import Vec
 
 _PASSES, _CURVED_PASSES = 24, 40
 _CURVED = ("cylinder", "ellipsoid")
 _ABOVE = 1e-3, 2e-2  # distance of the point from the set, in radii of the smaller shape: least and most
+_STILL = 1e-30  # square of the turn of n in a pass that changes nothing any more
 _ROUND = ("sphere", "capsule")
+_TURNED = ("capsule", "cylinder")
 
 
-def convex_convex(a: Geometry, A: Placed, b: Geometry, B: Placed, *, slots: int = 4) -> Contacts:
+def convex_convex(
+    a: Geometry, A: Placed, b: Geometry, B: Placed, *, slots: int = 4, within: Scalar | None = None
+) -> Contacts:
     """Contact points of two convex shapes: the nearest points, and the corners of where two flat faces overlap.
 
     Args:
         slots: number of contact points; one for spheres and ellipsoids. Points of the overlap within 2 % of the smaller
             shape's size that find no slot are counted as overflow.
+        within: see :func:`closest`.
     """
-    nearest = closest(a, A, b, B)
+    nearest = closest(a, A, b, B, within=within)
     if slots == 1:
         return Contacts((nearest,))
     n = nearest.normal
     return overlap(facing(a, A, -n), facing(b, B, n), nearest, slots, margin_of(a, b))
 
 
-def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None = None) -> ContactPoint:
+def closest(
+    a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None = None, within: Scalar | None = None
+) -> ContactPoint:
     """The nearest points of two convex shapes, where they overlap those that the least shift parts.
 
     Deep inside each other, where several ways out are about as long, it may be another way than the shortest.
@@ -60,7 +80,8 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
         A: its placement in the common frame.
         b: another.
         B: likewise.
-        passes: number of passes; 24 if not given, 40 where a cylinder or an ellipsoid is among the two.
+        passes: the most passes; fewer where none changes anything any more.
+        within: distance beyond which a bound from below is enough, m; none if not given.
     """
     if passes is None:
         passes = _CURVED_PASSES if a.kind in _CURVED or b.kind in _CURVED else _PASSES
@@ -80,10 +101,17 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
         on_a, on_b = farthest(n)
         return n.dot(on_b - on_a)
 
-    n, least = _start(a, A, b, B, height)
+    def is_open(least: Scalar) -> Any:
+        """Whether a bound from below is not enough yet."""
+        return True if within is None else -least < within + (r_a + r_b)
+
+    n, least = _start(a, A, b, B, height, is_open)
     on_a, on_b = farthest(n)
 
-    def step(state: list[Scalar]) -> list[Scalar]:
+    def goes_on(state: Flat, *_: Flat) -> Any:
+        return state[25] > 0.0
+
+    def step(state: Flat, _: Flat) -> tuple[list[Scalar], list[Scalar]]:
         vectors = [Vec.of(state[3 * k : 3 * k + 3]) for k in range(8)]
         kept_a, kept_b, n, best = vectors[0:3], vectors[3:6], vectors[6], vectors[7]
         least = state[24]
@@ -93,14 +121,17 @@ def closest(a: Geometry, A: Placed, b: Geometry, B: Placed, passes: int | None =
         best, least = choose(better, n, best), where(better, h, least)
         p = over(best, least)
         corners_a, corners_b = [*kept_a, new_a], [*kept_b, new_b]
-        corners = [y - x - p for x, y in zip(corners_a, corners_b, strict=True)]
-        point, pick = _nearest_triangle(corners)
-        three_a, three_b = pick(corners_a), pick(corners_b)
-        n = direction(-point, n)
-        return [x for v in (*three_a, *three_b, n, best) for x in v] + [least]
+        point, pick = _nearest_triangle([y - x - p for x, y in zip(corners_a, corners_b, strict=True)])
+        following = direction(-point, n)
+        turned = following - n
+        more = better | (turned.dot(turned) > _STILL)  # else all passes would be like this one
+        more = more & is_open(least)
+        made = (*pick(corners_a), *pick(corners_b), following, best)
+        after = [*(x for v in made for x in v), least, where(more, 1.0, 0.0)]
+        return either(goes_on(state), after, state), []
 
-    begin = [x for v in (on_a, on_a, on_a, on_b, on_b, on_b, n, n) for x in v] + [least]
-    found = repeated(passes, step, begin)
+    begin = [*(x for v in (on_a, on_a, on_a, on_b, on_b, on_b, n, n) for x in v), least, 1.0]
+    found, _ = looped_over([Items([0.0], [0] * passes, 1)], step, begin, (goes_on,))
     vectors = [Vec.of(found[3 * k : 3 * k + 3]) for k in range(8)]
     n = vectors[7]
     h = height(n)
@@ -124,40 +155,59 @@ def _core(shape: Geometry) -> tuple[Geometry, float]:
     return replace(shape, size=(0.0, *shape.size[1:])), shape.size[0]
 
 
-def _start(a: Geometry, A: Placed, b: Geometry, B: Placed, height: Callable[[Vec], Scalar]) -> tuple[Vec, Scalar]:
+def _start(
+    a: Geometry,
+    A: Placed,
+    b: Geometry,
+    B: Placed,
+    height: Callable[[Vec], Scalar],
+    is_open: Callable[[Scalar], Any],
+) -> tuple[Vec, Scalar]:
     """The best of the way between the origins of both shapes, their axes, and the normals of two axes."""
     between = A.p - B.p
     n = direction(between, Vec.unit(2))
     least = height(n)
-    axes = [[X.R.column(i) for i in range(3)] for X in (A, B)]
+    axes = [_axes(shape, X, between) for shape, X in ((a, A), (b, B))]
 
-    def tried(found: list[Scalar], way: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    def tried(found: Flat, way: Flat) -> tuple[list[Scalar], list[Scalar]]:
         out = Vec.of(way) * where(Vec.of(way).dot(between) < 0.0, -1.0, 1.0)
         h = height(out)
-        return [where(h < found[3], x, y) for x, y in zip([*out, h], found, strict=True)], []
+        return either(h < found[3], [*out, h], found), []
 
-    found = [*n, least]
     ways = [*axes[0], *axes[1], *(direction(x.cross(y), n) for x in axes[0] for y in axes[1])]
-    if isinstance(a, Figure) or isinstance(b, Figure):
-        found, _ = looped_over([Items.rows([list(way) for way in ways])], tried, found)
-    else:
-        for way in ways:
-            found, _ = tried(found, list(way))
+    loop = looped_over if isinstance(a, Figure) or isinstance(b, Figure) else plainly_looped_over
+    asks = () if is_open(least) is True else (lambda found, _: is_open(found[3]),)
+    found, _ = loop([Items.rows([[*way] for way in ways])], tried, [*n, least], asks)
     return Vec.of(found[:3]), found[3]
+
+
+def _axes(shape: Geometry, X: Placed, between: Vec) -> list[Vec]:
+    """The axes of a shape; of one that is round about an axis, that, the way to the other shape, and across both."""
+    if shape.kind not in _TURNED:
+        return [X.R.column(i) for i in range(3)]
+    z = X.R.column(2)
+    x = direction(between - z * z.dot(between), X.R.column(0))
+    return [x, z.cross(x), z]
 
 
 Weights = tuple[Scalar, Scalar, Scalar]
 
 
-def _weights(a: Vec, b: Vec, c: Vec) -> Weights:
-    """Weights of the corners of a triangle whose sum is its point nearest to the origin; corners may coincide."""
-    ab, bc, ca = b - a, c - b, a - c
+def _inside(a: Vec, b: Vec, c: Vec) -> tuple[Any, Weights]:
+    """Whether the origin is over a triangle, and the weights of the corners whose sum is the point under it."""
+    ab, bc = b - a, c - b
     area = ab.cross(bc)
     square = area.dot(area)
     flat = square > 1e-24 * ab.dot(ab) * bc.dot(bc)
     inverse = 1.0 / where(flat, square, 1.0)
     u, v, w = (area.dot(p.cross(q)) * inverse for p, q in ((b, c), (c, a), (a, b)))
-    inside = flat & (u >= 0.0) & (v >= 0.0) & (w >= 0.0)
+    return flat & (u >= 0.0) & (v >= 0.0) & (w >= 0.0), (u, v, w)
+
+
+def _weights(a: Vec, b: Vec, c: Vec) -> Weights:
+    """Weights of the corners of a triangle whose sum is its point nearest to the origin; corners may coincide."""
+    ab, bc, ca = b - a, c - b, a - c
+    inside, over = _inside(a, b, c)
     origin = Vec.zero()
     s, t, r = along_segment(origin, a, ab), along_segment(origin, b, bc), along_segment(origin, c, ca)
     edges = ((1.0 - s, s, 0.0), (0.0, 1.0 - t, t), (r, 0.0, 1.0 - r))
@@ -167,7 +217,7 @@ def _weights(a: Vec, b: Vec, c: Vec) -> Weights:
         nearer = near < least
         found = _picked(nearer, weights, found)
         least = where(nearer, near, least)
-    return _picked(inside, (u, v, w), found)
+    return _picked(inside, over, found)
 
 
 def _picked(condition: Any, a: Weights, b: Weights) -> Weights:
@@ -180,25 +230,32 @@ def _square(v: Vec) -> Scalar:
 
 
 def _nearest_triangle(corners: Sequence[Vec]) -> tuple[Vec, Callable[[Sequence[Vec]], list[Vec]]]:
-    """The point of a tetrahedron's surface that is nearest to the origin, and a choice of its triangle's corners."""
+    """The point of a tetrahedron's surface that is nearest to the origin, and a choice of its triangle's corners.
+
+    It is on an edge, or within one of the four triangles; an edge is taken with the corner that was found last.
+    """
     triangles = ((0, 1, 3), (0, 2, 3), (1, 2, 3), (0, 1, 2))
-    choices = []
-    point, least = Vec.zero(), 0.0
+    edges = {(0, 1): 0, (0, 2): 1, (0, 3): 1, (1, 2): 2, (1, 3): 2, (2, 3): 2}
+    found: list[tuple[Scalar, Vec, int]] = []
+    for (i, j), k in edges.items():
+        d = corners[j] - corners[i]
+        point = corners[i] + d * along_segment(Vec.zero(), corners[i], d)
+        found.append((_square(point), point, k))
     for k, triangle in enumerate(triangles):
         three = [corners[i] for i in triangle]
-        found = sum((v * w for v, w in zip(three, _weights(*three), strict=True)), Vec.zero())
-        near = _square(found)
-        if k == 0:
-            point, least = found, near
-            continue
+        inside, weights = _inside(*three)
+        point = sum((v * w for v, w in zip(three, weights, strict=True)), Vec.zero())
+        found.append((where(inside, _square(point), UNUSED_GAP), point, k))
+    least, nearest, _ = found[0]
+    which: Scalar = 0.0
+    for near, point, k in found[1:]:
         nearer = near < least
-        choices.append((nearer, triangle))
-        point, least = choose(nearer, found, point), where(nearer, near, least)
+        least, nearest = where(nearer, near, least), choose(nearer, point, nearest)
+        which = where(nearer, float(k), which)
 
     def pick(points: Sequence[Vec]) -> list[Vec]:
-        kept = [points[i] for i in triangles[0]]
-        for nearer, triangle in choices:
-            kept = [choose(nearer, points[i], v) for i, v in zip(triangle, kept, strict=True)]
-        return kept
+        a, b, c, d = points
+        one, last = (which > 1.5) & (which < 2.5), which > 2.5
+        return [choose(one, b, a), choose((which > 0.5) & (which < 2.5), c, b), choose(last, c, d)]
 
-    return point, pick
+    return nearest, pick

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.contact.geometry.box_box import box_box
@@ -70,7 +71,9 @@ def slots(a: Geometry, b: Geometry, most: int | None = None) -> int:
     return _taken(_pair(a, b)[0], most)
 
 
-def contacts(a: Geometry, A: Placed, b: Geometry, B: Placed, most: int | None = None) -> Contacts:
+def contacts(
+    a: Geometry, A: Placed, b: Geometry, B: Placed, most: int | None = None, within: Scalar | None = None
+) -> Contacts:
     """The contact points of two shapes, whose normals point from the second to the first.
 
     Args:
@@ -79,9 +82,12 @@ def contacts(a: Geometry, A: Placed, b: Geometry, B: Placed, most: int | None = 
         b: another.
         B: likewise.
         most: number of slots for pairs with flat faces, where it is not to be the pair's own.
+        within: distance beyond which a bound from below is enough, m; none if not given.
     """
     pair, is_swapped = _pair(a, b)
-    options = {"slots": _taken(pair, most)} if pair.choices else {}
+    options: dict[str, Any] = {"slots": _taken(pair, most)} if pair.choices else {}
+    if within is not None and pair.function is convex_convex:
+        options["within"] = within
     if is_swapped:
         return swapped(pair.function(b, B, a, A, **options))
     return pair.function(a, A, b, B, **options)

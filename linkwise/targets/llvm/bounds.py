@@ -32,6 +32,7 @@ from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
+from linkwise.trace.in_place import in_place
 from linkwise.trace.program import Program
 from linkwise.trace.verifier import verify
 from linkwise.trace.waiting import with_loops_inlined
@@ -265,6 +266,7 @@ def checked_program(program: Program, dtype: DTypeLike = np.float64, *, single: 
     verify(program)
     vector = machine.lanes(dtype)
     lanes = 1 if single else vector
+    program = in_place(program)
     program = program if single else with_loops_inlined(program)
     text = program_kernel.program_module(program, machine, item * 8, lanes)
     watch = Watch(text)

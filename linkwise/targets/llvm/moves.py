@@ -44,9 +44,13 @@ def rows(shape: LaneShape, inward: bool) -> FunctionText:
 
 
 def copy(shape: LaneShape) -> FunctionText:
-    """One buffer to another."""
+    """One buffer to another, unless both are the same."""
     f = FunctionText("define internal void @copy(ptr noalias %source, ptr noalias %target, i64 %n) noinline #0")
     f.label("entry")
+    f.do(f"br i1 {f.emit('icmp eq ptr %source, %target')}, label %same, label %apart")
+    f.label("same")
+    f.do("ret void")
+    f.label("apart")
     with f.counted("%n", some=True):
         value = f.load(shape.real, f.address(shape.real, "%source", "%i"), shape.bits // 8)
         f.store(shape.real, value, f.address(shape.real, "%target", "%i"), shape.bits // 8)

@@ -26,6 +26,7 @@ from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
 from linkwise.targets.llvm.statements import StatementWriter
+from linkwise.trace.in_place import in_place
 from linkwise.trace.program import (
     Copy,
     Lookup,
@@ -183,6 +184,7 @@ class ProgramKernel:
             return bounds.checked_program(program, dtype, single=single)
         machine, bits = binding.host(), np.dtype(dtype).itemsize * 8
         lanes = 1 if single else machine.lanes(dtype)
+        program = in_place(program)
         program = program if single else with_loops_inlined(program)
 
         def write() -> tiers.Module:

@@ -291,11 +291,13 @@ class _RunWriter:
                 assert_never(statement)
 
     def _call(self, call: Call) -> None:
-        places = [self._place(place) for place in (*call.inputs, *call.outputs)]
         if isinstance(call.code, Block):
-            name = self.writer.function_of(call.code, call)
-            self.f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in [*places, '%frame'])})")
+            name, read = self.writer.function_of(call.code, call), call.code.arrays_read
+            given = [self._place(place) if k in read else "undef" for k, place in enumerate(call.inputs)]
+            places = [*given, *map(self._place, call.outputs), "%frame"]
+            self.f.do(f"call void @{name}({', '.join(f'ptr {p}' for p in places)})")
             return
+        places = [self._place(place) for place in (*call.inputs, *call.outputs)]
         inner = self.writer.called(call.code)
         order = [b.name for b in call.code.buffers if b.load] + [b.name for b in call.code.buffers if b.store]
         by_name = dict(zip(order, places, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from linkwise.contact.geometry.convex_convex import closest
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance, slots
 from linkwise.contact.geometry.points import UNUSED_GAP
 from tests.contact.geometry.reference import excess, numbers, placed, reach, rotation, shape, signed_distance
@@ -160,3 +161,43 @@ def test_box_keeps_all_corners_when_asked():
     below = sum(p.gap < 0 for p in eight.points)
     assert below == sum(p.gap < 0 for p in four.points) + four.overflow
     assert nearest(eight).gap == pytest.approx(nearest(four).gap, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (shape("cylinder", 0.05, 0.3), shape("cylinder", 0.12, 0.1)),
+        (shape("box", 0.4, 0.06, 0.1), shape("cylinder", 0.1, 0.2)),
+        (shape("capsule", 0.04, 0.3), shape("ellipsoid", 0.2, 0.1, 0.05)),
+    ],
+    ids=["cylinders", "box and cylinder", "capsule and ellipsoid"],
+)
+def test_beyond_a_distance_a_bound_is_enough(a, b):
+    """Passes end there, and say that it is beyond; nearer than that nothing changes."""
+    rng, ended = np.random.default_rng(4), 0
+    for _ in range(16):
+        A, B = ((rotation(rng), scale * rng.normal(size=3)) for scale in (0.0, 0.25))
+        exact = closest(a, placed(*A), b, placed(*B))
+        for within in (0.0, 0.05):
+            found = closest(a, placed(*A), b, placed(*B), within=within)
+            if exact.gap < within:
+                assert [found.gap, *found.normal, *found.point] == [exact.gap, *exact.normal, *exact.point]
+            else:
+                assert within <= found.gap <= exact.gap + 1e-12
+                ended += found.gap < exact.gap - 1e-6
+    assert ended > 4
+
+
+@pytest.mark.parametrize("other", [shape("cylinder", 0.046, 0.04), shape("box", 0.213, 0.0245, 0.034)])
+def test_deep_overlaps_of_cylinders_are_left_by_a_short_way(other):
+    """Where several ways out are about as long it may be another one than the shortest, and seldom much longer."""
+    rng, cylinder, longer = np.random.default_rng(3), shape("cylinder", 0.05, 0.09), []
+    for _ in range(30):
+        A, B = ((rotation(rng), scale * rng.normal(size=3)) for scale in (0.0, 0.02))
+        gap, normal, _ = closest(cylinder, placed(*A), other, placed(*B))
+        n = numbers(normal)[None]
+        assert np.isclose(gap, -reach(cylinder, *A, -n)[0] - reach(other, *B, n)[0], atol=1e-14)
+        true, _ = signed_distance(cylinder, A, other, B, starts=3, rounds=40)
+        longer.append(gap / true - 1.0 if true < -1e-3 else 0.0)
+    assert np.quantile(longer, 0.9) < 0.01
+    assert max(longer) < 0.2
