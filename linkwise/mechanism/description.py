@@ -108,6 +108,9 @@ class Picture:
 Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "convex", "heightfield", "terrain"]
 """Kinds of shapes."""
 
+SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
+"""How many numbers the size of a shape is, by its kind; of others none."""
+
 
 FIRST_PAIR_BIT = 32
 """Number of the first bit of :attr:`Geometry.contype` that files do not have: each pair of theirs gets one."""
@@ -179,6 +182,9 @@ class Geometry:
     pairs: tuple[NamedPair, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.size, tuple):
+            size = self.size.tolist() if hasattr(self.size, "tolist") else self.size
+            object.__setattr__(self, "size", tuple(size) if isinstance(size, list) else (size,))
         for name in ("placement", "vertices", "faces", "heights"):
             given = getattr(self, name)
             if not isinstance(given, tuple):  # an array, say of lw.transform: shapes are known by their numbers
