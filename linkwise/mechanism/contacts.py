@@ -88,8 +88,9 @@ class ContactRules:
             the end are scaled, all by one factor, to the energy that works explain, and small overlaps part only as far
             as what moves can pay for. Otherwise energy errs with the step, as little as the rule's order says where
             nothing strikes, and both forces and momenta explain the motion to rounding.
-        points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
-            could come in a step are counted: ``overflow``.
+        points: of the primal solver, how many points are kept, the nearest of all; 16 if not given, and where several
+            bodies move freely eight for each of them, if these are more. Others that are as near as bodies could come
+            in a step are counted: ``overflow``.
         substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could
             pass through each other: in none of them farther than a quarter of what the thinnest pair has in thickness.
             With 1, steps are as long as ``dt`` says, and a warning tells where that is too long.
@@ -109,7 +110,7 @@ class ContactRules:
     backward: Literal["exact", "smooth"] = "exact"
     smoothing: float = 1e-3
     passive: bool = False
-    points: int = 16
+    points: int | None = None
     substeps: int = 1
 
     @property
@@ -125,7 +126,7 @@ class ContactRules:
         counts = (("points", 1), ("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1), ("substeps", 1))
         for name, least in counts:
             value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
+            if (name, value) != ("points", None) and (not isinstance(value, int) or value < least):
                 what = {"points": "points", "substeps": "parts"}.get(name, "passes")
                 raise InputError(f"{name} is not a number of {what}", got=repr(value), allowed=f"{least} or more")
         for name in ("joint_limits", "joint_friction", "passive"):

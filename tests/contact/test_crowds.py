@@ -355,3 +355,16 @@ def test_a_stack_of_ten_stands_for_ten_seconds() -> None:
         normal = touched.impulse[-1, touched.pair[-1] == k, 0].sum() / 0.002
         assert np.isclose(normal, carried * G, rtol=1e-6), name
     assert np.abs(run.q[-1] - start).max() < 1e-8
+
+
+def test_a_stack_of_six_has_room_for_its_points() -> None:
+    """Twenty-four points press, and no more are kept of a robot: bodies that move freely have eight each."""
+    b = lw.ModelBuilder("stack")
+    for k in range(6):
+        b.add_body(f"box {k}", joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), density=1000))
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+    start = np.concatenate([[1, 0, 0, 0, 0, 0, 0.1 * k + 0.05] for k in range(6)])
+    run = lw.simulate(model, start, duration=0.02, dt=0.002, method="moreau")
+    assert run.contacts.overflow.max() == 0
+    assert run.contacts.force_on("box 0", by="ground")[-1, 2] == pytest.approx(6 * 9.81, rel=1e-8)
+    assert np.abs(run.q[-1] - start).max() < 1e-8
