@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.mechanism.checks import finite_number
 from linkwise.model.base import ByName, Group, Methods
 
 if TYPE_CHECKING:
@@ -78,8 +80,7 @@ class Contacts(Group):
             implicit: (..., nv): how forces fall with velocities.
         """
         self.model._check_contacts("contact_step")
-        if impulses is None:
-            impulses = np.zeros(self.model.function("contact_step").inputs[3][1])
+        impulses, dt = self.model._in_their_precision(impulses, dt, (q, v, tau))
         given = (q, v, tau, impulses, dt)
         by = ("q", "v", "tau")
         return self.model._run("contact_change", *given, f_ext=f_ext, implicit=implicit, others=others, by=by)
@@ -171,8 +172,7 @@ class Touching(Methods):
             that found no room.
         """
         self._check_contacts("contact_step")
-        if impulses is None:
-            impulses = np.zeros(self.function("contact_step").inputs[3][1])
+        impulses, dt = self._in_their_precision(impulses, dt, (q, v, tau))
         return cast(
             "ContactStep",
             self._run("contact_step", q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others),
@@ -190,7 +190,17 @@ class Touching(Methods):
             q: configuration (..., nq).
             margin: m.
         """
-        return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
+        nearest = finite_number(margin, "the margin of collisions")
+        return np.asarray((self.distances(q, **others) < nearest).any(axis=-1))
+
+    def _in_their_precision(
+        self, impulses: ArrayLike | None, dt: ArrayLike, arrays: Sequence[ArrayLike]
+    ) -> tuple[ArrayLike, ArrayLike]:
+        """Impulses, zeros if not given, and a dt of Python, in single precision if all arrays are."""
+        single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
+        if impulses is None:
+            impulses = np.zeros(self.function("contact_step").inputs[3][1], np.float32 if single else np.float64)
+        return impulses, np.float32(dt) if single and isinstance(dt, float) else dt
 
     def _check_contacts(self, what: str) -> None:
         if self._contact_scene is None:

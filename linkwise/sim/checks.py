@@ -36,7 +36,7 @@ _INSTANTS = 1000  # different times that an adaptive run must be able to tell
 def checked_vector(name: str, value: ArrayLike, size: int, or_more: bool = False) -> Array:
     """An array (..., size) of float64; with ``or_more`` the last axis may be longer."""
     try:
-        if np.iscomplexobj(value):
+        if np.iscomplexobj(value) or np.ma.isMaskedArray(value):
             raise TypeError
         array = np.asarray(value, float)
     except (TypeError, ValueError):

@@ -213,7 +213,7 @@ class MotionContacts:
     def step(self) -> Array:
         """The size of the step before each sample, s (..., T); of one that went in parts, of the last of them."""
         steps = np.asarray(self.motion._value("contact_step"))[..., 0]
-        return np.where(steps > 0.0, steps, steps.max())
+        return np.where(steps > 0.0, steps, steps.max(initial=0.0))
 
     @cached_property
     def places(self) -> ContactPoints:

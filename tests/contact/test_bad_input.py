@@ -255,3 +255,32 @@ def test_no_point_is_faster_than_the_bound() -> None:
     bound = model.contacts.surface_speed(np.tile(placed(1.0), (50, 1)), v)
     assert (bound >= speeds - 1e-12).all()
     assert (bound < 3.0 * speeds).all()
+
+
+def test_a_batch_of_no_states_touches_nothing() -> None:
+    run = lw.simulate(on_ground(ball()), np.zeros((0, 7)), duration=0.02, dt=0.002, method="moreau")
+    assert run.contacts.force.shape == (0, 11, 1, 3)
+    assert run.contacts.force_on("thing").shape == (0, 11, 3)
+
+
+def test_steps_are_in_the_precision_of_their_states() -> None:
+    model = on_ground(ball())
+    q, v = np.array(placed(0.1), np.float32), np.zeros(6, np.float32)
+    assert model.contact_step(q, v, v).q.dtype == np.float32
+    assert model.contact_step(q, v, v, None, 0.001).v.dtype == np.float32
+    assert model.contacts.linearize_step(q, v, v).dq.dtype == np.float32
+    assert model.contact_step(q, v, np.zeros(6)).q.dtype == np.float64
+
+
+def test_what_else_is_refused() -> None:
+    model = on_ground(ball())
+    masked = np.ma.masked_array(placed(0.1), mask=[0] * 6 + [1])
+    with pytest.raises(lw.InputError, match="q0"):
+        lw.simulate(model, masked, duration=0.02)
+    for margin in ("a", np.nan, None):
+        with pytest.raises(lw.InputError, match="margin"):
+            model.collides(placed(0.1), margin=margin)
+    with pytest.raises(lw.InputError, match="impacts are those of a model"):
+        lw.impacts(3)
+    with pytest.raises(lw.InputError, match="bodies touch"):
+        lw.impacts(ball())
