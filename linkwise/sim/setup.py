@@ -17,6 +17,8 @@ from linkwise.array_types import Array
 from linkwise.contact.scene import rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
+from linkwise.joints.prismatic import Prismatic
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.closures import OPEN
 from linkwise.model.model import Model, checked_model
@@ -227,8 +229,24 @@ def usual_method(model: object, events: object, otherwise: str) -> str:
 
 def _falls_through(model: Model) -> bool:
     """Whether the model has no contacts, its file has a ground, and something is free to fall."""
-    free = any(joint.type.flies for joint in model.joints)
-    return model._contact_scene is None and bool(model._base_collisions) and free
+    if model._contact_scene is not None or not model._base_collisions:
+        return False
+    return any(joint.type.flies or _slides_down(model, joint) for joint in model.joints)
+
+
+def _slides_down(model: Model, joint: JointInstance) -> bool:
+    """Whether a joint is a slide without an end along gravity, as planar walkers have between them and the world."""
+    if not isinstance(joint.type, Prismatic) or any(math.isfinite(end.lower) for end in joint.limits):
+        return False
+    way, body = np.array(joint.type.axis), model.bodies[joint.index]
+    while True:
+        way = np.array(body.placement)[:3, :3] @ way
+        if body.parent < 0:
+            break
+        body = model.bodies[body.parent]
+        way = np.array(body.joint_frame)[:3, :3] @ way
+    down = np.array(model.gravity)
+    return bool(abs(way @ down) > 0.1 * np.linalg.norm(down))
 
 
 def _warn_of_ground(model: Model, method: str | GeneralizedAlpha) -> None:

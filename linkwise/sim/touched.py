@@ -109,9 +109,12 @@ def _numbers(model: Model, rows: Array, points: int) -> Array:
     return np.broadcast_to(np.array(numbers_of(model)), (*rows.shape[:-1], points))
 
 
-def surfaces_note(model: Model) -> str:
-    """A line on the softness of a file's surfaces where they are taken as rigid."""
+def surfaces_note(model: Model, touching: bool) -> str:
+    """A line on a file's surfaces where they are taken as rigid, or where nothing touches them."""
     scene = model._contact_scene
+    if not touching:
+        untouched = scene is None and model._base_collisions and any(body.collisions for body in model.bodies)
+        return 'nothing touches the ground of the file; method="moreau" takes its contacts' if untouched else ""
     soft = any(
         shape.compliance is not None for meeting in meetings_of(model) for shape in (meeting.shape, meeting.other_shape)
     )
