@@ -248,7 +248,8 @@ def checked_scene(
             )
     if not isinstance(rules, ContactRules | None):
         raise InputError("these are not rules of contacts", got=repr(rules), allowed="lw.ContactRules(...)")
-    for argument, pairs in (("between", between or ()), ("exclude", exclude)):
+    both: dict[str, Iterable[object]] = {"between": between or (), "exclude": exclude}
+    for argument, pairs in both.items():
         for pair in pairs:
             if not isinstance(pair, Sequence) or len(set(pair)) != 2:
                 raise InputError(

@@ -6,6 +6,7 @@ Plain frozen data. The algorithms of motion never look at shapes; contact and dr
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Real
 from typing import Literal
 
@@ -182,11 +183,14 @@ class Geometry:
     pairs: tuple[NamedPair, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.size, tuple):
-            size = self.size.tolist() if hasattr(self.size, "tolist") else self.size
-            object.__setattr__(self, "size", tuple(size) if isinstance(size, list) else (size,))
+        size: object = self.size
+        if not isinstance(size, tuple):
+            numbers = size.tolist() if hasattr(size, "tolist") else size
+            object.__setattr__(self, "size", tuple(numbers) if isinstance(numbers, list) else (numbers,))
         for name in ("placement", "vertices", "faces", "heights"):
             given = getattr(self, name)
             if not isinstance(given, tuple):  # an array, say of lw.transform: shapes are known by their numbers
                 rows = given.tolist() if hasattr(given, "tolist") else given
+                if not isinstance(rows, Iterable) or not all(isinstance(row, Iterable) for row in rows):
+                    raise InputError(f"the {name} of a shape are not rows of numbers", got=repr(given)[:80])
                 object.__setattr__(self, name, tuple(map(tuple, rows)))

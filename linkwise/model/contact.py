@@ -200,7 +200,7 @@ class Touching(Methods):
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
         if impulses is None:
             impulses = np.zeros(self.function("contact_step").inputs[3][1], np.float32 if single else np.float64)
-        return impulses, np.float32(dt) if single and isinstance(dt, float) else dt
+        return impulses, np.asarray(dt, np.float32) if single and not hasattr(dt, "dtype") else dt
 
     def _check_contacts(self, what: str) -> None:
         if self._contact_scene is None:
