@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import rigid_meeting
+from linkwise.contact.scene import kept_points, rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.joints.prismatic import Prismatic
@@ -184,10 +184,16 @@ class Setup:
                 motion.all_limits.put_on(states.y[:, : motion.nq])
 
     def check_overlap(self, states: States) -> None:
-        """Whether no rigid surfaces overlap by more at the start than steps can part gently."""
+        """Whether no rigid surfaces overlap by more at the start than steps can part gently; gaps are noted there."""
         scene = self.model._contact_scene
         if self.method_name == "moreau" and scene is not None and states.count:
-            check_overlap(self.model, states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape)
+            given = states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape
+            gaps, numbers = check_overlap(self.model, *given)
+            left = contact_numbers(self.model, self.rules)
+            first = states.y.shape[1] - (self.flags.size if self.switched else 0) - left.size + left.rows
+            states.y[:, first : first + left.points] = gaps
+            if kept_points(self.model) is not None:  # which are behind the impulses
+                states.y[:, first - left.points : first] = numbers
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""

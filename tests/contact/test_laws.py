@@ -225,3 +225,13 @@ def test_what_lies_does_not_bounce_by_poissons_law(restitution: float) -> None:
         still = model.with_contacts(lw.Ground(), material=law)
         run = lw.simulate(still, placed(height), duration=0.2, dt=0.005, method="moreau")
         assert np.abs(run.v).max() < 1e-12
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_gaps_of_the_start_are_those_of_the_start(solver: str) -> None:
+    """They were zero, as if everything touched, before the first step."""
+    model = block().with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver))  # type: ignore[arg-type]
+    run = lw.simulate(model, [placed(0.3), placed(0.05)], duration=0.01, dt=0.005, method="moreau")
+    assert run.contacts.gap[:, 0] == pytest.approx(np.array([[0.25] * 4, [0.0] * 4]), abs=1e-12)
+    assert run.contacts.count[:, 0].tolist() == [0, 0]
+    assert lw.Simulation(model, placed(0.3), dt=0.005, method="moreau").contacts.deepest[0] == pytest.approx(0.25)
