@@ -3,9 +3,12 @@
 import pickle
 import sys
 import warnings
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+import linkwise as lw
 from linkwise import errors
 from linkwise.errors import (
     InputError,
@@ -136,3 +139,26 @@ def test_require_extra_does_not_hide_a_broken_package(tmp_path, monkeypatch):
     with pytest.raises(ModuleNotFoundError, match="no_such_dependency") as caught:
         require_extra("lw_broken_package", "viz")
     assert not isinstance(caught.value, MissingExtraError)
+
+
+HINGE = {"joint": lw.Revolute(axis=(0, 1, 0)), "mass": 1.0, "inertia": np.eye(3)}
+BALL = lw.Geometry("sphere", (0.1,), None, (1, 1, 1), lw.transform(), "")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *(lambda b, x=x: b.add_body("arm", collisions=x, **HINGE) for x in ("box", [3], BALL, [lw.shapes.sphere(0.1)])),
+        lambda b: b.add_body("arm", visuals=[3], **HINGE),
+        lambda b: b.add_body("arm", limits=3, **HINGE),
+        lambda b: lw.Geometry("sphere", (0.1,), None, (1, 1, 1), 3, ""),
+        lambda b: lw.Geometry("sphere", (0.1,), None, (1, 1, 1), [1, 2], ""),
+        lambda b: lw.samples.planar_arm().with_parameters(3),
+        lambda b: lw.samples.planar_arm().inverse_kinematics(3),
+        lambda b: lw.emit_c(3, "nowhere"),
+    ],
+)
+def test_what_is_no_list_is_refused_with_a_message(wrong: Callable[[lw.ModelBuilder], object]) -> None:
+    with pytest.raises(lw.InputError) as caught:
+        wrong(lw.ModelBuilder("arm"))
+    assert caught.value.got

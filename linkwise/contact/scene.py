@@ -111,6 +111,14 @@ def is_crowded(mechanism: Mechanism) -> bool:
     return not deforms and sum(meeting.points for meeting in meetings_of(mechanism)) > CROWD
 
 
+def _usual_points(mechanism: Mechanism) -> int:
+    """How many points of a crowd are kept where nothing is said: enough for feet and hands, or for a stack of boxes."""
+    flying = sum(
+        joint.type.flies and parent < 0 for joint, parent in zip(mechanism.joints, mechanism.parents, strict=True)
+    )
+    return max(16, 8 * flying)
+
+
 def kept_points(mechanism: Mechanism) -> int | None:
     """How many points of a crowd are kept; None where a scene is none, and all points have places of their own."""
     scene = mechanism._contact_scene
@@ -118,7 +126,7 @@ def kept_points(mechanism: Mechanism) -> int | None:
         return None
     pairs = meetings_of(mechanism)
     points = sum(meeting.points for meeting in pairs)
-    kept = min(scene.rules.points, points)
+    kept = min(scene.rules.points or _usual_points(mechanism), points)
     if scene.rules.solver == "auto" and not loops_are_cheaper(pairs, kept, mechanism.nv):
         return None
     hindered = _hindered(mechanism, pairs)

@@ -127,7 +127,7 @@ def accounted_step(
     end = middle.solved(response, [a + b for a, b in zip(V0, push, strict=True)], impulses, nu, mean, rules)
     acting = Acting(tau, f_ext)
     if middle.expanding:
-        response = Response(middle.expansion(end.impulses), middle.Lambda)
+        response = Response(middle.expansion(end.impulses, V0), middle.Lambda)
         end = middle.solved(response, end.V, end.impulses, nu, mean, rules)
     q_new, v_new, gaps = middle.end(response, end, acting)
     work, ways = middle.work(response, end.V, end.impulses), middle.ways()
@@ -294,7 +294,7 @@ class MiddleOfStep:
         self.slips: dict[int, list[Scalar]] = {}
         """Of tangents, by the place of their cone: the slip before the step, with a belt's velocity."""
         self.expanding: dict[int, Scalar] = {}
-        """Of normals that bounce by Poisson's law, how many times their impulse of compression they get in all."""
+        """Of normals that bounce by Poisson's law, which part of their impulse of compression they get once more."""
         sliding: dict[Any, list[_Sliding]] = {}
         for point, turn in zip(self.points, self.turns, strict=True):
             m = point.touch.material
@@ -312,7 +312,7 @@ class MiddleOfStep:
                     bias = where(bounces, minimum(bias, m.restitution * approach), bias)
                 else:
                     bias = where(bounces, minimum(bias, 0.0), bias)
-                    self.expanding[len(found)] = where(bounces, 1.0 + m.restitution, 0.0)
+                    self.expanding[len(found)] = where(bounces, m.restitution, 0.0)
             place = len(found)
             self.normals.append(place)
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
@@ -383,21 +383,32 @@ class MiddleOfStep:
             found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), along))
         return found
 
-    def expansion(self, compression: Flat) -> list[Cone]:
+    def expansion(self, compression: Flat, free: Flat | None = None) -> list[Cone]:
         """The cones once surfaces that meet have been compressed: what was stored comes back (Poisson's law).
 
         A normal gets at least e times the impulse of its compression once more, and more only where surfaces would
-        otherwise not part (Glocker and Pfeiffer 1995).
+        otherwise not part (Glocker and Pfeiffer 1995). Forces that press on surfaces throughout the step store nothing:
+        of its impulse only that part counts which stops the approach, so that what lies stays where it is.
+
+        Args:
+            compression: impulses of all rows.
+            free: velocities along pulls that forces alone lead to; those of before if not given.
         """
         starts = []
         start = 0
         for cone in self.all_cones:
             starts.append(start)
             start += len(cone.rows)
-        self.all_cones = [
-            replace(cone, least=self.expanding[k] * compression[starts[k]]) if k in self.expanding else cone
-            for k, cone in enumerate(self.all_cones)
-        ]
+        for k, part in self.expanding.items():
+            cone = self.all_cones[k]
+            struck: Scalar = part
+            if free is not None:
+                (row,) = cone.rows
+                before, pressed = row.of(self.before), row.of(free)
+                falls = (before < 0.0) & (pressed < before)
+                struck = part * where(falls, before / where(falls, pressed, 1.0), 1.0)
+            least = where(part > 0.0, (1.0 + struck) * compression[starts[k]], 0.0)
+            self.all_cones[k] = replace(cone, least=least)
         return self.all_cones
 
     def end(

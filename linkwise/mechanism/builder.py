@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -179,8 +179,8 @@ class Builder:
             damping=per_freedom(damping, joint.nv, f"the damping of joint {joint_name!r}"),
             friction=per_freedom(friction, joint.nv, f"the friction of joint {joint_name!r}"),
             mimic=follows,
-            visuals=tuple(replace(shape, name=shape.name or name) for shape in visuals),
-            collisions=tuple(replace(shape, name=shape.name or name) for shape in collisions),
+            visuals=_shapes_of(name, "visuals", visuals),
+            collisions=_shapes_of(name, "collisions", collisions),
             joint_frame=seat,
             stiffness=springs,
             rest=relaxed,
@@ -497,6 +497,21 @@ class Builder:
             mechanism = mechanism.with_configuration(name, q)
         parts = ("closures", "actuators", "sensors", "springs", "fields", "configurations")
         return {part: getattr(mechanism, part) for part in parts}
+
+
+def _shapes_of(body: str, argument: str, given: object) -> tuple[Geometry, ...]:
+    """Shapes of a body, each with the name of its link."""
+    found = []
+    for shape in given if isinstance(given, Iterable) else (given,):
+        if not isinstance(shape, Geometry) or shape is given:
+            raise InputError(
+                f"the {argument} of body {body!r} are not a list of shapes",
+                got=repr(given)[:80],
+                allowed=f'{argument}=[lw.Geometry("box", (1, 1, 1), …), …]',
+                do="shape=lw.shapes.box(…) gives a body mass, looks and outline at once",
+            )
+        found.append(replace(shape, name=shape.name or body))
+    return tuple(found)
 
 
 def _of_kind(element: object, kind: type[T], example: str) -> T:

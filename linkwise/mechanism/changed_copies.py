@@ -22,7 +22,7 @@ from linkwise.mechanism.closures.instances import (
     relation_between,
     relation_of,
 )
-from linkwise.mechanism.contacts import ContactRules, Ground, checked_scene
+from linkwise.mechanism.contacts import ContactRules, Ground, check_outline, checked_scene
 from linkwise.mechanism.equipment import closing_joint, fitted_drives, fitted_fields, fitted_sensors
 from linkwise.mechanism.fields import Field
 from linkwise.mechanism.materials import Material
@@ -170,6 +170,12 @@ class ChangedCopies:
                 MJCF or ``kp`` and ``kd`` of SDF.
         """
         scene = checked_scene(self._mechanism.bodies.names, grounds, only, material, between, exclude, rules, softness)
+        for body in self._mechanism.bodies:
+            if scene.touches(body.name):
+                for shape in body.collisions:
+                    check_outline(shape)
+        for shape in (*self._mechanism._base_collisions, *(ground.shape for ground in grounds)):
+            check_outline(shape)
         return replace(self, _contact_scene=scene)._with_hulls()
 
     def _with_hulls(self) -> Self:

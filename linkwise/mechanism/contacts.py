@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
-from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry
+from linkwise.mechanism.description import FIRST_PAIR_BIT, SIZES, Geometry
 from linkwise.mechanism.materials import Material
 
 PLANE = Geometry("plane", (), None, (1.0, 1.0, 1.0), IDENTITY, "ground")
@@ -46,6 +46,7 @@ class Ground:
                 allowed="lw.shapes.heightfield(…), lw.shapes.terrain(…), lw.Geometry(…)",
                 do="of a body's shape take the outline: lw.shapes.box((1, 1, 1)).collisions[0]",
             )
+        check_material(self.material)
         for what in ("velocity", "spin"):
             object.__setattr__(self, what, checked_vector(getattr(self, what), f"the {what} of {self.name!r}"))
         if self.shape.kind == "plane" and (self.velocity[2], *self.spin[:2]) != (0.0, 0.0, 0.0):
@@ -87,8 +88,9 @@ class ContactRules:
             velocities at the end, of what flies those against its mass centre, are scaled, all by one factor, to the
             energy that works explain. Small overlaps of what does not fly part only as far as what moves can pay for.
             Otherwise energy errs with the step, as little as the rule's order says where nothing strikes.
-        points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
-            could come in a step are counted: ``overflow``.
+        points: of the primal solver, how many points are kept, the nearest of all; 16 if not given, and where several
+            bodies move freely eight for each of them, if these are more. Others that are as near as bodies could come
+            in a step are counted: ``overflow``.
         substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could
             pass through each other: in none of them farther than a quarter of what the thinnest pair has in thickness.
             With 1, steps are as long as ``dt`` says, and a warning tells where that is too long.
@@ -108,7 +110,7 @@ class ContactRules:
     backward: Literal["exact", "smooth"] = "exact"
     smoothing: float = 1e-3
     passive: bool = False
-    points: int = 16
+    points: int | None = None
     substeps: int = 1
 
     @property
@@ -117,23 +119,27 @@ class ContactRules:
         return self.smoothing if self.backward == "smooth" else 0.0
 
     def __post_init__(self) -> None:
+        from linkwise.mechanism.checks import finite_number, finite_numbers
+
         if self.solver not in ("auto", "dual", "primal"):
             raise InputError("no such contact solver", got=repr(self.solver), allowed="auto, dual, primal")
         counts = (("points", 1), ("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1), ("substeps", 1))
         for name, least in counts:
             value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
+            if (name, value) != ("points", None) and (not isinstance(value, int) or value < least):
                 what = {"points": "points", "substeps": "parts"}.get(name, "passes")
                 raise InputError(f"{name} is not a number of {what}", got=repr(value), allowed=f"{least} or more")
-        for name, unit in (("recovery", "m/s"), ("overlap", "m")):
-            if not getattr(self, name) >= 0.0:
-                raise InputError(f"{name} is negative", got=repr(getattr(self, name)), allowed=f"0 {unit} or more")
+        for name in ("joint_limits", "joint_friction", "passive"):
+            value = getattr(self, name)
+            if value not in (True, False):
+                raise InputError(f"{name} is neither true nor false", got=repr(value), allowed="True, False")
+        for name, unit in (("recovery", " m/s"), ("overlap", " m"), ("tolerance", "")):
+            if name != "overlap" or self.overlap != math.inf:
+                finite_numbers(getattr(self, name), name, 1, least=0.0, allowed=f"0{unit} or more")
         if self.backward not in ("exact", "smooth"):
             raise InputError("no such derivatives of steps", got=repr(self.backward), allowed="exact, smooth")
-        if not self.smoothing > 0.0:
-            raise InputError("smoothing is no impulse", got=repr(self.smoothing), allowed="more than 0 N s")
-        if not self.friction_speed > 0.0:
-            raise InputError("friction_speed is no speed", got=repr(self.friction_speed), allowed="more than 0 m/s")
+        finite_number(self.smoothing, "smoothing", above=0.0, allowed="more than 0 N s")
+        finite_number(self.friction_speed, "friction_speed", above=0.0, allowed="more than 0 m/s")
 
 
 USUAL = ContactRules()
@@ -235,9 +241,17 @@ def checked_scene(
         raise InputError("no such softness", got=repr(softness), allowed='"rigid", or "file": as the file says')
     if isinstance(only, str):
         raise InputError("bodies are given as a list of names", got=repr(only), allowed=f"only=[{only!r}]")
-    for argument, pairs in (("between", between or ()), ("exclude", exclude)):
+    for argument, given_names in (("only", only), ("between", between), ("exclude", exclude)):
+        if not isinstance(given_names, Iterable | None):
+            raise InputError(
+                f"{argument} is a list", got=repr(given_names), allowed="names, or pairs of names, of bodies"
+            )
+    if not isinstance(rules, ContactRules | None):
+        raise InputError("these are not rules of contacts", got=repr(rules), allowed="lw.ContactRules(...)")
+    both: dict[str, Iterable[object]] = {"between": between or (), "exclude": exclude}
+    for argument, pairs in both.items():
         for pair in pairs:
-            if len(set(pair)) != 2:
+            if not isinstance(pair, Sequence) or len(set(pair)) != 2:
                 raise InputError(
                     f"{argument} is a list of pairs of bodies",
                     got=repr(pair),
@@ -248,9 +262,8 @@ def checked_scene(
     for name in (*given, *own):
         if name not in names:
             raise UnknownNameError("body", name, names)
-    for each in (*own.values(), *([material] if material is not None and not isinstance(material, Mapping) else [])):
-        if not isinstance(each, Material):
-            raise InputError("this is not a material", got=repr(each), allowed="lw.Material(...)")
+    for each in (*own.values(), *([] if isinstance(material, Mapping) else [material])):
+        check_material(each)
     return ContactScene(
         tuple(grounds),
         material if isinstance(material, Material) else None,
@@ -261,3 +274,24 @@ def checked_scene(
         ContactRules() if rules is None else rules,
         softness,
     )
+
+
+def check_material(given: object) -> None:
+    """Raise InputError for what is neither a material nor None."""
+    if not isinstance(given, Material | None):
+        raise InputError("this is not a material", got=repr(given), allowed="lw.Material(...)")
+
+
+def check_outline(shape: Geometry) -> None:
+    """Raise InputError for a shape that has no surface: sizes or corners that are missing, negative or not finite."""
+    from linkwise.mechanism.checks import checked_pose, finite_numbers
+
+    of = f"the {shape.kind} of {shape.name!r}"
+    count = SIZES.get(shape.kind, 0)
+    if count:
+        above = 0.0 if shape.kind == "ellipsoid" else -math.inf
+        finite_numbers(shape.size, f"the size of {of}", count, least=0.0, above=above)
+    if shape.kind == "convex":
+        corners = [x for corner in shape.vertices for x in corner]
+        finite_numbers(corners, f"a corner of {of}", 3 * max(len(shape.vertices), 1))
+    checked_pose(shape.placement, f"the placement of {of}")

@@ -6,6 +6,7 @@ Plain frozen data. The algorithms of motion never look at shapes; contact and dr
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Real
 from typing import Literal
 
@@ -108,6 +109,9 @@ class Picture:
 Kind = Literal["mesh", "box", "sphere", "cylinder", "capsule", "ellipsoid", "plane", "convex", "heightfield", "terrain"]
 """Kinds of shapes."""
 
+SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
+"""How many numbers the size of a shape is, by its kind; of others none."""
+
 
 FIRST_PAIR_BIT = 32
 """Number of the first bit of :attr:`Geometry.contype` that files do not have: each pair of theirs gets one."""
@@ -179,8 +183,14 @@ class Geometry:
     pairs: tuple[NamedPair, ...] = ()
 
     def __post_init__(self) -> None:
+        size: object = self.size
+        if not isinstance(size, tuple):
+            numbers = size.tolist() if hasattr(size, "tolist") else size
+            object.__setattr__(self, "size", tuple(numbers) if isinstance(numbers, list) else (numbers,))
         for name in ("placement", "vertices", "faces", "heights"):
             given = getattr(self, name)
             if not isinstance(given, tuple):  # an array, say of lw.transform: shapes are known by their numbers
                 rows = given.tolist() if hasattr(given, "tolist") else given
+                if not isinstance(rows, Iterable) or not all(isinstance(row, Iterable) for row in rows):
+                    raise InputError(f"the {name} of a shape are not rows of numbers", got=repr(given)[:80])
                 object.__setattr__(self, name, tuple(map(tuple, rows)))

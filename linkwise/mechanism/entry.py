@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, make_dataclass
 from itertools import repeat, starmap
 from operator import attrgetter
@@ -72,7 +72,8 @@ def checked_limits(
     limits: JointLimits | Sequence[JointLimits] | None, joint: Joint, joint_name: str
 ) -> tuple[JointLimits, ...]:
     """One for each freedom, or none at all."""
-    each = (limits,) * joint.nv if isinstance(limits, JointLimits) else tuple(limits or ())
+    listed = tuple(limits or ()) if isinstance(limits, Iterable | None) else (limits,)
+    each = (limits,) * joint.nv if isinstance(limits, JointLimits) else listed
     if not all(isinstance(limit, JointLimits) for limit in each):
         raise InputError(
             f"the limits of joint {joint_name!r} are not limits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Literal
 
 from linkwise.dataclass import dataclass, replace
@@ -51,15 +52,23 @@ class Material:
     directions: int = 6
 
     def __post_init__(self) -> None:
-        if isinstance(self.friction, (tuple, list)):
-            object.__setattr__(self, "friction", tuple(float(mu) for mu in self.friction))
-        for mu in self.coefficients:
-            _check("friction", mu, mu >= 0.0 and math.isfinite(mu), "0 or more")
-        for name in ("torsion", "rolling", "threshold", "damping"):
-            value = getattr(self, name)
-            _check(name, value, 0.0 <= value < math.inf, "0 or more")
-        _check("restitution", self.restitution, 0.0 <= self.restitution <= 1.0, "0 to 1")
-        _check("stiffness", self.stiffness, self.stiffness > 0.0, "more than 0, or math.inf for a rigid surface")
+        from linkwise.mechanism.checks import checked_vector, finite_number, finite_numbers
+
+        said = "0 or more: one number, or two, along and across a direction"
+        friction = finite_numbers(self.friction, "the friction of a material", least=0.0, allowed=said)
+        _check("friction", self.friction, len(friction) in (1, 2), said)
+        object.__setattr__(self, "friction", friction if len(friction) == 2 else friction[0])
+        for name in ("torsion", "rolling", "threshold", "damping", "restitution"):
+            (number,) = finite_numbers(getattr(self, name), f"the {name} of a material", 1, least=0.0)
+            object.__setattr__(self, name, number)
+        _check("restitution", self.restitution, self.restitution <= 1.0, "0 to 1")
+        if self.stiffness != math.inf:
+            rigid = "more than 0, or math.inf for a rigid surface"
+            stiffness = finite_number(self.stiffness, "the stiffness of a material", above=0.0, allowed=rigid)
+            object.__setattr__(self, "stiffness", stiffness)
+        object.__setattr__(self, "direction", checked_vector(self.direction, "the direction of a material"))
+        _check("direction", self.direction, any(self.direction), "a vector that is not zero")
+        _check("priority", self.priority, isinstance(self.priority, Integral), "a whole number")
         choices = {"impact": ("newton", "poisson"), "law": ("linear", "hunt_crossley"), "combining": ("mean", "larger")}
         for name, known in choices.items():
             _check(name, getattr(self, name), getattr(self, name) in known, " or ".join(map(repr, known)))

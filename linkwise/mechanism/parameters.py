@@ -149,8 +149,8 @@ def parameters(mechanism: Mechanism) -> Parameters:
 
 def check_names(mechanism: Mechanism, names: Iterable[str]) -> tuple[str, ...]:
     """The names, if every one is a parameter of this mechanism and none comes twice."""
-    if isinstance(names, str):
-        raise InputError("parameters are given as a list of names", got=repr(names), allowed=f"[{names!r}]")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise InputError("parameters are given as a list of names", got=repr(names), allowed=f"[{str(names)!r}]")
     checked: list[str] = []
     for name in names:
         _nominal(mechanism, name)

@@ -212,14 +212,14 @@ def heightfield(heights: ArrayLike, size: Sequence[float], *, rgba: Colour | Non
         size: from the first to the last of them along x and y, m; the middle is the origin.
         rgba: as of :func:`box`.
     """
-    given = np.asarray(heights, float)
+    given = _array(heights)
     if given.ndim != 2 or min(given.shape) < 2 or not np.isfinite(given).all():
         raise InputError(
             "the heights of a field are not usable",
             got=f"{given.shape}" if np.isfinite(given).all() else f"{given.shape}, not all of them finite",
             allowed="two or more rows and columns of finite numbers",
         )
-    x, y = (finite_number(edge, "an edge of a heightfield", above=0.0) for edge in np.ravel(size))
+    x, y = finite_numbers(size, "the size of a heightfield", 2, above=0.0)
     looks = None if rgba is None else _colour(rgba)
     return Geometry("heightfield", (x, y), None, (1.0, 1.0, 1.0), _ROWS, "", rgba=looks, heights=rows(given))
 
@@ -232,9 +232,9 @@ def terrain(vertices: ArrayLike, faces: ArrayLike, *, rgba: Colour | None = None
         faces: (m, 3), numbers of vertices, counterclockwise seen from above; what looks down bears nothing.
         rgba: as of :func:`box`.
     """
-    corners, triangles = np.asarray(vertices, float), np.asarray(faces)
+    corners, triangles = _array(vertices), _array(faces)
     fits = corners.ndim == triangles.ndim == 2 and corners.shape[1] == triangles.shape[1] == 3 and triangles.size
-    if not fits or not np.isfinite(corners).all() or triangles.min() < 0 or triangles.max() >= len(corners):
+    if not fits or not np.isfinite(corners).all() or not np.isin(triangles, np.arange(len(corners))).all():
         raise InputError(
             "the triangles of a terrain are not usable",
             got=f"vertices {corners.shape}, faces {triangles.shape}",
@@ -244,6 +244,14 @@ def terrain(vertices: ArrayLike, faces: ArrayLike, *, rgba: Colour | None = None
     points = tuple((x, y, z) for x, y, z in corners.tolist())
     numbers = tuple((a, b, c) for a, b, c in triangles.astype(int).tolist())
     return Geometry("terrain", (), None, (1.0, 1.0, 1.0), _ROWS, "", rgba=looks, vertices=points, faces=numbers)
+
+
+def _array(given: ArrayLike) -> FloatArray:
+    """Numbers in an array; a NaN for what is none."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError):
+        return np.full((), np.nan)
 
 
 _ROWS = rows(np.eye(4))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.mechanism.checks import finite_number
 from linkwise.model.base import ByName, Group, Methods
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ class Touching(Methods):
     ) -> Any:
         """A function of the arguments of a step, or its Jacobians by some of them."""
         self._check_contacts("contact_step")
-        if impulses is None:
-            impulses = np.zeros(self.function("contact_step").inputs[3][1])
+        impulses, dt = self._in_their_precision(impulses, dt, (q, v, tau))
         return self._run(name, q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others, by=by)
 
     def distances(self, q: ArrayLike, **others: Unpack[ByName]) -> Array:
@@ -106,7 +106,17 @@ class Touching(Methods):
             q: configuration (..., nq).
             margin: m.
         """
-        return np.asarray((self.distances(q, **others) < margin).any(axis=-1))
+        nearest = finite_number(margin, "the margin of collisions")
+        return np.asarray((self.distances(q, **others) < nearest).any(axis=-1))
+
+    def _in_their_precision(
+        self, impulses: ArrayLike | None, dt: ArrayLike, arrays: Sequence[ArrayLike]
+    ) -> tuple[ArrayLike, ArrayLike]:
+        """Impulses, zeros if not given, and a dt of Python, in single precision if all arrays are."""
+        single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
+        if impulses is None:
+            impulses = np.zeros(self.function("contact_step").inputs[3][1], np.float32 if single else np.float64)
+        return impulses, np.asarray(dt, np.float32) if single and not hasattr(dt, "dtype") else dt
 
     def _check_contacts(self, what: str) -> None:
         if self._contact_scene is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +78,7 @@ def _goals(goals: str | Goal | Sequence[Goal], target: ArrayLike | None) -> tupl
         goals = Reach(goals, array) if array.shape[-2:] == (4, 4) else Reach(goals, position=array)
     elif target is not None:
         raise InputError("target goes with the name of a body", got=type(goals).__name__, do="put it into the goals")
-    chosen = (goals,) if isinstance(goals, Goal) else tuple(goals)
+    chosen = tuple(goals) if isinstance(goals, Iterable) else (goals,)
     for goal in chosen:
         if not isinstance(goal, Goal):
             raise InputError("not a goal", got=repr(goal), allowed="lw.Reach, lw.Aim, lw.Balance")

@@ -274,6 +274,9 @@ def impacts(model: Model) -> tuple[ImpactEvent, ...]:
     Returns:
         One event for each contact point.
     """
+    if not isinstance(model, Model):
+        raise InputError("impacts are those of a model", got=repr(model)[:80], allowed="a model with contacts")
+    model._check_contacts("impacts")
     if kept_points(model) is not None:
         raise InputError(
             f"{model.name!r} has too many points for impacts as events",

@@ -35,15 +35,18 @@ def touching(model: Model) -> Model:
     return once(Memory.of(model).table("models in steps"), "file", model.with_contacts)
 
 
-def check_overlap(model: Model, q: Array, p: Array, most: float, shape: tuple[int, ...]) -> None:
-    """Raise InputError where rigid surfaces overlap by more than so many metres at a start q (n, nq), p (n, np)."""
+def check_overlap(model: Model, q: Array, p: Array, most: float, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Gaps (n, points) at a start q (n, nq), p (n, np), and numbers of these points.
+
+    Raises InputError where rigid surfaces overlap by more than so many metres.
+    """
     own = sum(parameter.slice.stop - parameter.slice.start for parameter in model.parameters)
     points: Any = model._run("contact_points", np.asarray(q, float), p=np.asarray(p[:, :own], float) if own else None)
     pairs = pair_places(points.number)
     rigid = np.array([meeting.material.is_rigid for meeting in meetings_of(model)])[pairs]
     depth = np.where(rigid, -np.nan_to_num(np.asarray(points.gap), nan=0.0), 0.0)
     if not depth.max(initial=0.0) > most:
-        return
+        return np.asarray(points.gap), np.asarray(points.number)
     state, point = (int(k) for k in np.unravel_index(int(depth.argmax()), depth.shape))
     who = f" of state {np.unravel_index(state, shape) if len(shape) > 1 else state}" if shape else ""
     raise InputError(

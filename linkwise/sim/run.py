@@ -293,7 +293,7 @@ class Run:
             steps=steps if states.shape else int(steps),
             rejected=rejected if states.shape else int(rejected),
             note="\n".join(
-                filter(None, (plan.note, self.trouble, self.saturation, surfaces_note(m.model) if m.touching else ""))
+                filter(None, (plan.note, self.trouble, self.saturation, surfaces_note(m.model, bool(m.touching))))
             ),
             reasons=reasons,
             method=plan.method,

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import rigid_meeting
+from linkwise.contact.scene import kept_points, rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
+from linkwise.joints.prismatic import Prismatic
+from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.closures import OPEN
 from linkwise.model.model import Model, checked_model
@@ -196,7 +198,13 @@ class Setup:
                 motion.all_limits.put_on(states.y[:, : motion.nq])
         scene = self.model._contact_scene
         if self.method_name == "moreau" and scene is not None and states.count:
-            check_overlap(self.model, states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape)
+            given = states.y[:, : self.model.nq], states.p, scene.rules.overlap, states.shape
+            gaps, numbers = check_overlap(self.model, *given)
+            left = contact_numbers(self.model, self.rules)
+            first = states.y.shape[1] - (self.flags.size if self.switched else 0) - left.size + left.rows
+            states.y[:, first : first + left.points] = gaps
+            if kept_points(self.model) is not None:  # which are behind the impulses
+                states.y[:, first - left.points : first] = numbers
 
     def frozen(self, states: States) -> Setup:
         """The same with the formulas that the functions of elements and events have now."""
@@ -238,8 +246,24 @@ def usual_method(model: object, events: object, otherwise: str) -> str:
 
 def _falls_through(model: Model) -> bool:
     """Whether the model has no contacts, its file has a ground, and something is free to fall."""
-    free = any(joint.type.flies for joint in model.joints)
-    return model._contact_scene is None and bool(model._base_collisions) and free
+    if model._contact_scene is not None or not model._base_collisions:
+        return False
+    return any(joint.type.flies or _slides_down(model, joint) for joint in model.joints)
+
+
+def _slides_down(model: Model, joint: JointInstance) -> bool:
+    """Whether a joint is a slide without an end along gravity, as planar walkers have between them and the world."""
+    if not isinstance(joint.type, Prismatic) or any(math.isfinite(end.lower) for end in joint.limits):
+        return False
+    way, body = np.array(joint.type.axis), model.bodies[joint.index]
+    while True:
+        way = np.array(body.placement)[:3, :3] @ way
+        if body.parent < 0:
+            break
+        body = model.bodies[body.parent]
+        way = np.array(body.joint_frame)[:3, :3] @ way
+    down = np.array(model.gravity)
+    return bool(abs(way @ down) > 0.1 * np.linalg.norm(down))
 
 
 def _warn_of_ground(model: Model, method: str | GeneralizedAlpha) -> None:

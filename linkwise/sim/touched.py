@@ -109,9 +109,12 @@ def _numbers(model: Model, rows: Array, points: int) -> Array:
     return np.broadcast_to(np.array(numbers_of(model)), (*rows.shape[:-1], points))
 
 
-def surfaces_note(model: Model) -> str:
-    """A line on the softness of a file's surfaces where they are taken as rigid."""
+def surfaces_note(model: Model, touching: bool) -> str:
+    """A line on a file's surfaces where they are taken as rigid, or where nothing touches them."""
     scene = model._contact_scene
+    if not touching:
+        untouched = scene is None and model._base_collisions and any(body.collisions for body in model.bodies)
+        return 'nothing touches the ground of the file; method="moreau" takes its contacts' if untouched else ""
     soft = any(
         shape.compliance is not None for meeting in meetings_of(model) for shape in (meeting.shape, meeting.other_shape)
     )
@@ -213,7 +216,7 @@ class MotionContacts:
     def step(self) -> Array:
         """The size of the step before each sample, s (..., T); of one that went in parts, of the last of them."""
         steps = np.asarray(self.motion._value("contact_step"))[..., 0]
-        return np.where(steps > 0.0, steps, steps.max())
+        return np.where(steps > 0.0, steps, steps.max(initial=0.0))
 
     @cached_property
     def places(self) -> ContactPoints:

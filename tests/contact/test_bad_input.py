@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import linkwise as lw
 from tests.contact.scenes import ball, block, one_body, placed, shape
@@ -22,6 +23,121 @@ def test_bodies_are_given_as_lists_and_pairs(given: dict[str, object]) -> None:
     with pytest.raises(lw.InputError, match="thing") as caught:
         on_ground(block(), **given)
     assert caught.value.allowed
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"friction": x} for x in ("a", None, (0.1,) * 3, (), (0.1, -0.2), NAN, np.inf, [[0.1, 0.2]], (0.1, NAN))]
+    + [{name: x} for name in ("torsion", "rolling", "threshold", "damping", "restitution") for x in ("a", None, NAN)]
+    + [{"stiffness": x} for x in ("a", None, 0.0, NAN)]
+    + [{"direction": x} for x in ((0, 0, 0), (1, 0), 3, "x", (NAN, 0, 0))]
+    + [{"priority": 1.5}, {"priority": NAN}, {"restitution": 1.5}],
+)
+def test_materials_that_are_none(given: dict[str, object]) -> None:
+    with pytest.raises(lw.LinkwiseError, match=next(iter(given))) as caught:
+        lw.Material(**given)
+    assert caught.value.allowed
+    assert caught.value.got
+
+
+def test_friction_may_be_an_array() -> None:
+    assert lw.Material(friction=np.array([0.1, 0.2])).coefficients == (0.1, 0.2)
+    assert lw.Material(friction=np.array(0.3)).coefficients == (0.3, 0.3)
+    assert lw.Material(friction=np.array([0.1, 0.2])) == lw.Material(friction=(0.1, 0.2))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {name: x}
+        for name, values in {
+            "tolerance": (-1.0, NAN, "a"),
+            "recovery": (-1.0, NAN, None, "a", np.inf),
+            "overlap": (-1.0, NAN, None),
+            "smoothing": (0.0, NAN, "a"),
+            "friction_speed": (0.0, NAN, None),
+            "joint_limits": ("x", 2),
+            "joint_friction": (None,),
+            "passive": (3,),
+        }.items()
+        for x in values
+    ],
+)
+def test_rules_that_are_none(given: dict[str, object]) -> None:
+    with pytest.raises(lw.InputError, match=next(iter(given)).split("_")[0]) as caught:
+        lw.ContactRules(**given)
+    assert caught.value.allowed
+
+
+@pytest.mark.parametrize("given", [{"only": 3}, {"between": 3}, {"exclude": 3}, {"between": [3]}, {"rules": 3}])
+def test_scenes_that_are_none(given: dict[str, object]) -> None:
+    with pytest.raises(lw.InputError) as caught:
+        on_ground(block(), **given)
+    assert caught.value.allowed
+
+
+@pytest.mark.parametrize("given", [3, "rubber", {"thing": lw.Material()}])
+def test_grounds_are_of_a_material(given: object) -> None:
+    with pytest.raises(lw.InputError, match="not a material"):
+        lw.Ground(material=given)
+
+
+SIZES = {
+    "sphere": [(), (-1.0,), (NAN,), (np.inf,), ("a",), (1.0, 1.0), None, "a"],
+    "box": [(1.0, 1.0), (1.0, 1.0, -1.0), (1.0,) * 4],
+    "capsule": [(1.0,), (0.1, -1.0)],
+    "cylinder": [(1.0,), (0.1, NAN)],
+    "ellipsoid": [(1.0, 1.0), (0.1, 0.1, 0.0)],
+    "convex": [()],
+}
+
+
+@pytest.mark.parametrize(("kind", "size"), [(kind, size) for kind, sizes in SIZES.items() for size in sizes])
+def test_shapes_without_a_surface_are_refused_by_name(kind: str, size: tuple[float, ...]) -> None:
+    with pytest.raises(lw.InputError, match=f"(?s){kind} of 'thing'") as caught:
+        on_ground(one_body(kind, size, 1.0, [0.01] * 3))
+    assert caught.value.allowed
+    with pytest.raises(lw.InputError, match=f"{kind} of"):
+        ball().with_contacts(lw.Ground(shape=shape(kind, size)))
+
+
+def test_sizes_may_be_lists_arrays_and_numbers() -> None:
+    for size in ([0.2, 0.2, 0.1], np.array([0.2, 0.2, 0.1])):
+        model = on_ground(one_body("box", size, 1.0, [0.004, 0.004, 0.006]))
+        assert model.distances(placed(0.3))[0] == pytest.approx(0.25)
+    assert on_ground(one_body("sphere", 0.1, 1.0, [0.004] * 3)).distances(placed(0.3))[0] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("heights", "size"), [([["a", 1], [1, 0]], (1, 1)), ([[0, 1], [1]], (1, 1)), ([[0, 1], [1, 0]], (1,)), (None, 1)]
+)
+def test_hills_that_are_none(heights: object, size: object) -> None:
+    with pytest.raises(lw.InputError) as caught:
+        lw.shapes.heightfield(heights, size)
+    assert caught.value.allowed
+
+
+@pytest.mark.parametrize("faces", [[[0, 1, 2.5]], [[0, 1, 3]], [[0, 1, -1]], [["a", 1, 2]], [[0, 1]], None])
+def test_triangles_that_are_none(faces: object) -> None:
+    with pytest.raises(lw.InputError, match="triangles"):
+        lw.shapes.terrain([[0, 0, 0], [1, 0, 0], [0, 1, 0]], faces)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_box_on_a_slope_has_room_for_its_corners() -> None:
+    """Its four lower corners touch to within rounding, and four slots hold them: nothing is left over."""
+    pose = lw.transform(rpy=(0.2, 0.25, 0.7))
+    model = block(0.17, 0.24, 0.05, mass=1.3).with_contacts(lw.Ground(pose), material=lw.Material(friction=0.9))
+    x, y, z, w = Rotation.from_matrix(np.asarray(pose)[:3, :3]).as_quat()
+    start = [w, x, y, z, *(np.asarray(pose)[:3, 2] * 0.025)]
+    run = lw.simulate(model, start, duration=0.5, dt=0.003, method="moreau")
+    assert run.contacts.overflow.max() == 0.0
+    stood = lw.Ground(lw.transform(xyz=(0, 0, 0.06)))
+    deep = block(0.2, 0.2, 0.1).with_contacts(stood, rules=lw.ContactRules(overlap=1.0))
+    assert deep.contact_step(placed(0.0), np.zeros(6), np.zeros(6)).overflow == 4.0
 
 
 def test_small_overlaps_are_resolved_gently() -> None:
@@ -139,3 +255,32 @@ def test_no_point_is_faster_than_the_bound() -> None:
     bound = model.contacts.surface_speed(np.tile(placed(1.0), (50, 1)), v)
     assert (bound >= speeds - 1e-12).all()
     assert (bound < 3.0 * speeds).all()
+
+
+def test_a_batch_of_no_states_touches_nothing() -> None:
+    run = lw.simulate(on_ground(ball()), np.zeros((0, 7)), duration=0.02, dt=0.002, method="moreau")
+    assert run.contacts.force.shape == (0, 11, 1, 3)
+    assert run.contacts.force_on("thing").shape == (0, 11, 3)
+
+
+def test_steps_are_in_the_precision_of_their_states() -> None:
+    model = on_ground(ball())
+    q, v = np.array(placed(0.1), np.float32), np.zeros(6, np.float32)
+    assert model.contact_step(q, v, v).q.dtype == np.float32
+    assert model.contact_step(q, v, v, None, 0.001).v.dtype == np.float32
+    assert model.contacts.linearize_step(q, v, v).dq.dtype == np.float32
+    assert model.contact_step(q, v, np.zeros(6)).q.dtype == np.float64
+
+
+def test_what_else_is_refused() -> None:
+    model = on_ground(ball())
+    masked = np.ma.masked_array(placed(0.1), mask=[0] * 6 + [1])
+    with pytest.raises(lw.InputError, match="q0"):
+        lw.simulate(model, masked, duration=0.02)
+    for margin in ("a", np.nan, None):
+        with pytest.raises(lw.InputError, match="margin"):
+            model.collides(placed(0.1), margin=margin)
+    with pytest.raises(lw.InputError, match="impacts are those of a model"):
+        lw.impacts(3)
+    with pytest.raises(lw.InputError, match="bodies touch"):
+        lw.impacts(ball())

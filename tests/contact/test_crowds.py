@@ -371,3 +371,16 @@ def test_states_of_a_batch_are_as_by_themselves(along_freedoms: bool, monkeypatc
     blocks = [slice(k, k + 8) for k in range(0, len(q), 8)]
     alone = [np.asarray(model.contact_step(q[own], 6.0 * v[own], tau[own], dt=0.002).v) for own in blocks]
     assert np.array_equal(together, np.concatenate(alone))
+
+
+def test_a_stack_of_six_has_room_for_its_points() -> None:
+    """Twenty-four points press, and no more are kept of a robot: bodies that move freely have eight each."""
+    b = lw.ModelBuilder("stack")
+    for k in range(6):
+        b.add_body(f"box {k}", joint=lw.Free(), shape=lw.shapes.box((0.1, 0.1, 0.1), density=1000))
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+    start = np.concatenate([[1, 0, 0, 0, 0, 0, 0.1 * k + 0.05] for k in range(6)])
+    run = lw.simulate(model, start, duration=0.02, dt=0.002, method="moreau")
+    assert run.contacts.overflow.max() == 0
+    assert run.contacts.force_on("box 0", by="ground")[-1, 2] == pytest.approx(6 * 9.81, rel=1e-6)
+    assert np.abs(run.q[-1] - start).max() < 1e-8

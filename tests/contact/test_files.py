@@ -254,3 +254,23 @@ def test_bodies_that_several_joints_join_do_not_meet() -> None:
     met = [{m.body(m.geom_bodyid[g]).name for g in (c.geom1, c.geom2)} for c in d.contact]
     assert met == [{"a", "c"}]
     assert lw.loads(text).with_contacts().contacts.pairs == ("a on c",)
+
+
+HOPPER = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body name="torso" pos="0 0 1" euler="0 90 0">
+<joint name="forth" type="slide" axis="0 0 1"/><joint name="up" type="slide" axis="-1 0 0"/>
+<joint name="turn" axis="0 1 0"/><geom size=".1"/></body></worldbody></mujoco>"""
+
+
+def test_a_planar_walker_does_not_fall_through_the_floor() -> None:
+    """Between it and the world are slides and a hinge, not a free joint."""
+    run = lw.simulate(lw.loads(HOPPER), duration=1.0, dt=0.005)
+    assert run.method == "moreau"
+    assert run.q[-1] == pytest.approx([0.0, -0.9, 0.0], abs=1e-9)
+    with pytest.warns(lw.errors.InputWarning, match="nothing touches the ground"):
+        lw.simulate(lw.loads(HOPPER), duration=0.1, method="dop853")
+
+
+def test_an_arm_over_a_floor_is_said_to_touch_nothing() -> None:
+    arm = HOPPER.replace('type="slide" axis="-1 0 0"', 'type="slide" axis="-1 0 0" limited="true" range="-5 5"')
+    assert 'method="moreau"' in lw.simulate(lw.loads(arm), duration=0.1).note
+    assert "nothing touches" not in lw.simulate(lw.loads(arm), duration=0.1, dt=0.01, method="moreau").note

@@ -152,3 +152,24 @@ def test_jams_are_solved_by_sweeps_where_newton_steps_miss_them(monkeypatch: pyt
     assert missed_by_jams(30_000).max() < 1e-7
     monkeypatch.setattr(contact_cones, "SWEEPS_AGAIN", 0)
     assert missed_by_jams(30_000).max() > 1e-3
+
+
+def test_points_of_a_pinched_box_keep_their_places() -> None:
+    """Four corners of each face are equally deep: rounding must not say in which order they stand, step by step."""
+    b = lw.ModelBuilder("gripper")
+    for name, side in (("left", -1), ("right", 1)):
+        seat = lw.transform(xyz=(0.03 * side, 0, 0))
+        pad = [shape("box", (0.02, 0.06, 0.08))]
+        b.add_body(name, joint=lw.Prismatic(axis=(1, 0, 0)), placement=seat, mass=0.2, collisions=pad)
+    held = [shape("box", (0.04, 0.04, 0.06))]
+    b.add_body("box", joint=lw.Free(), mass=0.1, inertia=np.eye(3) * 2e-5, collisions=held)
+    pairs = [("left", "box"), ("right", "box")]
+    model = b.build().with_contacts(material=lw.Material(friction=0.4), between=pairs)
+
+    def squeeze(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+        return [5.0 - 20.0 * v[0], -5.0 - 20.0 * v[1], *[0.0] * 6]
+
+    start = [0, 0, 1, 0, 0, 0, 0, 0, 0]
+    run = lw.simulate(model, start, duration=1.0, dt=0.002, method="moreau", control=squeeze)
+    assert np.abs(np.diff(run.contacts.points, axis=0)).max() < 1e-9
+    assert np.abs(run.q - start).max() < 1e-9

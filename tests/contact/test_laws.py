@@ -215,3 +215,23 @@ def test_sliding_with_torsion_in_mujoco() -> None:
     run = lw.simulate(model, placed(R), [0, 0, 20.0, 0, 0, 0], duration=data.time, dt=0.0005, method="moreau")
     assert run.v[-1, 2] == pytest.approx(data.qvel[5], rel=1e-2)  # MuJoCo's softness; ours is exact above
     assert contact(run, "impulses").shape[-1] == 4
+
+
+@pytest.mark.parametrize("restitution", [0.5, 1.0])
+def test_what_lies_does_not_bounce_by_poissons_law(restitution: float) -> None:
+    """Weight presses in every step, and is no blow, however slow a blow may be that bounces."""
+    law = lw.Material(friction=0.4, restitution=restitution, threshold=0.0, impact="poisson")
+    for model, height in ((ball(), 0.1), (block(), 0.05)):
+        still = model.with_contacts(lw.Ground(), material=law)
+        run = lw.simulate(still, placed(height), duration=0.2, dt=0.005, method="moreau")
+        assert np.abs(run.v).max() < 1e-12
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_gaps_of_the_start_are_those_of_the_start(solver: str) -> None:
+    """They were zero, as if everything touched, before the first step."""
+    model = block().with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver))  # type: ignore[arg-type]
+    run = lw.simulate(model, [placed(0.3), placed(0.05)], duration=0.01, dt=0.005, method="moreau")
+    assert run.contacts.gap[:, 0] == pytest.approx(np.array([[0.25] * 4, [0.0] * 4]), abs=1e-12)
+    assert run.contacts.count[:, 0].tolist() == [0, 0]
+    assert lw.Simulation(model, placed(0.3), dt=0.005, method="moreau").contacts.deepest[0] == pytest.approx(0.25)

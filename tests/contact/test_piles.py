@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import linkwise as lw
 from linkwise.sim.piles.islands import frames, projected, projection_slopes
+from tests.contact.scenes import shape
 
 EDGE, WEIGHT = 0.1, 9.81  # m, N
 
@@ -171,3 +172,29 @@ def test_large_island_obeys_all_laws():
     assert motion.contacts.residual.max() < 1e-6
     assert motion.contacts.deepest.min() > -0.01 * EDGE
     assert np.diff(motion.energy).max() < 1e-6 * motion.energy[0]
+
+
+def test_shapes_of_all_kinds_fall_in_a_heap():
+    """Of most two kinds the points come from loops; on hills too. Energy is lost, and nothing sinks."""
+    sizes = {"box": (0.2, 0.15, 0.1), "sphere": (0.08,), "capsule": (0.05, 0.15)}
+    sizes |= {"cylinder": (0.08, 0.1), "ellipsoid": (0.1, 0.07, 0.06)}
+    wedge = lw.Geometry(
+        "convex", (), None, (1, 1, 1), lw.transform(), "", vertices=((0, 0, 0), (0.2, 0, 0), (0, 0.2, 0), (0, 0, 0.2))
+    )
+    rng = np.random.default_rng(2)
+    b = lw.ModelBuilder("heap")
+    start = []
+    for k in range(10):
+        kind = ["box", "sphere", "capsule", "cylinder", "ellipsoid", "convex"][k % 6]
+        outline = wedge if kind == "convex" else shape(kind, sizes[kind])
+        b.add_body(f"body {k}", joint=lw.Free(), mass=1.0, inertia=np.eye(3) * 0.004, collisions=[outline])
+        turn = rng.normal(size=4)
+        start += [*(turn / np.linalg.norm(turn)), 0.02 * k, 0.03 * (k % 3), 0.3 + 0.25 * k]
+    hills = lw.shapes.heightfield(0.02 * rng.normal(size=(5, 5)), (4, 4))
+    model = b.build().with_contacts(lw.Ground(shape=hills), material=lw.Material(friction=0.6))
+    run = lw.simulate(model, start, duration=0.5, dt=0.004, method="moreau")
+    met = {frozenset(two) for two in run.contacts.bodies[run.contacts.pair >= 0].tolist()}
+    assert any(-1 not in two for two in met)
+    assert np.diff(run.energy).max() < 1e-3 * run.energy[0]
+    assert run.contacts.deepest.min() > -0.01
+    assert run.contacts.residual.max() < 1e-6

@@ -397,6 +397,13 @@ def test_what_has_no_counterpart_is_said_once_and_listed(tmp_path: Path) -> None
         ('<mujoco><asset>\n<mesh file="x.dae"/></asset></mujoco>', "<string>:2: this kind of mesh"),
         ('<mujoco><worldbody>\n<replicate count="99999"><geom size="1"/></replicate></worldbody></mujoco>', "too many"),
         ('<mujoco><worldbody>\n<body pos="nan 0 0"/></worldbody></mujoco>', "<string>:2: .*not a number that"),
+        (
+            '<mujoco><asset>\n<hfield name="h" nrow="999999999" ncol="9" size="1 1 1 1"/></asset></mujoco>',
+            ":2: .*heights",
+        ),
+        ('<mujoco><compiler>\n<lengthrange inttotal="1e12"/></compiler></mujoco>', ":2: .*muscles takes too long"),
+        ('<mujoco><compiler>\n<lengthrange timestep="1e-9"/></compiler></mujoco>', ":2: .*muscles takes too long"),
+        ('<mujoco><sensor>\n<user dim="2000000000"/></sensor></mujoco>', ":2: .*'dim' of <user> is not a number that"),
         ("<mujocoinclude/>", "part of a model"),
         ("<mujoco><tendon><fixed/></tendon></mujoco>", "MuJoCo's compiler refuses"),
         (

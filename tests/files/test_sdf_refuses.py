@@ -53,6 +53,8 @@ BAD = [
     (sdf(*TWO, version="1.6").replace("</axis>", "<use_parent_model_frame>2</use_parent_model_frame></axis>"), 10,
      "neither yes nor no"),
     (sdf(link("a", "1 2 3", inside="")), 4, "must be 6 numbers"),
+    (sdf('<link name="a"><collision name="c"><geometry><sphere><radius>1</radius></sphere></geometry><surface>'
+         '<friction><ode><mu>-1</mu></ode></friction></surface></collision></link>'), 4, "the friction of a material"),
     (sdf(link("a", "1 2 3 0 0 1e31", inside="")), 4, "too large"),
     (sdf('<link name="a"><pose relative_to="b"/></link>'), 3, "the pose of link 'a' is relative to is a name"),
     (sdf('<link name="a"><pose relative_to="world"/></link>'), 3, "does not exist here"),

@@ -22,9 +22,9 @@ def box_plane(a: Geometry, A: Placed, b: Geometry, B: Placed, *, slots: int = 4)
     """
     h = half_edges(a)
     corners = [Vec(x * h[0], y * h[1], z * h[2]) for x, y, z in product((-1.0, 1.0), repeat=3)]
-    everywhere = tuple(ball_plane(out_of(A, corner), 0.0, B) for corner in corners)
     if slots == 8:
-        return Contacts(everywhere)
+        return Contacts(tuple(ball_plane(out_of(A, corner), 0.0, B) for corner in corners))
     below = tuple(ball_plane(corner, 0.0, B) for corner in facing(a, A, -B.R.column(2)))
-    wet = sum(where(one.gap < 0.0, 1.0, 0.0) for one in everywhere)
-    return Contacts(below, wet - sum(where(one.gap < 0.0, 1.0, 0.0) for one in below))
+    # The other four are opposite to these: the middle of the box is midway between both.
+    middle = ball_plane(A.p, 0.0, B).gap
+    return Contacts(below, sum(where(2.0 * middle < one.gap, 1.0, 0.0) for one in below))

@@ -14,6 +14,8 @@ from linkwise.spatial.vectors import Vec
 _MARGIN = 0.02
 _SAME = 1e-3  # of the margin: points nearer to each other than this are one
 _TIE = 1e-9  # of the margin: a corner is taken before another point of the face unless it is this much higher
+_LEVEL = 1e-7  # of the margin: corners within it are at one height, and the first of them is taken
+_ALIKE = 1.0 + 1e-7  # likewise of bases: rounding must not choose, or points change places from step to step
 _EDGE = 1e-6  # of a face's size: how far outside of its edges a corner still counts as inside
 
 
@@ -76,7 +78,7 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
     """
     first = spots[0]
     for spot in spots[1:]:
-        first = _chosen(spot.gap < first.gap, spot, first)
+        first = _chosen(spot.gap < first.gap - _LEVEL * margin, spot, first)
     first = _chosen(lowest < first.gap - _TIE * margin, Spot(lowest, 0.0, 0.0, 0.0), first)
     limit = minimum(maximum(first.gap, 0.0) + margin, 0.5 * UNUSED_GAP)
     same = (_SAME * margin) ** 2
@@ -94,7 +96,7 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
             scores = away
         best, found = 0.0, _UNUSED
         for spot, score, distance in zip(spots, scores, away, strict=True):
-            better = (distance > same) & (score > best)
+            better = (distance > same) & (score > _ALIKE * best)
             best, found = where(better, score, best), _chosen(better, spot, found)
         if k in (2, 3):
             breadth = best * best > same * _square(taken[1], first)

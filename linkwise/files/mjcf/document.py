@@ -50,6 +50,9 @@ _ASSETS = {"mesh": (".stl", ".obj", ".msh"), "hfield": (".png", ".bin", ".hf", "
 """Endings of the files that elements name. Of heights all but pictures are of MuJoCo's own binary kind."""
 _PNG = b"\x89PNG\r\n\x1a\n"
 _MOST_HEIGHTS = 2048
+_MOST_STEPS = 100_000
+_COUNTS = ("dim", "num", "actdim", "nsample")
+"""Attributes for which memory is set aside."""
 _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 
@@ -321,8 +324,9 @@ class _Writer:
         for name, text in element.attributes.items():
             if name in ("name", "class", "childclass", "file", "model"):
                 continue
+            most = _MOST_STEPS if name in _COUNTS else _LARGEST_NUMBER
             for word in text.split():
-                if _NUMBER.fullmatch(word) and not abs(float(word)) <= _LARGEST_NUMBER:
+                if _NUMBER.fullmatch(word) and not abs(float(word)) <= most:
                     if word.lower().lstrip("+-") == "inf" and ("range" in name or name == "springlength"):
                         continue
                     self.reader.fail(
@@ -330,7 +334,7 @@ class _Writer:
                         element,
                         file,
                         got=shown(text),
-                        allowed=f"finite numbers, at most {_LARGEST_NUMBER:g}",
+                        allowed=f"finite numbers, at most {most:g}",
                     )
 
     def count(self, element: Element) -> int:
@@ -358,6 +362,26 @@ class _Writer:
         if any(not abs(number) <= _LARGEST_COUNT for number in numbers):
             self.reader.fail("the parameters of a mesh are too large", element, file, got=shown(attributes["params"]))
 
+    def lengthrange(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        """MuJoCo simulates how far muscles reach, in so many steps."""
+        total, step = (self.number(attributes, *of) for of in (("inttotal", 10.0), ("timestep", 0.01)))
+        if not 0.0 < total <= _MOST_STEPS * step:
+            allowed = f"inttotal and timestep above zero, of at most {_MOST_STEPS} steps"
+            self.reader.fail("the search for lengths of muscles takes too long", element, file, allowed=allowed)
+
+    @staticmethod
+    def number(attributes: dict[str, str], name: str, otherwise: float) -> float:
+        """The number of an attribute; what is none the parser says."""
+        text = attributes.get(name, "").strip()
+        return float(text) if _NUMBER.fullmatch(text) else otherwise
+
+    def hfield(self, element: Element, attributes: dict[str, str], file: str) -> None:
+        """Heights that no file has are zeros, as many as are asked for."""
+        for name in ("nrow", "ncol"):
+            if self.number(attributes, name, 0.0) > _MOST_HEIGHTS:
+                said, got = f"2 to {_MOST_HEIGHTS} rows and columns", shown(attributes[name])
+                self.reader.fail("this <hfield> has too many heights", element, file, got=got, allowed=said)
+
     def model(self, element: Element, attributes: dict[str, str], file: str) -> None:
         """A model to be attached: its file becomes a text of ours."""
         if "file" in attributes:
@@ -369,6 +393,8 @@ class _Writer:
 
 _EDITS: dict[str, Callable[[_Writer, Element, dict[str, str], str], None]] = {
     "compiler": _Writer.compiler,
+    "hfield": _Writer.hfield,
+    "lengthrange": _Writer.lengthrange,
     "mesh": _Writer.mesh,
     "model": _Writer.model,
 }

@@ -41,7 +41,7 @@ from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Part
 from linkwise.mechanism.contacts import ContactRules, ContactScene, Ground
-from linkwise.mechanism.description import FIRST_PAIR_BIT, Geometry, JointLimits, Mimic, NamedPair, Picture
+from linkwise.mechanism.description import FIRST_PAIR_BIT, SIZES, Geometry, JointLimits, Mimic, NamedPair, Picture
 from linkwise.mechanism.materials import Material
 
 FORMAT = "linkwise model"
@@ -245,7 +245,7 @@ Record.of(NamedPair, bit=Whole(FIRST_PAIR_BIT, _MOST_BITS))
 
 def _geometry(**given: Any) -> Geometry:
     kind = given["kind"]
-    count = _SIZES.get(kind, 0)
+    count = SIZES.get(kind, 0)
     if len(given["size"]) != count or (kind == "mesh") != (given["mesh"] is not None):
         raise InputError(
             f"a shape of kind {kind!r} has {count} numbers as its size, and a mesh if it is one",
@@ -260,7 +260,6 @@ def _geometry(**given: Any) -> Geometry:
 
 
 _BITS = Whole(0, 2**_MOST_BITS)
-_SIZES = {"box": 3, "sphere": 1, "cylinder": 2, "capsule": 2, "ellipsoid": 3, "heightfield": 2}
 GEOMETRY = Record.of(
     Geometry,
     _geometry,

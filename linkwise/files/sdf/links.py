@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.array_types import FloatArray
-from linkwise.errors import ModelWarning
+from linkwise.errors import InputError, ModelWarning
 from linkwise.files.description import LinkWritten
 from linkwise.files.sdf.places import NamedFrame, Scope, read_pose, relative_pose
 from linkwise.files.values import Values, sdf_colour, shown
@@ -124,11 +124,11 @@ def _surface(element: Element, place: NamedFrame, tag: str) -> dict[str, Any]:
         first = Material().coefficients[0] if mu is None else mu
         friction = first if across is None or across == mu else (first, across)
         threshold = number("bounce/threshold")
-        found["material"] = Material(
-            friction,
-            restitution=bounce or 0.0,
-            threshold=Material().threshold if threshold is None else min(threshold, 1e6),
-        )
+        threshold = Material().threshold if threshold is None else min(threshold, 1e6)
+        try:
+            found["material"] = Material(friction, restitution=bounce or 0.0, threshold=threshold)
+        except InputError as error:
+            values.fail(f"{of}: {error.what}", element, **error.parts)
     kp, kd = number("contact/ode/kp"), number("contact/ode/kd")
     if kp is not None and kp > 0.0:
         found["compliance"] = (kp, (kd or 0.0) / kp)

@@ -22,8 +22,10 @@ from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Vec
 from linkwise.targets.llvm.kernel import BatchKernel
+from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.block import Block
 from linkwise.trace.calls import traced as program
+from linkwise.trace.program import Program
 
 _SIZED = ("sphere", "capsule", "box")
 """Kinds of shapes whose sizes are numbers of a kernel: one serves all shapes of two such kinds."""
@@ -209,8 +211,10 @@ def _kind(shape: Geometry) -> Geometry:
 class _PairKernel:
     """Contact points of many pairs of two kinds of shapes."""
 
-    def __init__(self, code: Block, count: int) -> None:
-        self._kernel, self.slots = BatchKernel.build(code), count
+    def __init__(self, code: Block | Program, count: int) -> None:
+        self._kernel: BatchKernel | ProgramKernel
+        self._kernel = BatchKernel.build(code) if isinstance(code, Block) else ProgramKernel.build(code)
+        self.slots = count
 
     @classmethod
     def of(cls, a: Geometry, b: Geometry) -> _PairKernel | None:
@@ -229,9 +233,7 @@ class _PairKernel:
                 "overflow": [found.overflow + 0.0 * c[0]],
             }
 
-        code = program("pair", points, {"X": 9, "c": 3, "s": 3, "Y": 9, "d": 3, "t": 3})
-        assert isinstance(code, Block)
-        return cls(code, count)
+        return cls(program("pair", points, {"X": 9, "c": 3, "s": 3, "Y": 9, "d": 3, "t": 3}), count)
 
     def __call__(self, *inputs: Array) -> tuple[Array, Array, Array, Array]:
         """Gaps (k, slots), normals and points (k, slots, 3) and overflow (k) of k pairs."""

@@ -82,6 +82,12 @@ def emit_c(
         raise InputError("there is no such precision in C", got=f"{bits} bits", allowed="64 (double) or 32 (float)")
     if isinstance(function, HasSimulator):
         texts = simulator_files(function.simulator(bits), bits)
+    elif not isinstance(function, (Block, Program)) and not hasattr(function, "program_for"):
+        raise InputError(
+            "there is no C code of this",
+            got=repr(function)[:80],
+            allowed='a compiled function, model.function("forward_dynamics") say, or a lw.Simulation',
+        )
     else:
         texts = _function_files(
             function if isinstance(function, (Block, Program)) else function.program_for(target("c")), bits, states
