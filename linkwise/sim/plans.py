@@ -25,6 +25,7 @@ from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
+from linkwise.sim.touched import surfaces_note
 from linkwise.sim.work import Evaluation, Kernel, Step, Work, settled
 from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device
@@ -146,6 +147,11 @@ class Plan:
             "control runs in Python, once for each evaluation and each state, since it cannot be traced: "
             f"{self.why_hosted}; lw.Sampled(model, control, rate) calls it once for each sample"
         )
+
+    @cached_property
+    def surfaces(self) -> str:
+        """Note on the surfaces of the model's file, if there is anything to know."""
+        return surfaces_note(self.motion.model, bool(self.motion.touching))
 
     def check_home(self, home: Device) -> None:
         """Refuse a home whose kernels cannot call the Python functions that this needs."""

@@ -25,7 +25,7 @@ from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
-from linkwise.sim.touched import doubts, surfaces_note
+from linkwise.sim.touched import doubts
 from linkwise.sim.trajectory import Jumps, Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, Kernel, Span
 from linkwise.targets.device import Device
@@ -292,9 +292,7 @@ class Run:
             status=status if states.shape else str(statuses[0]),
             steps=steps if states.shape else int(steps),
             rejected=rejected if states.shape else int(rejected),
-            note="\n".join(
-                filter(None, (plan.note, self.trouble, self.saturation, surfaces_note(m.model, bool(m.touching))))
-            ),
+            note="\n".join(filter(None, (plan.note, self.trouble, self.saturation, plan.surfaces))),
             reasons=reasons,
             method=plan.method,
             columns={"x": m.state_names},
