@@ -10,7 +10,6 @@ that was there in the step before begins with the impulse it had, in whatever pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 from linkwise.algorithms.articulated import articulate, innovate
@@ -21,17 +20,18 @@ from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocit
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
+from linkwise.contact.along_rows import AlongRows
 from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
 from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, ways
 from linkwise.contact.elimination import squared
-from linkwise.contact.few import LEAST, SIZES, Few, Groups
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
-from linkwise.contact.near_ends import NearEnds
+from linkwise.contact.near_ends import Factors, NearEnds
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
-from linkwise.contact.primal import UNSOLVED, UNSOLVED_SINGLE, Along, Laws, Primal, over_used
+from linkwise.contact.point_laws import Laws, over_used
+from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, part_of_mean, stiffened
@@ -73,7 +73,7 @@ def crowd_step(
     """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s."""
     rules = ContactRules() if rules is None else rules
     middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t)
-    begin = remembered(middle.slots, middle.rows, impulses)
+    begin = middle.begun(impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
     if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
         held = [[hold(x) for x in numbers] for numbers in (free, begin)]
@@ -124,23 +124,13 @@ class MiddleOfCrowd:
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
+        self.near = NearEnds(self)
         self._gather()
 
     def _held(self) -> Held:
         constraints, start, t = self.closures
         holding = Holding(self.crowd.tree, constraints, start, (self.q, self.v), t, self.h)
         return Held(self.tree, self.q, self.axes, holding)
-
-    def _again(self, q: Flat) -> MiddleOfCrowd:
-        """The same, with all that depends on the configuration computed once more, of numbers equal to it.
-
-        In a loop whose passes may be left out, only what depends on the numbers of a pass is left out with it.
-        """
-        other = copy(self)
-        other.q = list(q)
-        other.frames, other.axes = placed(self.crowd.tree, q), articulate(self.tree, q)
-        other.held = other._held()
-        return other
 
     def _moving(self, motions: Field[Any]) -> Moving:
         """Links as they move."""
@@ -155,6 +145,11 @@ class MiddleOfCrowd:
                 speed = long(twist.lin) + self.crowd.reaches[link.index] * long(twist.ang)
                 fastest = maximum(fastest, speed)
         return Moving([*numbers, *[0.0] * MOVING], self.h, hold(fastest))
+
+    def begun(self, impulses: Flat) -> list[Scalar]:
+        """Impulses to begin with, from those of the step before."""
+        found, count = remembered(self.slots, self.rows, impulses), self.primal.count
+        return [*found[:count], *self.near.of_near(found[count:])]
 
     def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
         """The velocity at the end without impulses."""
@@ -217,15 +212,18 @@ class MiddleOfCrowd:
             return [], [*bias, give, gap, drift]
 
         made = over_used(used, [slots, self.before, turns], biased, [])[1]
-        laws_of_points, step = [x for row in made for x in row], len(made[0])
-        biases = Items(laws_of_points, range(0, step * count, step), self.rows)
-        others = Items(laws_of_points, range(self.rows, step * count, step), 3)
+        laws_of_points, each = [x for row in made for x in row], len(made[0])
+        biases = Items(laws_of_points, range(0, each * count, each), self.rows)
+        others = Items(laws_of_points, range(self.rows, each * count, each), 3)
         self.others = [others.of(k) for k in range(count)]
         J = Items(everything, starts, width)
         self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
         """Rows of all points, each by itself."""
         self.by_line = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
-        left, right = self.halves(self.lines, self.by_line, self.rows)
+        self.points = self.halves(self.lines, self.by_line)
+        self.width = len(self.points.left) // (count * self.rows)
+        step = self.rows * self.width
+        left, right = (Items(x, range(0, count * step, step), step) for x in self.points)
 
         def laws(
             state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
@@ -245,19 +243,14 @@ class MiddleOfCrowd:
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
         found = Items.rows(over_used(used, [slots, left, right, biases, others], laws, [])[1])
-        self.points = Groups(left, right, used, self.rows)
         self.primal = Primal(J, found, disks, self._along(), used)
 
-    def halves(self, rows: Items, used: Items, size: int) -> tuple[Items, Items]:
-        """Of groups of rows, so many each, both factors of W: see :mod:`linkwise.contact.few`."""
-        count = len(rows.starts) // size
+    def halves(self, rows: Items, used: Items) -> Factors:
+        """Of rows both factors of W, see :mod:`linkwise.contact.along_rows`; each is passed over unless it is used."""
         if self.held.holding.pulls.count:
-            own = over_used(used, [rows], lambda _, row: ([], list(row)), [])[1]
-            left = Items([x for row in own for x in row], range(0, count * size * self.n, size * self.n), size * self.n)
-            pushes = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
-            return left, Items(
-                [x for push in pushes for x in push], range(0, count * left.width, left.width), left.width
-            )
+            left = over_used(used, [rows], lambda _, row: ([], list(row)), [])[1]
+            right = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
+            return Factors(*([x for row in made for x in row] for made in (left, right)))
         roots = [sqrt(1.0 / axis.d_inverse) for link in self.tree.links for axis in self.axes[link]]
 
         def half(_: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -265,10 +258,8 @@ class MiddleOfCrowd:
             own = (x for link in self.tree.links for x in nu[link])
             return [], [x * root for x, root in zip(own, roots, strict=True)]
 
-        made = [x for row in over_used(used, [rows], half, [])[1] for x in row]
-        width = size * len(roots)
-        both = Items(made, range(0, count * width, width), width)
-        return both, both
+        both = [x for row in over_used(used, [rows], half, [])[1] for x in row]
+        return Factors(both, both)
 
     def complete(self) -> Primal:
         """All that Newton's method on velocities of the freedoms needs."""
@@ -291,37 +282,10 @@ class MiddleOfCrowd:
 
     def solved(self, free: list[Scalar], begin: list[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
-        if self.n <= LEAST or any(isinstance(row, FrictionOf) for row in self.joints.rows):
+        if self.crowd.along_freedoms:
             return self.complete().solved(free, begin, self.rules)
-        primal = self.primal
-        near = NearEnds(self, free, begin[primal.count :])
-        V, kept = primal.along_points(free), len(self.slots)
-        most = [(min(points, kept), min(ends, len(primal.along))) for points, ends in SIZES[bool(primal.along)]]
-        largest = max(points for points, _ in most)
-        few = Few(self.points.first(largest), primal.laws, primal.disks, near.groups, near.biases, near.used)
-        found: list[Scalar] = [0.0] * len(begin)
-        missed: Scalar = 1.0
-        count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.slots), 0.0)
-        for k, (points, ends) in enumerate(most):
-            fits = (count < points + 0.5) & (near.count < ends + 0.5)
-            fits = fits if k == 0 else fits & (missed > 0.5)
-            own, of_ends, off = few.solved(
-                V, begin, (near.free, near.begin), fits, (points, ends), self.rules, k + 1 < len(most)
-            )
-            whole = [*own, *[0.0] * (primal.count - len(own)), *near.spread(of_ends)]
-            found = [where(fits, a, b) for a, b in zip(whole, found, strict=True)]
-            missed = where(fits, minimum(off, 0.25), missed)
-        v = [a + b for a, b in zip(free, self.answered(primal.effort(found)), strict=True)]
-        for one in primal.along:  # ends that were not near, and are reached
-            missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
-        unsolved = missed > where(self.h + 1e-10 * self.h > self.h, UNSOLVED, UNSOLVED_SINGLE)
-
-        def many(state: Flat, q: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            v, found, eased = self._again(q).complete().solved(free, begin, self.rules)
-            return [where(unsolved, a, b) for a, b in zip([*v, *found, eased], state, strict=True)], []
-
-        (*state, eased), _ = looped_over([Items.rows([self.q])], many, [*v, *found, 0.0], (lambda *_: unsolved,))
-        return state[: self.n], state[self.n :], eased
+        pushed = [a + b for a, b in zip(free, self.answered(self.primal.effort(begin)), strict=True)]
+        return AlongRows(self, self.near, free, pushed, begin).solved()
 
     def answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort, with closures held."""

@@ -135,7 +135,7 @@ def loop_over_items(
         *state,
         *(x for column, is_known in zip(columns, known, strict=True) if not is_known for x in column.numbers),
     ]
-    tracer = _tracer_in(numbers)
+    tracer = tracer_in(numbers)
     if tracer is None or any(isinstance(x, Dual) for x in numbers):
         return plainly_looped_over(columns, step, state, asks)
     held = tracer.loop_input("state", max(1, len(state)))
@@ -162,7 +162,7 @@ def loop_over_items(
 
 def row_of_table(table: RowTable, place: Scalar) -> list[Scalar] | None:
     """The number of a row of a table and the row: :meth:`linkwise.spatial.scalar.RowTable.at`; None if not traced."""
-    tracer = _tracer_in([place])
+    tracer = tracer_in([place])
     if tracer is None or isinstance(place, Dual):
         return None
     return list(tracer.call(_program_of(table), [[place]])[0])
@@ -322,10 +322,10 @@ def _tracer_of(value: State) -> CallingTracer | None:
     if isinstance(value, (bool, TracedBool)):
         tracer = getattr(value, "tracer", None)
         return tracer if isinstance(tracer, CallingTracer) else None
-    return _tracer_in(_leaves_of(value))
+    return tracer_in(_leaves_of(value))
 
 
-def _tracer_in(numbers: Sequence[Any]) -> CallingTracer | None:
+def tracer_in(numbers: Sequence[Any]) -> CallingTracer | None:
     """The tracer of some numbers."""
     for x in numbers:
         todo = [x]
