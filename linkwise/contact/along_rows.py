@@ -10,10 +10,10 @@ rest, and those without a solution, are solved beside each other with all groups
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwise.contact.cones import Cone
-from linkwise.contact.near_ends import Ends, NearEnds, every_end
+from linkwise.contact.near_ends import Ends, Factors, every_end
 from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.smoothed import FIRMNESS, SmoothedSlope, followed
 from linkwise.mechanism.contacts import ContactRules
@@ -33,6 +33,9 @@ TOGETHER = 4
 
 UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
+
+NOTHING = 1e-8
+"""Of 1/ℓ, below which an impulse does not answer to a velocity."""
 
 _TINY = 1e-30
 
@@ -115,17 +118,21 @@ class Grouped:
         size, square = self.size, width * width
         lines: list[Scalar] = []
         shift: list[Scalar] = []
+        active: list[Scalar] = []
         for text, columns in zip(self._texts, self._of_groups(V, impulses), strict=True):
 
             def step(_: Flat, *items: Flat, text: _OfPoint | _OfEnds = text) -> tuple[list[Scalar], list[Scalar]]:
                 K, shift = text.answer(*items[1:], square, proximal)
                 is_used = items[0][0] > 0.0
-                return [], [where(is_used, -x, 0.0) for x in (*(x for line in K for x in line), *shift)]
+                asked = is_used & text.is_active(K, *items[3:])
+                lines = (where(asked, -x, 0.0) for line in K for x in line)
+                return [], [*lines, *(where(is_used, -x, 0.0) for x in shift), where(asked, 1.0, 0.0)]
 
             for row in over_used(columns[0], columns, step, [])[1]:
                 lines += row[: size * size]
-                shift += row[size * size :]
-        change, moved = grouped_solution(self.rows, self.used, lines, shift, self.W)
+                shift += row[size * size : -1]
+                active.append(row[-1])
+        change, moved = grouped_solution(self.rows, self.used, active, lines, shift, self.W)
         return [*moved, *change]
 
     def _of_groups(self, V: Flat, impulses: Flat) -> list[list[Items]]:
@@ -176,6 +183,10 @@ class _OfPoint:
         """-δ as K δV + shift."""
         known, w = self._of(V, laws)
         return known.answer(own, w, square, proximal, FIRMNESS)
+
+    def is_active(self, K: Sequence[Flat], laws: Flat, _: Flat) -> Any:
+        """Whether impulses answer to velocities at all: where a point is open they do not."""
+        return K[0][0] * Laws.of(laws, self.disks).slopes[0] > NOTHING
 
 
 class _OfEnds:
@@ -237,6 +248,13 @@ class _OfEnds:
             shift.append(found[1])
         return K, shift
 
+    def is_active(self, K: Sequence[Flat], _: Flat, W: Flat) -> Any:
+        """Whether any impulse answers to its velocity."""
+        found = K[0][0] * W[0] > NOTHING
+        for j in range(1, self.size):
+            found = found | (K[j][j] * W[j * self.size + j] > NOTHING)
+        return found
+
 
 def _nearest(cone: Cone, x: Scalar) -> Scalar:
     """The impulse of a row along joints that is nearest to one: not negative, or within friction's bounds."""
@@ -256,18 +274,16 @@ class AlongRows:
 
     Args:
         middle: of the step.
-        near: rows along joints that may act.
         free: velocities without impulses.
-        pushed: velocities with those to begin with.
         begin: impulses to begin with.
     """
 
-    def __init__(self, middle: MiddleOfCrowd, near: NearEnds, free: Flat, pushed: Flat, begin: Flat) -> None:
-        self.middle, self.near, self.free, self.pushed, self.begin = middle, near, free, pushed, begin
+    def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Flat) -> None:
+        self.middle, self.free, self.begin = middle, free, begin
         self.primal, self.size, self.kept = middle.primal, middle.rows, len(middle.slots)
-        self.present = [where(slot[10] > 0.0, 1.0, 0.0) for slot in middle.slots]
-        self.speeds = [self.primal.along_points(v) for v in (free, pushed)]
         self.limit = where(middle.h + 1e-10 * middle.h > middle.h, UNSOLVED, UNSOLVED_SINGLE)
+        self.speeds = free, self._v(begin)
+        """Velocities without impulses, and with those to begin with."""
 
     def solved(self) -> Solution:
         """The solution of all laws."""
@@ -275,61 +291,68 @@ class AlongRows:
         for one in self.primal.along:  # ends that were not near, and are reached
             if one.cone.kind == "half_line":
                 missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
-        unsolved = missed > self.limit
-        ends = every_end(self.primal.along, (self.free, self.pushed), self.begin[self.primal.count :], self.size)
-        groups, used = self.kept + len(ends.used), [*self.present, *ends.used]
-        starts = self._rows(self.kept, ends)
-        numbers = [*(where(unsolved, x, 0.0) for x in used), *(x for part in starts for x in part)]
 
-        def every(state: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            n, own = groups * self.size, ends
-            if ends.used:
-                flags = [x for x in numbers[self.kept : groups] for _ in range(self.size)]
-                own = ends._replace(factors=self.middle.halves(ends.rows, Items(flags, range(len(flags)), 1)))
-            grouped = self._grouped(self.kept, own, numbers[:groups])
-            V0, V, begin = (list(numbers[groups + k * n : groups + (k + 1) * n]) for k in range(3))
-            impulses, eased = _attempted(grouped, V0, V, begin, self.middle.rules, self.limit)
-            found = impulses[: len(self.begin)]
-            return [where(unsolved, a, b) for a, b in zip([*self._v(found), *found, eased], state, strict=True)], []
+        def every(state: Flat, free: Flat, begin: Flat, asked: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            # From the items of the pass: whatever does not depend on them is computed whether it is needed or not.
+            solution = AlongRows(self.middle, free, begin)._every(asked[0])
+            both = zip([*solution.v, *solution.impulses, solution.eased], state, strict=True)
+            return [where(asked[0] > 0.0, a, b) for a, b in both], []
 
-        given = [Items.rows([numbers])], every, [*v, *found, 0.0], (lambda *_: unsolved,)
-        *state, eased = looped_over(*given)[0]
+        def asks(_: Flat, *items: Flat) -> Any:
+            return items[-1][0] > 0.0
+
+        columns = (self.free, self.begin, [where(missed > self.limit, 1.0, 0.0)])
+        *state, eased = looped_over([Items.rows([x]) for x in columns], every, [*v, *found, 0.0], (asks,))[0]
         return Solution(state[: len(v)], state[len(v) :], eased)
 
     def _few(self) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """Velocities and impulses of states that have room among few groups, and what they are missed by, m/s."""
-        points, rules = min(FEW[0], self.kept), self.middle.rules
-        ends = self.near.gathered(self.free, self.pushed, self.begin[self.primal.count :], self.size, FEW[1])
-        count = sum(self.present, 0.0)
-        fits = (count < points + 0.5) & (self.near.count < len(ends.used) * self.size + 0.5)
-        grouped = self._grouped(points, ends, [where(fits, x, 0.0) for x in (*self.present[:points], *ends.used)])
-        _, V, impulses = self._rows(points, ends)
-        V, impulses = grouped.swept(V, [where(fits, x, 0.0) for x in impulses], rules.sweeps)
+        points, rules, near = min(FEW[0], self.kept), self.middle.rules, self.middle.near
+        ends = near.gathered(self.speeds, self.begin[self.primal.count :], self.size, FEW[1])
+        count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.middle.slots), 0.0)
+        fits = (count < points + 0.5) & (near.count < len(ends.used) * self.size + 0.5)
+        grouped, V, impulses = self._grouped(points, self.middle.points, ends, where(fits, 1.0, 0.0))
+        V, impulses = grouped.swept(V[1], [where(fits, x, 0.0) for x in impulses], rules.sweeps)
         V, impulses = followed(grouped, V, impulses, rules)
         missed = where(fits, grouped.signorini(V, impulses), 1.0)
         own, of_ends = impulses[: points * self.size], impulses[points * self.size :]
-        found = [*own, *[0.0] * (self.primal.count - len(own)), *self.near.spread(of_ends)]
+        found = [*own, *[0.0] * (self.primal.count - len(own)), *near.spread(of_ends)]
         return self._v(found), found, missed
+
+    def _every(self, asked: Scalar) -> Solution:
+        """The solution with all points that are present, and all rows along joints, of states that ask for it."""
+        middle, size = self.middle, self.size
+        used = [where(slot[10] > 0.0, asked, 0.0) for slot in middle.slots]
+        points = middle.halves(middle.lines, Items(used, [k for k in range(self.kept) for _ in range(size)], 1))
+        ends = every_end(self.primal.along, self.speeds, self.begin[self.primal.count :], size)
+        if ends.used:
+            own = Items([asked], [0] * len(ends.rows.starts), 1)
+            ends = ends._replace(factors=middle.halves(ends.rows, own))
+        grouped, V, impulses = self._grouped(self.kept, points, ends, asked)
+        impulses, eased = _attempted(grouped, *V, impulses, middle.rules, self.limit)
+        found = impulses[: len(self.begin)]
+        return Solution(self._v(found), found, eased)
 
     def _v(self, impulses: Flat) -> list[Scalar]:
         """Velocities with some impulses."""
         push = self.middle.answered(self.primal.effort(impulses))
         return [a + b for a, b in zip(self.free, push, strict=True)]
 
-    def _grouped(self, points: int, ends: Ends, used: Flat) -> Grouped:
-        """So many groups of points, and those of ends."""
-        counts = (points, len(ends.used)) if ends.used else (points,)
-        rows, factors = GroupedRows(self.size, counts, TOGETHER), [self.middle.points]
-        if ends.used:
-            factors.append(ends.factors)
-        W = grouped_products(rows, used, [x.left for x in factors], [x.right for x in factors], self.middle.width)
+    def _grouped(
+        self, points: int, factors: Factors, ends: Ends, asked: Scalar
+    ) -> tuple[Grouped, list[list[Scalar]], list[Scalar]]:
+        """So many groups of points and those of ends; V without impulses and to begin with, and these impulses."""
+        size, sources = self.size, [(points, factors), (len(ends.used), ends.factors)][: 2 if ends.used else 1]
+        rows = GroupedRows(size, tuple(count for count, _ in sources), TOGETHER)
+        present = (slot[10] > 0.0 for slot in self.middle.slots[:points])
+        used = [*(where(x, asked, 0.0) for x in present), *(where(x > 0.0, asked, 0.0) for x in ends.used)]
+        left, right = ([pair[k] for _, pair in sources] for k in range(2))
+        W = grouped_products(rows, used, left, right, self.middle.width)
         laws = self.primal.laws._replace(starts=self.primal.laws.starts[:points])
-        return Grouped(rows, used, W, laws, self.primal.disks, ends.laws if ends.used else None)
-
-    def _rows(self, points: int, ends: Ends) -> list[list[Scalar]]:
-        """V without impulses, V to begin with, and impulses to begin with, of so many points and of ends."""
-        of_points = (*self.speeds, self.begin[: self.primal.count])
-        return [[*a[: points * self.size], *b] for a, b in zip(of_points, ends.numbers, strict=True)]
+        grouped = Grouped(rows, used, W, laws, self.primal.disks, ends.laws if ends.used else None)
+        of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin)
+        *V, impulses = ([*a[: points * size], *b] for a, b in zip(of_points, ends.numbers, strict=True))
+        return grouped, V, impulses
 
 
 def _attempted(

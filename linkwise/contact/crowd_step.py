@@ -284,8 +284,8 @@ class MiddleOfCrowd:
         """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
         if self.crowd.along_freedoms:
             return self.complete().solved(free, begin, self.rules)
-        pushed = [a + b for a, b in zip(free, self.answered(self.primal.effort(begin)), strict=True)]
-        return AlongRows(self, self.near, free, pushed, begin).solved()
+        found = AlongRows(self, free, begin).solved()
+        return found.v, found.impulses, found.eased
 
     def answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort, with closures held."""

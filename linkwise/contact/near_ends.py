@@ -88,12 +88,11 @@ class NearEnds:
         """Impulses along joints without those of rows that are not near."""
         return [where(place > -0.5, x, 0.0) for (place,), x in zip(self.places, impulses, strict=True)]
 
-    def gathered(self, free: Flat, pushed: Flat, impulses: Flat, size: int, most: int) -> Ends:
+    def gathered(self, speeds: tuple[Flat, Flat], impulses: Flat, size: int, most: int) -> Ends:
         """The near ones, in groups of some size.
 
         Args:
-            free: velocities without impulses.
-            pushed: velocities with those to begin with.
+            speeds: velocities without impulses, and with those to begin with.
             impulses: along joints, to begin with.
             size: rows of a group.
             most: groups.
@@ -106,14 +105,14 @@ class NearEnds:
         def row_at(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
             row: list[Scalar] = [0.0] * n
             others: list[Scalar] = [0.0, -1.0, 0.0]
-            for one, (own,), x in zip(along, self.places, impulses, strict=True):
-                here = same_number(own, place[0])
+            for one, (there,), x in zip(along, self.places, impulses, strict=True):
+                here = same_number(there, place[0])
                 for j, slope in one.row.items():
                     row[j] = row[j] + where(here, slope, 0.0)
                 found = (one.cone.bias[0], _radius(one), x)
                 others = [where(here, a, b) for a, b in zip(found, others, strict=True)]
-            speeds = (sum((a * b for a, b in zip(row, v, strict=True)), 0.0) for v in (free, pushed))
-            return [], [*row, *speeds, others[2], *others[:2], where(place[0] < self.count - 0.5, 1.0, 0.0)]
+            own = (sum((a * b for a, b in zip(row, v, strict=True)), 0.0) for v in speeds)
+            return [], [*row, *own, others[2], *others[:2], where(place[0] < self.count - 0.5, 1.0, 0.0)]
 
         def asks(_: Flat, place: Flat) -> Any:
             return place[0] < self.count - 0.5

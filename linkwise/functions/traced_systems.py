@@ -55,11 +55,13 @@ def grouped_sweeps(
 
 
 def grouped_solution(
-    rows: GroupedRows, used: Flat, lines: Flat, shift: Flat, W: Flat
+    rows: GroupedRows, used: Flat, active: Flat, lines: Flat, shift: Flat, W: Flat
 ) -> Sequence[Sequence[Scalar]] | None:
     """:func:`linkwise.spatial.grouped_systems.grouped_solution` where numbers are traced, else None."""
     tracer = _tracer(used, lines, shift, W)
-    return None if tracer is None else tracer.call(grouped_systems.solution(Tiles(*rows)), [used, lines, shift, W])
+    if tracer is None:
+        return None
+    return tracer.call(grouped_systems.solution(Tiles(*rows)), [used, active, lines, shift, W])
 
 
 def _tracer(*arrays: Flat) -> CallingTracer | None:

@@ -110,18 +110,19 @@ def grouped_sweeps(
 
 
 def grouped_solution(
-    rows: GroupedRows, used: Flat, lines: Flat, shift: Flat, W: Flat
+    rows: GroupedRows, used: Flat, active: Flat, lines: Flat, shift: Flat, W: Flat
 ) -> tuple[list[Scalar], list[Scalar]]:
     """The x of (I - L W) x = s, zero where groups are not used, and W x.
 
     Args:
         rows: the groups.
         used: as of :func:`grouped_products`; elsewhere L and s are zero.
+        active: one for each group that is used and whose L is not zero, else zero.
         lines: the blocks of L.
         shift: s.
         W: as of :func:`grouped_products`.
     """
-    traced = _traced("grouped_solution", rows, used, lines, shift, W)
+    traced = _traced("grouped_solution", rows, used, active, lines, shift, W)
     if traced is not None:
         x, moved = traced
         return list(x), list(moved)

@@ -19,7 +19,7 @@ from linkwise.trace.program import PARAMETERS, Buffer, Call, Copy, For, IfAny, P
 from linkwise.trace.state_loops import Column, zeros
 from linkwise.trace.tracer import Number
 
-USED, W = "in:used", "products"
+USED, ACTIVE, W = "in:used", "in:active", "products"
 
 Numbers = Sequence[Number]
 
@@ -129,23 +129,64 @@ def products(tiles: Tiles, width: int, sizes: tuple[int, ...], is_square: bool) 
 def solution(tiles: Tiles) -> Program:
     """The x of (I - L W) x = s, zero where groups are not used, and W x.
 
-    Inputs are ``used``, the blocks of L, s, and W. Elimination goes tile by tile of pivots, whose rows then clear those
-    of each tile below; pivots are whole blocks.
+    Inputs are ``used``, ``active``, one for each group that is used and whose L is not zero, the blocks of L, s, and W.
+    Where L is zero, x is s: that is brought to the right side, and the other groups alone are eliminated, tile by tile
+    of pivots, whose rows then clear those of each tile below; pivots are whole blocks.
     """
     n, block, groups = tiles.size, tiles.size**2, tiles.count
-    table, all_tiles, statements = _Table(), tiles.tiles, _of_tiles(tiles)
+    table, all_tiles = _Table(), tiles.tiles
     numbers = range(len(all_tiles))
-    sizes = {"in:lines": groups * block, "in:shift": groups * n, f"in:{W}": groups * groups * block}
+    sizes = {ACTIVE: groups, "in:lines": groups * block, "in:shift": groups * n, f"in:{W}": groups * groups * block}
     buffers = [Buffer(USED, groups, load=True), *(Buffer(name, size, load=True) for name, size in sizes.items())]
     buffers += [Buffer("x", groups * n, store=True), Buffer("moved", groups * n, store=True)]
-    own = {"matrix": groups * groups * block, "right": groups * n, "inverses": groups * block, "factor": block}
-    buffers += [*(Buffer(name, size) for name, size in own.items()), Buffer("flag", 1), *_flags(tiles)]
-    statements += [Call(zeros(groups * n), (), (name,)) for name in ("x", "moved")]
-    statements.append(Copy("in:shift", "right"))
+    own = {
+        "known": groups * n,
+        "rest": groups * n,
+        "unknown": groups * n,
+        "matrix": groups * groups * block,
+        "right": groups * n,
+        "inverses": groups * block,
+        "factor": block,
+    }
+    buffers += [*(Buffer(name, size) for name, size in own.items()), Buffer("flag", 1)]
+    buffers += [*_flags(tiles), *_flags(tiles, "active")]
+    statements = [*_of_tiles(tiles), *_of_tiles(tiles, ACTIVE, "active")]
+    statements.append(Call(_apart(n, groups), (ACTIVE, "in:shift"), ("known", "rest")))
+    statements += [Call(zeros(groups * n), (), (name,)) for name in ("unknown", "moved")]
 
     def at(row: int, column: int) -> int:
         return (row * groups + column) * block
 
+    def times(
+        matrix: str, x: str, target: str, later: Sequence[int], sign: float, flags: str = "tile"
+    ) -> list[Statement]:
+        """Products of a row, in the third column on, with numbers x, added to a target or taken from it."""
+        place = Stretch(target, 1)
+        found: list[Statement] = []
+        for number, j in enumerate(later):
+            given = (place, Stretch(matrix, 3 + number), Stretch(x, 3 + len(later) + number))
+            found.append(IfAny(f"{flags}{j}", (Call(_times(n, len(all_tiles[j]), sign), given, (place,)),)))
+        return found
+
+    def over_rows(
+        i: int, later: Sequence[int], body: Sequence[Statement], flags: str = "active", reverse: bool = False
+    ) -> Statement:
+        rows = [
+            [
+                *(k, k * n, k * block),
+                *(at(k, all_tiles[j][0]) for j in later),
+                *(all_tiles[j][0] * n for j in later),
+            ]
+            for k in all_tiles[i]
+        ]
+        asks = Copy(Stretch(ACTIVE if flags == "active" else USED, 0), "flag")
+        return IfAny(f"{flags}{i}", (table.over(rows, (asks, IfAny("flag", tuple(body))), reverse),))
+
+    # The right side, s + L W x of what is known of x.
+    line, rest, right = Stretch("in:lines", 2), Stretch("rest", 1), Stretch("right", 1)
+    known = [Call(zeros(n), (), (right,)), *times(f"in:{W}", "known", "right", numbers, 1.0)]
+    known.append(Call(_right(n), (right, line, rest), (right,)))
+    statements += [over_rows(i, numbers, known) for i in numbers]
     ones: list[float] = []
     for i in numbers:
         for j in numbers:
@@ -156,8 +197,8 @@ def solution(tiles: Tiles) -> Program:
                 ones += [1.0 if p == q and r == c else 0.0 for q in all_tiles[j] for r in range(n) for c in range(n)]
             given = (Stretch("in:lines", 1), Stretch(f"in:{W}", 2), Stretch(PARAMETERS, 3))
             made = Call(_one_less(n, width), given, (Stretch("matrix", 2),))
-            asks = Copy(Stretch(USED, 0), "flag")
-            statements.append(_if_any((i, j), (table.over(rows, (asks, IfAny("flag", (made,)))),)))
+            asks = Copy(Stretch(ACTIVE, 0), "flag")
+            statements.append(_if_any((i, j), (table.over(rows, (asks, IfAny("flag", (made,)))),), "active"))
 
     def cleared(pivots: int, below: int, pairs: Sequence[tuple[int, int]]) -> Statement:
         """Rows below some pivots without the columns of these."""
@@ -172,50 +213,31 @@ def solution(tiles: Tiles) -> Program:
         for number, j in enumerate(later):
             there, pivot = (Stretch("matrix", 6 + 2 * number + k) for k in (0, 1))
             one = Call(_cleared(n, len(all_tiles[j])), (there, "factor", pivot), (there,))
-            body.append(one if j in (pivots, below) else IfAny(f"tile{j}", (one,)))
-        asks = Call(_both(), (Stretch(USED, 0), Stretch(USED, 1)), ("flag",))
+            body.append(one if j in (pivots, below) else IfAny(f"active{j}", (one,)))
+        asks = Call(_both(), (Stretch(ACTIVE, 0), Stretch(ACTIVE, 1)), ("flag",))
         return table.over(rows, (asks, IfAny("flag", tuple(body))))
 
     inverted = Call(_inverse(n), (Stretch("matrix", 1),), (Stretch("inverses", 2),))
     for i in numbers:
         of_tile: list[Statement] = []
         for k in all_tiles[i]:
-            asks = Copy(Stretch(USED, 0), "flag")
-            of_tile.append(table.over([[k, at(k, k), k * block]], (asks, IfAny("flag", (inverted,)))))
+            one = (Copy(Stretch(ACTIVE, 0), "flag"), IfAny("flag", (inverted,)))
+            of_tile.append(table.over([[k, at(k, k), k * block]], one))
             pairs = [(k, p) for p in all_tiles[i] if p > k]
             if pairs:
                 of_tile.append(cleared(i, i, pairs))
         for below in numbers[i + 1 :]:
             pairs = [(k, p) for k in all_tiles[i] for p in all_tiles[below]]
-            of_tile.append(IfAny(f"tile{below}", (cleared(i, below, pairs),)))
-        statements.append(IfAny(f"tile{i}", tuple(of_tile)))
-
-    def times(matrix: str, target: str, later: Sequence[int], sign: float) -> list[Statement]:
-        """Products of a row, in the third column on, with x, added to a target or taken from it."""
-        place = Stretch(target, 1)
-        found: list[Statement] = []
-        for number, j in enumerate(later):
-            given = (place, Stretch(matrix, 3 + number), Stretch("x", 3 + len(later) + number))
-            found.append(IfAny(f"tile{j}", (Call(_times(n, len(all_tiles[j]), sign), given, (place,)),)))
-        return found
-
-    def over_rows(i: int, later: Sequence[int], body: Sequence[Statement], reverse: bool) -> Statement:
-        rows = [
-            [
-                *(k, k * n, k * block),
-                *(at(k, all_tiles[j][0]) for j in later),
-                *(all_tiles[j][0] * n for j in later),
-            ]
-            for k in all_tiles[i]
-        ]
-        asks = Copy(Stretch(USED, 0), "flag")
-        return IfAny(f"tile{i}", (table.over(rows, (asks, IfAny("flag", tuple(body))), reverse),))
-
+            of_tile.append(IfAny(f"active{below}", (cleared(i, below, pairs),)))
+        statements.append(IfAny(f"active{i}", tuple(of_tile)))
     for i in reversed(numbers):
         later = numbers[i:]
-        found = Call(_applied(n), (Stretch("inverses", 2), Stretch("right", 1)), (Stretch("x", 1),))
-        statements.append(over_rows(i, later, [*times("matrix", "right", later, -1.0), found], reverse=True))
-    statements += [over_rows(i, numbers, times(f"in:{W}", "moved", numbers, 1.0), reverse=False) for i in numbers]
+        found = Call(_applied(n), (Stretch("inverses", 2), right), (Stretch("unknown", 1),))
+        body = [*times("matrix", "unknown", "right", later, -1.0, "active"), found]
+        statements.append(over_rows(i, later, body, reverse=True))
+    statements.append(Call(_added(groups * n), ("known", "unknown"), ("x",)))
+    products = times(f"in:{W}", "x", "moved", numbers, 1.0)
+    statements += [over_rows(i, numbers, products, "tile") for i in numbers]
     return table.program("solution", buffers, statements, ones)
 
 
@@ -264,24 +286,24 @@ def sweeps(tiles: Tiles, codes: Sequence[Block], columns: Sequence[Sequence[Colu
 
 
 # Flags of tiles.
-def _flags(tiles: Tiles) -> list[Buffer]:
-    return [Buffer(f"tile{k}", 1) for k in range(len(tiles.tiles))]
+def _flags(tiles: Tiles, name: str = "tile") -> list[Buffer]:
+    return [Buffer(f"{name}{k}", 1) for k in range(len(tiles.tiles))]
 
 
-def _of_tiles(tiles: Tiles) -> list[Statement]:
+def _of_tiles(tiles: Tiles, used: str = USED, name: str = "tile") -> list[Statement]:
     """The call that raises the flags of tiles that are used."""
 
     def text(used: Numbers) -> dict[str, object]:
-        return {f"tile{k}": _sum([used[group] for group in tile]) for k, tile in enumerate(tiles.tiles)}
+        return {f"tile{k}": _sum(used[group] for group in tile) for k, tile in enumerate(tiles.tiles)}
 
-    names = tuple(f"tile{k}" for k in range(len(tiles.tiles)))
-    return [Call(_block("tiles", text, used=tiles.count), (USED,), names)]
+    names = tuple(f"{name}{k}" for k in range(len(tiles.tiles)))
+    return [Call(_block("tiles", text, used=tiles.count), (used,), names)]
 
 
-def _if_any(both: tuple[int, int], body: tuple[Statement, ...]) -> Statement:
+def _if_any(both: tuple[int, int], body: tuple[Statement, ...], name: str = "tile") -> Statement:
     """Statements for two tiles that are used."""
     for k in sorted(set(both), reverse=True):
-        body = (IfAny(f"tile{k}", body),)
+        body = (IfAny(f"{name}{k}", body),)
     return body[0]
 
 
@@ -417,6 +439,33 @@ def _pushed(n: int, width: int) -> Block:
         }
 
     return _block("pushed", text, v=width * n, row=width * n * n, change=n)
+
+
+@cache
+def _apart(n: int, groups: int) -> Block:
+    """Numbers of groups that are not active, with zeros for others, and the rest."""
+
+    def text(active: Numbers, shift: Numbers) -> dict[str, object]:
+        rest = [active[k // n] * x for k, x in enumerate(shift)]
+        return {"known": [a - b for a, b in zip(shift, rest, strict=True)], "rest": rest}
+
+    return _block("apart", text, active=groups, shift=groups * n)
+
+
+@cache
+def _right(n: int) -> Block:
+    """The right side, s + L v."""
+
+    def text(v: Numbers, line: Numbers, rest: Numbers) -> dict[str, object]:
+        return {"right": [rest[i] + _sum(line[i * n + k] * v[k] for k in range(n)) for i in range(n)]}
+
+    return _block("right", text, v=n, line=n * n, rest=n)
+
+
+@cache
+def _added(count: int) -> Block:
+    """Sums of numbers."""
+    return _block("added", lambda a, b: {"sum": [x + y for x, y in zip(a, b, strict=True)]}, a=count, b=count)
 
 
 @cache
