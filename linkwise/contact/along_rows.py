@@ -123,15 +123,15 @@ class Grouped:
 
             def step(_: Flat, *items: Flat, text: _OfPoint | _OfEnds = text) -> tuple[list[Scalar], list[Scalar]]:
                 K, shift = text.answer(*items[1:], square, proximal)
-                is_used = items[0][0] > 0.0
-                asked = is_used & text.is_active(K, *items[3:])
+                asked = (items[0][0] > 0.0) & text.is_active(K, *items[3:])
                 lines = (where(asked, -x, 0.0) for line in K for x in line)
-                return [], [*lines, *(where(is_used, -x, 0.0) for x in shift), where(asked, 1.0, 0.0)]
+                return [], [*lines, *(-x for x in shift), where(asked, 1.0, 0.0)]
 
-            for row in over_used(columns[0], columns, step, [])[1]:
+            for k, row in enumerate(over_used(columns[0], columns, step, [])[1]):
+                is_used = columns[0].of(k)[0] > 0.0
                 lines += row[: size * size]
-                shift += row[size * size : -1]
-                active.append(row[-1])
+                shift += [where(is_used, x, 0.0) for x in row[size * size : -1]]
+                active.append(where(is_used, row[-1], 0.0))
         change, moved = grouped_solution(self.rows, self.used, active, lines, shift, self.W)
         return [*moved, *change]
 
@@ -280,7 +280,8 @@ class AlongRows:
 
     def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Flat) -> None:
         self.middle, self.free, self.begin = middle, free, begin
-        self.primal, self.size, self.kept = middle.primal, middle.rows, len(middle.slots)
+        self.primal, self.size, self.kept = middle.primal, middle.rows, middle.crowd.kept
+        self.present = [where(middle.used.of(k)[0] > 0.0, 1.0, 0.0) for k in range(self.kept)]
         self.limit = where(middle.h + 1e-10 * middle.h > middle.h, UNSOLVED, UNSOLVED_SINGLE)
         self.speeds = free, self._v(begin)
         """Velocities without impulses, and with those to begin with."""
@@ -309,7 +310,7 @@ class AlongRows:
         """Velocities and impulses of states that have room among few groups, and what they are missed by, m/s."""
         points, rules, near = min(FEW[0], self.kept), self.middle.rules, self.middle.near
         ends = near.gathered(self.speeds, self.begin[self.primal.count :], self.size, FEW[1])
-        count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.middle.slots), 0.0)
+        count = sum(self.present, 0.0)
         fits = (count < points + 0.5) & (near.count < len(ends.used) * self.size + 0.5)
         grouped, V, impulses = self._grouped(points, self.middle.points, ends, where(fits, 1.0, 0.0))
         V, impulses = grouped.swept(V[1], [where(fits, x, 0.0) for x in impulses], rules.sweeps)
@@ -322,11 +323,11 @@ class AlongRows:
     def _every(self, asked: Scalar) -> Solution:
         """The solution with all points that are present, and all rows along joints, of states that ask for it."""
         middle, size = self.middle, self.size
-        used = [where(slot[10] > 0.0, asked, 0.0) for slot in middle.slots]
+        used = [asked * x for x in self.present]
         points = middle.halves(middle.lines, Items(used, [k for k in range(self.kept) for _ in range(size)], 1))
         ends = every_end(self.primal.along, self.speeds, self.begin[self.primal.count :], size)
         if ends.used:
-            own = Items([asked], [0] * len(ends.rows.starts), 1)
+            own = Items([asked], [0] * len(ends.rows.starts), 1)  # all of them
             ends = ends._replace(factors=middle.halves(ends.rows, own))
         grouped, V, impulses = self._grouped(self.kept, points, ends, asked)
         impulses, eased = _attempted(grouped, *V, impulses, middle.rules, self.limit)
@@ -344,8 +345,7 @@ class AlongRows:
         """So many groups of points and those of ends; V without impulses and to begin with, and these impulses."""
         size, sources = self.size, [(points, factors), (len(ends.used), ends.factors)][: 2 if ends.used else 1]
         rows = GroupedRows(size, tuple(count for count, _ in sources), TOGETHER)
-        present = (slot[10] > 0.0 for slot in self.middle.slots[:points])
-        used = [*(where(x, asked, 0.0) for x in present), *(where(x > 0.0, asked, 0.0) for x in ends.used)]
+        used = [asked * x for x in (*self.present[:points], *ends.used)]
         left, right = ([pair[k] for _, pair in sources] for k in range(2))
         W = grouped_products(rows, used, left, right, self.middle.width)
         laws = self.primal.laws._replace(starts=self.primal.laws.starts[:points])

@@ -23,7 +23,7 @@ from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.along_rows import AlongRows
 from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
-from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, ways
+from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, used_of, ways
 from linkwise.contact.elimination import squared
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
@@ -117,6 +117,7 @@ class MiddleOfCrowd:
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
+        self.used = used_of(self.slots)
         self.axes = articulate(self.tree, self.q)
         self.closures = constraints, (q, v), t
         self.held = self._held()
@@ -192,10 +193,10 @@ class MiddleOfCrowd:
             before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
             return [], [*(x for line in J for x in line), *before, *self._turned(point, before)]
 
-        slots, used = Items.rows(self.slots), Items.rows([[slot[10]] for slot in self.slots])
+        slots, used = self.slots, self.used
         made = over_used(used, [slots], one, [])[1]
         everything, size = [x for row in made for x in row], len(made[0])
-        width, count = self.rows * self.n, len(self.slots)
+        width, count = self.rows * self.n, self.crowd.kept
         starts = [k * size for k in range(count)]
         self.before = Items(everything, [s + width for s in starts], self.rows)
         turns = Items(everything, [s + width + self.rows for s in starts], TURN)
@@ -214,8 +215,8 @@ class MiddleOfCrowd:
         made = over_used(used, [slots, self.before, turns], biased, [])[1]
         laws_of_points, each = [x for row in made for x in row], len(made[0])
         biases = Items(laws_of_points, range(0, each * count, each), self.rows)
-        others = Items(laws_of_points, range(self.rows, each * count, each), 3)
-        self.others = [others.of(k) for k in range(count)]
+        self.others = Items(laws_of_points, range(self.rows, each * count, each), 3)
+        """Of each point the compliance, what its gap is counted from, and the normal's drift."""
         J = Items(everything, starts, width)
         self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
         """Rows of all points, each by itself."""
@@ -242,7 +243,7 @@ class MiddleOfCrowd:
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
-        found = Items.rows(over_used(used, [slots, left, right, biases, others], laws, [])[1])
+        found = Items.rows(over_used(used, [slots, left, right, biases, self.others], laws, [])[1])
         self.primal = Primal(J, found, disks, self._along(), used)
 
     def halves(self, rows: Items, used: Items) -> Factors:
@@ -264,7 +265,7 @@ class MiddleOfCrowd:
     def complete(self) -> Primal:
         """All that Newton's method on velocities of the freedoms needs."""
         columns, features, names = columns_of(self.tree, self.frames, self.q), self.crowd.features, self.crowd.names
-        slots, primal, width = Items.rows(self.slots), self.primal, self.rows * self.n
+        slots, primal, width = self.slots, self.primal, self.rows * self.n
 
         def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
             def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -376,51 +377,54 @@ class MiddleOfCrowd:
 
     def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
-        driven: Scalar = 0.0  # by surfaces that move by themselves, and by those that give way
-        lifting: Scalar = 0.0  # of what overlaps deeply
         features = self.crowd.features
-        for k, (slot, (_, gap, drift), (before, after)) in enumerate(
-            zip(self.slots, self.others, self.rates, strict=True)
-        ):
-            own, point = impulses[k * self.rows : (k + 1) * self.rows], KeptPoint.of(slot, self.crowd.names)
+
+        def of_point(now: Flat, slot: Flat, other: Flat, rates: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            # Works that surfaces drive, which move by themselves or give way, and of lifting what overlaps deeply.
+            driven, lifting = now
+            (_, gap, drift), (before, after), point = other, rates, KeptPoint.of(slot, self.crowd.names)
+            is_used = point.more["number"] > 0.0
             soft: Scalar = 0.0
             if features.drifts:
                 spin, slide = point.drift
                 for (moment, force), x in zip(ways(features, point), own, strict=True):
-                    driven = driven + x * (moment.dot(spin) + force.dot(slide))
+                    soft = soft + x * (moment.dot(spin) + force.dot(slide))
             pressed = where(parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
             if features.gives:
                 gives = point.more["stiffness"] > 0.0
-                soft = where(gives, 0.5 * own[0] * (before + after), 0.0)
+                soft = soft + where(gives, 0.5 * own[0] * (before + after), 0.0)
                 pressed = where(gives, 0.0, pressed)
-            driven, lifting = driven + soft, lifting + pressed
+            return [driven + where(is_used, soft, 0.0), lifting + where(is_used, pressed, 0.0)], []
+
+        columns = [self.slots, self.others, self.rates, self.primal.of_points(impulses)]
+        driven, lifting = over_used(self.used, columns, of_point, [0.0, 0.0])[0]
         work = end.work
         return Works(of_forces + driven + lifting, work[0] + work[1] + work[2] - driven)
 
     # The end.
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:
         """The q⁺, v⁺, gaps, and where energy came from and went."""
-        h, count = self.h, len(self.slots)
+        h, count, gives = self.h, self.crowd.kept, self.crowd.features.gives
 
-        def row(total: Flat, J: Flat, before: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def row(
+            now: Flat, slot: Flat, J: Flat, before: Flat, other: Flat, own: Flat
+        ) -> tuple[list[Scalar], list[Scalar]]:
+            (total, s), (_, start, drift), more = now, other, KeptPoint.of(slot, self.crowd.names).more
             after = [
                 sum((a * x for a, x in zip(J[j * self.n : (j + 1) * self.n], v_new, strict=True)), 0.0)
                 for j in range(self.rows)
             ]
             work = sum((0.5 * x * (a + b) for x, a, b in zip(own, before, after, strict=True)), 0.0)
-            return [total[0] + work], [after[0]]
+            rates = [before[0] - drift, after[0] - drift]
+            part = part_of_mean(start, h, *rates)
+            part = where(more["stiffness"] > 0.0, 1.0, part) if gives else part
+            is_used = more["number"] > 0.0
+            return [total + where(is_used, work, 0.0), where(is_used, minimum(s, part), s)], rates
 
-        own = Items(impulses[: count * self.rows], range(0, count * self.rows, self.rows), self.rows)
-        (work,), afters = looped_over([self.primal.J, self.before, own], row, [0.0])
-        s: Scalar = 1.0
-        self.rates: list[tuple[Scalar, Scalar]] = []
+        columns = [self.slots, self.primal.J, self.before, self.others, self.primal.of_points(impulses)]
+        (work, s), made = over_used(self.used, columns, row, [0.0, 1.0])
+        self.rates = Items([x for two in made for x in two], range(0, 2 * count, 2), 2)
         """Of each point how fast its gap grows before and after."""
-        for k, (slot, (_, start, drift), after) in enumerate(zip(self.slots, self.others, afters, strict=True)):
-            two = self.before.of(k)[0] - drift, after[0] - drift
-            self.rates.append(two)
-            rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
-            whole = part_of_mean(start, h, *two)
-            s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
         works: list[Scalar] = [work, 0.0, 0.0]
         joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
         for (kind, gap, before, one), x in zip(joints, impulses[count * self.rows :], strict=True):
@@ -429,12 +433,14 @@ class MiddleOfCrowd:
             works[place] = works[place] + 0.5 * x * (before + after)
             if gap is not None:
                 s = minimum(s, part_of_mean(gap, h, before, after))
-        gaps = [
-            where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
-            for slot, (_, gap, _), (a, b) in zip(self.slots, self.others, self.rates, strict=True)
-        ]
+
+        def at_end(_: Flat, other: Flat, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [], [other[1] + h * ((1.0 - 0.5 * s) * rates[1] + 0.5 * s * rates[0])]
+
+        numbers = [self.used.of(k)[0] for k in range(count)]
+        made = over_used(self.used, [self.others, self.rates], at_end, [])[1]
+        gaps = [where(number > 0.0, gap, UNUSED_GAP) for number, (gap,) in zip(numbers, made, strict=True)]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
-        numbers = [slot[10] for slot in self.slots]
         residuals = [hold(x) for x in self.primal.residuals(v_new, impulses)]
         q_end, v_end = carry(self.tree, self.q, moved), carried(self.tree, v_new, moved)
         last = ContactStep(q_end, v_end, [*impulses, *numbers], gaps, residuals, self.overflow)

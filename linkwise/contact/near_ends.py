@@ -112,20 +112,25 @@ class NearEnds:
                 found = (one.cone.bias[0], _radius(one), x)
                 others = [where(here, a, b) for a, b in zip(found, others, strict=True)]
             own = (sum((a * b for a, b in zip(row, v, strict=True)), 0.0) for v in speeds)
-            return [], [*row, *own, others[2], *others[:2], where(place[0] < self.count - 0.5, 1.0, 0.0)]
+            return [], [*row, *own, others[2], *others[:2]]
 
         def asks(_: Flat, place: Flat) -> Any:
             return place[0] < self.count - 0.5
 
-        made = looped_over([Items.rows([[float(k)] for k in range(count)])], row_at, [], (asks,))[1]
-        flat, width = [x for row in made for x in row], n + 6
+        made = looped_over([Items.rows([[float(k)] for k in range(count)])], row_at, [], (asks,), True)[1]
+        flat, width = [x for row in made for x in row], n + 5
         starts = range(0, count * width, width)
-        used = Items(flat, [s + n + 5 for s in starts], 1)
+        flags = [where(float(k) < self.count - 0.5, 1.0, 0.0) for k in range(count)]
+        used = Items(flags, range(count), 1)
         rows = Items(flat, starts, n)
         groups = [range(k, k + size) for k in range(0, count, size)]
-        laws = Items.rows([[made[k][n + j] for j in (3, 4, 5) for k in group] for group in groups])
-        firsts = [made[group[0]][n + 5] for group in groups]  # those that are used come first
-        numbers = [[row[n + j] for row in made] for j in range(3)]
+        laws = Items.rows(
+            [[*(made[k][n + j] for j in (3, 4) for k in group), *flags[group.start : group.stop]] for group in groups]
+        )
+        firsts = [flags[group[0]] for group in groups]  # those that are used come first
+        numbers = [
+            [where(used > 0.0, row[n + j], 0.0) for used, row in zip(flags, made, strict=True)] for j in range(3)
+        ]
         return Ends(rows, middle.halves(rows, used), laws, firsts, numbers)
 
     def spread(self, impulses: Flat) -> list[Scalar]:

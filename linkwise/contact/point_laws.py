@@ -139,9 +139,9 @@ def off_the_disk(reach: Scalar, own: Flat, w: Flat) -> tuple[Scalar, Scalar]:
 def over_used(
     used: Items, columns: Sequence[Items], step: Callable[..., Made], state: Flat
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero."""
+    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero: the last ones."""
 
     def asks(state: Flat, used: Flat, *_: Flat) -> Any:
         return used[0] > 0.0
 
-    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,))
+    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,), True)

@@ -171,7 +171,7 @@ class Primal:
             return [], w
 
         held = [hold(x) for x in v]
-        rows = self._gone_over([self.J, self.laws, self._points(pushed)], turned, [])[1]
+        rows = self._gone_over([self.J, self.laws, self.of_points(pushed)], turned, [])[1]
         along = [_changed(one.of(held) + one.cone.bias[0]) for one in self.along]
         dw = [*(_changed(x) for row in rows for x in row), *along]
         change = self.held().newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
@@ -198,7 +198,7 @@ class Primal:
         def step(total: Flat, J: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(total, J, own), []
 
-        whole = self._gone_over([self.J, self._points(impulses)], step, [0.0] * self.n)[0]
+        whole = self._gone_over([self.J, self.of_points(impulses)], step, [0.0] * self.n)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             for j, c in one.row.items():
                 whole[j] = whole[j] + c * x
@@ -218,7 +218,7 @@ class Primal:
         def step(now: Flat, U: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(now, U, own), []
 
-        found = self._gone_over([self.U, self._points(impulses)], step, v)[0]
+        found = self._gone_over([self.U, self.of_points(impulses)], step, v)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             found = [a + u * x for a, u in zip(found, one.push, strict=True)]
         return found
@@ -228,7 +228,7 @@ class Primal:
 
         def once(state: list[Scalar]) -> list[Scalar]:
             own = state[self.n :]
-            columns = [self.J, self.U, self.laws, self._points(own)]
+            columns = [self.J, self.U, self.laws, self.of_points(own)]
             now, made = self._gone_over(columns, self._swept_point, state[: self.n])
             found = [x for row in made for x in row]
             for one, x in zip(self.along, own[self.count :], strict=True):
@@ -255,7 +255,7 @@ class Primal:
         """As of :func:`looped_over`, for all points that are used; others make zeros."""
         return over_used(self.used, columns, step, state)
 
-    def _points(self, impulses: Flat) -> Items:
+    def of_points(self, impulses: Flat) -> Items:
         """Impulses of each point."""
         return Items(impulses[: self.count], range(0, self.count, self.rows), self.rows)
 
@@ -285,7 +285,7 @@ class Primal:
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             return [total[0] + known.missing(own, w)], []
 
-        ((total,), _) = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0])
+        ((total,), _) = self._gone_over([self.J, self.laws, self.of_points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             total = total + _off(one, x, one.of(v) + one.cone.bias[0])
         return total
@@ -302,7 +302,7 @@ class Primal:
             proximal: on the diagonal, beside one.
             off: where laws hold, changes of v, and of w and all else that laws speak of, by which they will not.
         """
-        n, own, square = self.n, self._points(impulses), width * width
+        n, own, square = self.n, self.of_points(impulses), width * width
         moved, turned = ([0.0] * n, [0.0] * len(impulses)) if off is None else off
 
         def answer(state: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -314,7 +314,7 @@ class Primal:
             T = [_combined(line, J, n) for line in K]
             return [], [*(x for line in T for x in line), *shift]
 
-        _, made = self._gone_over([self.J, self.laws, own, self._points(turned)], answer, [])
+        _, made = self._gone_over([self.J, self.laws, own, self.of_points(turned)], answer, [])
         answers = [x for row in made for x in row]
         starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
@@ -330,7 +330,7 @@ class Primal:
                         ]
                 return found, []
 
-            own = [self._points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
+            own = [self.of_points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
             begin: list[Scalar] = []
             for i in range(together):
                 line = lines[i * n : (i + 1) * n]
@@ -381,7 +381,7 @@ class Primal:
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             return [maximum(a, b) for a, b in zip(worst, known.residuals(own, w), strict=True)], []
 
-        worst = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])[0]
+        worst = self._gone_over([self.J, self.laws, self.of_points(impulses)], step, [0.0, 0.0, 0.0])[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             w = one.of(v) + one.cone.bias[0]
             if one.cone.kind == "half_line":

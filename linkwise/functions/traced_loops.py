@@ -128,6 +128,7 @@ def loop_over_items(
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: list[Scalar],
     asks: Sequence[Callable[..., Scalar]] = (),
+    first_ones: bool = False,
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
     known = [_is_known(column) for column in columns]
@@ -150,7 +151,7 @@ def loop_over_items(
     code = tracer.part("pass", held, outputs, captured, items)[0]
     conditions = [tracer.part("condition", held, [flag], captured, items)[0] for flag in flags]
     program = state_loops.loop_over_items(
-        "items", code, [_column(*both) for both in zip(columns, known, strict=True)], conditions
+        "items", code, [_column(*both) for both in zip(columns, known, strict=True)], conditions, first_ones
     )
     given = [list(column.numbers) for column, is_known in zip(columns, known, strict=True) if not is_known]
     results = tracer.call(program, [state or [0.0], *tracer.given(captured), *given])
