@@ -28,8 +28,8 @@ Flat = Sequence[Scalar]
 FEW = 8, 6
 """Groups of points, and of ends of ranges, that nearly all states have room in."""
 
-TOGETHER = 4
-"""Groups that are passed over together where no state uses them."""
+TOGETHER, MORE_TOGETHER = 4, 8
+"""Groups that are passed over together where no state uses them: where points are few, and where they are many."""
 
 UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
@@ -344,7 +344,7 @@ class AlongRows:
     ) -> tuple[Grouped, list[list[Scalar]], list[Scalar]]:
         """So many groups of points and those of ends; V without impulses and to begin with, and these impulses."""
         size, sources = self.size, [(points, factors), (len(ends.used), ends.factors)][: 2 if ends.used else 1]
-        rows = GroupedRows(size, tuple(count for count, _ in sources), TOGETHER)
+        rows = GroupedRows(size, tuple(count for count, _ in sources), TOGETHER if points <= 16 else MORE_TOGETHER)
         used = [asked * x for x in (*self.present[:points], *ends.used)]
         left, right = ([pair[k] for _, pair in sources] for k in range(2))
         W = grouped_products(rows, used, left, right, self.middle.width)

@@ -184,7 +184,6 @@ class Crowd:
     def __init__(self, mechanism: Mechanism, tree: Tree, kept: int) -> None:
         self.meetings = meetings_of(mechanism)
         self.tree, self.kept, self.mass = tree, kept, mechanism.mass
-        self.along_freedoms = False
         self.features = Features.of(self.meetings)
         self.names = self.features.names
         self.width = 10 + len(self.names)

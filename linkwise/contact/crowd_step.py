@@ -69,13 +69,19 @@ def crowd_step(
     joints: Sequence[JointRow] = (),
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
+    along_freedoms: bool = False,
 ) -> AccountedStep:
-    """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s."""
+    """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s.
+
+    Newton steps are along rows, or on velocities of the freedoms.
+    """
     rules = ContactRules() if rules is None else rules
-    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t)
+    differentiated = any(hold(x) is not x for x in (*q, *v, *tau, *impulses))
+    along_freedoms = along_freedoms or differentiated
+    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t, along_freedoms)
     begin = middle.begun(impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
-    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
+    if differentiated:
         held = [[hold(x) for x in numbers] for numbers in (free, begin)]
         primal = middle.complete()
         v_new, found, eased = primal.held().solved(held[0], held[1], rules)
@@ -108,8 +114,11 @@ class MiddleOfCrowd:
         rules: ContactRules,
         constraints: Sequence[Constraint] = (),
         t: Scalar = 0.0,
+        along_freedoms: bool = False,
     ) -> None:
         self.crowd, self.h, self.rules, tree = crowd, h, rules, crowd.tree
+        self.along_freedoms = along_freedoms
+        """Whether Newton steps are on velocities of the freedoms; then all that they read is zero of unused points."""
         self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
@@ -194,7 +203,7 @@ class MiddleOfCrowd:
             return [], [*(x for line in J for x in line), *before, *self._turned(point, before)]
 
         slots, used = self.slots, self.used
-        made = over_used(used, [slots], one, [])[1]
+        made = over_used(used, [slots], one, [], self.along_freedoms)[1]
         everything, size = [x for row in made for x in row], len(made[0])
         width, count = self.rows * self.n, self.crowd.kept
         starts = [k * size for k in range(count)]
@@ -243,7 +252,7 @@ class MiddleOfCrowd:
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
-        found = Items.rows(over_used(used, [slots, left, right, biases, self.others], laws, [])[1])
+        found = Items.rows(over_used(used, [slots, left, right, biases, self.others], laws, [], self.along_freedoms)[1])
         self.primal = Primal(J, found, disks, self._along(), used)
 
     def halves(self, rows: Items, used: Items) -> Factors:
@@ -273,17 +282,17 @@ class MiddleOfCrowd:
                 arm = arm_of(axis, point)
                 return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
 
-            return [], [x for row in over_used(primal.used, [slots], of_point, [])[1] for x in row]
+            return [], [x for row in over_used(primal.used, [slots], of_point, [], zeros=True)[1] for x in row]
 
         by_freedom = Items.rows(Folded(self.tree).rows(looped_over([Items.rows(columns)], column, [])[1]))
-        pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [])[1]
+        pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [], zeros=True)[1]
         U = Items([x for row in pushes for x in row], range(0, len(slots.starts) * width, width), width)
         M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
         return replace(primal, M=M, U=U, by_freedom=by_freedom, along=self._pushed_along())
 
     def solved(self, free: list[Scalar], begin: list[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
-        if self.crowd.along_freedoms:
+        if self.along_freedoms:
             return self.complete().solved(free, begin, self.rules)
         found = AlongRows(self, free, begin).solved()
         return found.v, found.impulses, found.eased

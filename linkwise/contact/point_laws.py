@@ -8,7 +8,7 @@ from typing import Any
 from linkwise.contact.cones import Cone
 from linkwise.contact.smoothed import SmoothedSlope
 from linkwise.dataclass import dataclass
-from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, sqrt
+from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, sqrt, where
 
 Flat = Sequence[Scalar]
 Made = tuple[list[Scalar], list[Scalar]]
@@ -42,7 +42,9 @@ class Laws:
             parts.append(range(parts[-1].stop, parts[-1].stop + size))
         rows, disks = parts[-1].stop, len(sizes)
         eased, give, *rest = numbers[rows:]
-        return cls(numbers[:rows], eased, give, rest[:disks], rest[disks:], tuple(parts))
+        # Nothing but zeros where no state of a block has the point: one that goes on beside others may be asked for it.
+        slopes = [where(x > 0.0, x, 1.0) for x in rest[disks:]]
+        return cls(numbers[:rows], eased, give, rest[:disks], slopes, tuple(parts))
 
     @property
     def numbers(self) -> list[Scalar]:
@@ -137,11 +139,14 @@ def off_the_disk(reach: Scalar, own: Flat, w: Flat) -> tuple[Scalar, Scalar]:
 
 
 def over_used(
-    used: Items, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+    used: Items, columns: Sequence[Items], step: Callable[..., Made], state: Flat, zeros: bool = False
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero: the last ones."""
+    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero: the last ones.
+
+    These make zeros where that is asked for, else anything.
+    """
 
     def asks(state: Flat, used: Flat, *_: Flat) -> Any:
         return used[0] > 0.0
 
-    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,), True)
+    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,), not zeros)

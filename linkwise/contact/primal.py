@@ -171,7 +171,7 @@ class Primal:
             return [], w
 
         held = [hold(x) for x in v]
-        rows = self._gone_over([self.J, self.laws, self.of_points(pushed)], turned, [])[1]
+        rows = self._gone_over([self.J, self.laws, self.of_points(pushed)], turned, [], zeros=True)[1]
         along = [_changed(one.of(held) + one.cone.bias[0]) for one in self.along]
         dw = [*(_changed(x) for row in rows for x in row), *along]
         change = self.held().newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
@@ -229,7 +229,7 @@ class Primal:
         def once(state: list[Scalar]) -> list[Scalar]:
             own = state[self.n :]
             columns = [self.J, self.U, self.laws, self.of_points(own)]
-            now, made = self._gone_over(columns, self._swept_point, state[: self.n])
+            now, made = self._gone_over(columns, self._swept_point, state[: self.n], zeros=True)
             found = [x for row in made for x in row]
             for one, x in zip(self.along, own[self.count :], strict=True):
                 (new,) = one.cone.nearest([x - (one.of(now) + one.cone.bias[0]) / one.slope], 1.0)
@@ -250,10 +250,10 @@ class Primal:
         return now[-1], found
 
     def _gone_over(
-        self, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+        self, columns: Sequence[Items], step: Callable[..., Made], state: Flat, zeros: bool = False
     ) -> tuple[list[Scalar], list[list[Scalar]]]:
-        """As of :func:`looped_over`, for all points that are used; others make zeros."""
-        return over_used(self.used, columns, step, state)
+        """As of :func:`over_used`, for all points that are used."""
+        return over_used(self.used, columns, step, state, zeros)
 
     def of_points(self, impulses: Flat) -> Items:
         """Impulses of each point."""
@@ -280,12 +280,12 @@ class Primal:
     def missed(self, v: Flat, impulses: Flat) -> Scalar:
         """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
 
-        def step(total: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def step(total: Flat, used: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
-            return [total[0] + known.missing(own, w)], []
+            return [total[0] + where(used[0] > 0.0, known.missing(own, w), 0.0)], []
 
-        ((total,), _) = self._gone_over([self.J, self.laws, self.of_points(impulses)], step, [0.0])
+        ((total,), _) = self._gone_over([self.used, self.J, self.laws, self.of_points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             total = total + _off(one, x, one.of(v) + one.cone.bias[0])
         return total
@@ -305,16 +305,18 @@ class Primal:
         n, own, square = self.n, self.of_points(impulses), width * width
         moved, turned = ([0.0] * n, [0.0] * len(impulses)) if off is None else off
 
-        def answer(state: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def answer(
+            _: Flat, used: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat
+        ) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             K, shift = known.answer(own, w, square, proximal)
             if off is not None:
                 shift = [sum((a * b for a, b in zip(line, turned, strict=True)), 0.0) for line in K]
             T = [_combined(line, J, n) for line in K]
-            return [], [*(x for line in T for x in line), *shift]
+            return [], [where(used[0] > 0.0, x, 0.0) for x in (*(x for line in T for x in line), *shift)]
 
-        _, made = self._gone_over([self.J, self.laws, own, self.of_points(turned)], answer, [])
+        _, made = self._gone_over([self.used, self.J, self.laws, own, self.of_points(turned)], answer, [])
         answers = [x for row in made for x in row]
         starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
@@ -366,7 +368,7 @@ class Primal:
             found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
             return self._moved(moved, U, found), found
 
-        moved, changes = self._gone_over([T, shift, self.U], change, moved)
+        moved, changes = self._gone_over([T, shift, self.U], change, moved, zeros=True)
         joints: list[Scalar] = []
         for one, (factor, rest) in zip(self.along, parts, strict=True):
             joints.append(-(factor * one.of(dv) + rest))

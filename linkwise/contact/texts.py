@@ -16,7 +16,14 @@ from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.impact import impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact, StepAccount
-from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, touches_of
+from linkwise.contact.scene import (
+    goes_along_freedoms,
+    is_crowded,
+    kept_points,
+    meetings_of,
+    numbers_of,
+    touches_of,
+)
 from linkwise.contact.step import AccountedStep, accounted_step
 from linkwise.contact.touching import placed_points, pulled
 from linkwise.spatial.scalar import Flat, Scalar, hold, maximum, where
@@ -53,7 +60,7 @@ def _accounted(
         instant(time),
     )
     if kept is not None:
-        return crowd_step(Crowd(t.mechanism, tree, kept), *given)
+        return crowd_step(Crowd(t.mechanism, tree, kept), *given, goes_along_freedoms(t.mechanism))
     return accounted_step(tree, touches_of(t.mechanism, tree), *given)
 
 

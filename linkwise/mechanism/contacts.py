@@ -63,9 +63,9 @@ class ContactRules:
 
     Args:
         solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: loops
-            over the nearest points, and Newton steps on the rows of those that are used, or where these are many on the
-            velocities of the freedoms; ``"auto"``: the one that takes fewer operations, by count
-            (:mod:`linkwise.contact.choice`).
+            over the nearest points, and Newton steps on the velocities of the freedoms; ``"auto"``: one of these, or
+            loops with Newton steps on the rows of the points that are used: the one that takes the fewest operations,
+            by count (:mod:`linkwise.contact.choice`).
         sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them; all are kept only where they bring the laws nearer.
         rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on
@@ -87,8 +87,8 @@ class ContactRules:
             the end are scaled, all by one factor, to the energy that works explain, and small overlaps part only as far
             as what moves can pay for. Otherwise energy errs with the step, as little as the rule's order says where
             nothing strikes, and both forces and momenta explain the motion to rounding.
-        points: of the primal solver, how many points are kept, the nearest of all. Others that are as near as bodies
-            could come in a step are counted: ``overflow``.
+        points: of loops over points, how many are kept, the nearest of all; as many as the scene is likely to need if
+            not given. Others that are as near as bodies could come in a step are counted: ``overflow``.
         substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could
             pass through each other: in none of them farther than a quarter of what the thinnest pair has in thickness.
             With 1, steps are as long as ``dt`` says, and a warning tells where that is too long.
@@ -108,7 +108,7 @@ class ContactRules:
     backward: Literal["exact", "smooth"] = "exact"
     smoothing: float = 1e-3
     passive: bool = False
-    points: int = 16
+    points: int | None = None
     substeps: int = 1
 
     @property
@@ -122,6 +122,8 @@ class ContactRules:
         counts = (("points", 1), ("sweeps", 1), ("polish", 0), ("rounds", 1), ("passes", 1), ("substeps", 1))
         for name, least in counts:
             value = getattr(self, name)
+            if name == "points" and value is None:
+                continue
             if not isinstance(value, int) or value < least:
                 what = {"points": "points", "substeps": "parts"}.get(name, "passes")
                 raise InputError(f"{name} is not a number of {what}", got=repr(value), allowed=f"{least} or more")

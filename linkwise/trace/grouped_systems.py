@@ -102,6 +102,9 @@ def products(tiles: Tiles, width: int, sizes: tuple[int, ...], is_square: bool) 
         buffers += [Buffer(name, sizes[k], load=True) for k, name in enumerate(names)]
     buffers += [Buffer(W, groups * groups * block, store=True), Buffer("flag", 1), *_flags(tiles)]
     statements = _of_tiles(tiles)
+    # A state that goes on beside others may be asked for what no state of its block uses.
+    everywhere = [[k * groups * block] for k in range(groups)]
+    statements.append(table.over(everywhere, (Call(zeros(groups * block), (), (Stretch(W, 0),)),)))
     here, there = Stretch(W, 4), Stretch(W, 5)
     for i, first in enumerate(all_tiles):
         for j, second in enumerate(all_tiles[i:], i):
@@ -120,7 +123,7 @@ def products(tiles: Tiles, width: int, sizes: tuple[int, ...], is_square: bool) 
                 ]
                 places = (here,) if is_diagonal else (here, there)
                 made = IfAny("flag", (Call(_product(n, width, is_diagonal), (a, b), places),))
-                body = [*(Call(zeros(block), (), (place,)) for place in places), Call(_both(), asks, ("flag",)), made]
+                body = [Call(_both(), asks, ("flag",)), made]
                 statements.append(_if_any((i, j), (table.over(rows, body),)))
     return table.program("products", buffers, statements)
 

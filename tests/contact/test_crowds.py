@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.contact import crowd_step
 from linkwise.contact.scene import meetings_of
 from tests.contact.scenes import G, block, placed, shape
 
@@ -128,11 +127,9 @@ def test_steps_are_those_of_all_points_written_out() -> None:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_few_points_along_their_rows_and_all_along_freedoms_find_the_same_step(
-    limited: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Newton's method on few rows, and that on velocities of all freedoms, which has another matrix."""
-    rules, rng = lw.ContactRules(joint_limits=limited), np.random.default_rng(11)
+def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limited: bool) -> None:
+    """Newton's method on rows, and that on velocities of all freedoms, which has another matrix."""
+    rules, rng = lw.ContactRules(joint_limits=limited, points=16), np.random.default_rng(11)
     ranges = (lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)) if limited else (None, None)
     model = beast(rules, ranges=ranges)
     q, v = random_states(model, 64, rng)
@@ -140,8 +137,8 @@ def test_few_points_along_their_rows_and_all_along_freedoms_find_the_same_step(
         q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
     tau = rng.normal(size=v.shape)
     few = model.contact_step(q, 6.0 * v, tau, dt=0.002)
-    monkeypatch.setattr(crowd_step, "LEAST", 1000)
-    all_freedoms = beast(rules, ranges=ranges).contact_step(q, 6.0 * v, tau, dt=0.002)
+    named = lw.ContactRules(joint_limits=limited, points=16, solver="primal")
+    all_freedoms = beast(named, ranges=ranges).contact_step(q, 6.0 * v, tau, dt=0.002)
     if limited:
         assert (np.asarray(few.impulses)[:, 48:56] > 1e-6).sum() > 64
     both = [np.asarray(x.residuals)[:, 0] for x in (few, all_freedoms)]
