@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from linkwise.contact.cones import Cone
 from linkwise.contact.near_ends import Ends, Factors, every_end
 from linkwise.contact.point_laws import Laws, over_used
-from linkwise.contact.smoothed import FIRMNESS, SmoothedSlope, followed
+from linkwise.contact.smoothed import FIRMNESS, SmoothedSlope, followed, is_missed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.grouped_systems import GroupedRows, grouped_products, grouped_solution, grouped_sweeps
 from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, repeated_while, where
@@ -33,6 +33,9 @@ TOGETHER, MORE_TOGETHER = 4, 8
 
 UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
 """m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
+
+SWEEPS_AGAIN, SWEEPS_AT_A_TIME = 800, 20
+"""The most sweeps for states that Newton steps do not solve, and how many of them between two looks at the laws."""
 
 NOTHING = 1e-8
 """Of 1/ℓ, below which an impulse does not answer to a velocity."""
@@ -288,26 +291,31 @@ class AlongRows:
 
     def solved(self) -> Solution:
         """The solution of all laws."""
-        v, found, missed = self._few()
+        v, found, missed, failed = self._few()
         for one in self.primal.along:  # ends that were not near, and are reached
             if one.cone.kind == "half_line":
                 missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
 
         def every(state: Flat, free: Flat, begin: Flat, asked: Flat) -> tuple[list[Scalar], list[Scalar]]:
             # From the items of the pass: whatever does not depend on them is computed whether it is needed or not.
-            solution = AlongRows(self.middle, free, begin)._every(asked[0])
+            solution = AlongRows(self.middle, free, begin)._every(where(asked[0] > 0.0, 1.0, 0.0), asked[0] - 1.0)
             both = zip([*solution.v, *solution.impulses, solution.eased], state, strict=True)
             return [where(asked[0] > 0.0, a, b) for a, b in both], []
 
         def asks(_: Flat, *items: Flat) -> Any:
             return items[-1][0] > 0.0
 
-        columns = (self.free, self.begin, [where(missed > self.limit, 1.0, 0.0)])
+        # Those that had no room come for the first time; ends that were not near are there for the first time, too.
+        asked = where(missed > self.limit, where(failed > self.limit, 2.0, 1.0), 0.0)
+        columns = (self.free, self.begin, [asked])
         *state, eased = looped_over([Items.rows([x]) for x in columns], every, [*v, *found, 0.0], (asks,))[0]
         return Solution(state[: len(v)], state[len(v) :], eased)
 
-    def _few(self) -> tuple[list[Scalar], list[Scalar], Scalar]:
-        """Velocities and impulses of states that have room among few groups, and what they are missed by, m/s."""
+    def _few(self) -> tuple[list[Scalar], list[Scalar], Scalar, Scalar]:
+        """Velocities and impulses of states that have room among few groups, and what they are missed by, m/s.
+
+        Of states that have none, that is much; the last of all is zero then.
+        """
         points, rules, near = min(FEW[0], self.kept), self.middle.rules, self.middle.near
         ends = near.gathered(self.speeds, self.begin[self.primal.count :], self.size, FEW[1])
         count = sum(self.present, 0.0)
@@ -315,13 +323,16 @@ class AlongRows:
         grouped, V, impulses = self._grouped(points, self.middle.points, ends, where(fits, 1.0, 0.0))
         V, impulses = grouped.swept(V[1], [where(fits, x, 0.0) for x in impulses], rules.sweeps)
         V, impulses = followed(grouped, V, impulses, rules)
-        missed = where(fits, grouped.signorini(V, impulses), 1.0)
+        failed = where(fits, grouped.signorini(V, impulses), 0.0)
         own, of_ends = impulses[: points * self.size], impulses[points * self.size :]
         found = [*own, *[0.0] * (self.primal.count - len(own)), *near.spread(of_ends)]
-        return self._v(found), found, missed
+        return self._v(found), found, where(fits, failed, 1.0), failed
 
-    def _every(self, asked: Scalar) -> Solution:
-        """The solution with all points that are present, and all rows along joints, of states that ask for it."""
+    def _every(self, asked: Scalar, failed: Scalar) -> Solution:
+        """The solution with all points that are present, and all rows along joints, of states that ask for it.
+
+        ``failed``: one for those that Newton steps do not solve.
+        """
         middle, size = self.middle, self.size
         used = [asked * x for x in self.present]
         points = middle.halves(middle.lines, Items(used, [k for k in range(self.kept) for _ in range(size)], 1))
@@ -330,7 +341,7 @@ class AlongRows:
             own = Items([asked], [0] * len(ends.rows.starts), 1)  # all of them
             ends = ends._replace(factors=middle.halves(ends.rows, own))
         grouped, V, impulses = self._grouped(self.kept, points, ends, asked)
-        impulses, eased = _attempted(grouped, *V, impulses, middle.rules, self.limit)
+        impulses, eased = _attempted(grouped, (V[0], V[1]), impulses, failed, middle.rules, self.limit)
         found = impulses[: len(self.begin)]
         return Solution(self._v(found), found, eased)
 
@@ -356,30 +367,58 @@ class AlongRows:
 
 
 def _attempted(
-    grouped: Grouped, V0: Flat, V: Flat, begin: Flat, rules: ContactRules, limit: Scalar
+    grouped: Grouped, starts: tuple[Flat, Flat], begin: Flat, failed: Scalar, rules: ContactRules, limit: Scalar
 ) -> tuple[list[Scalar], Scalar]:
     """Impulses, and 1 where laws are eased.
 
-    Surfaces that overlap may not all be able to part at once, as of a body that is stuck between two others. Where no
-    solution is found, none of them has to, and what is begun with is forgotten; where there is still none, sweeps have
-    to do, which take energy away.
+    Points that jam, pressed together by their own friction, need impulses far larger than those which Newton steps
+    begin with, and are not found by them; sweeps go there, slowly. Surfaces that overlap may not all be able to part at
+    once, as of a body that is stuck between two others: where no solution is found, none of them has to, and what is
+    begun with is forgotten. Where there is still none, sweeps have to do, which take energy away.
+
+    Args:
+        grouped: all groups.
+        starts: V without impulses, and with those to begin with.
+        begin: impulses to begin with.
+        failed: one where Newton steps from there on are known to have failed.
+        rules: how it is solved.
+        limit: m/s, of Signorini's condition, beyond which there is no solution.
     """
+    free, V = starts
     n = len(V)
 
     def attempt(state: list[Scalar]) -> list[Scalar]:
-        eased = state[-2]
-        laws = grouped.eased(eased)
+        stage = state[-2]
+        laws = grouped.eased(where(stage > 1.5, 1.0, 0.0))
         swept = laws.swept(state[:n], state[n:-2], rules.sweeps)
+        swept = _swept_on(laws, *swept, (stage > 0.5) & (stage < 1.5), rules)
         found = followed(laws, *swept, rules)
         before, after = laws.signorini(*swept), laws.signorini(*found)
         worse = (after > limit) & (after > before)
         both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
         kept = [where(worse, a, b) for a, b in both]
-        again = (after > limit) & (eased < 0.5)
-        restart = [*V0, *(0.0 for _ in begin)]
-        following = [where(again, a, b) for a, b in zip(restart, kept, strict=True)]
-        return [*following, where(again, 1.0, eased), where(again, 0.0, 1.0)]
+        again = (minimum(after, before) > limit) & (stage < 1.5)
+        anew = [where(stage > 0.5, a, b) for a, b in zip([*free, *(0.0 for _ in begin)], [*V, *begin], strict=True)]
+        following = [where(again, a, b) for a, b in zip(anew, kept, strict=True)]
+        return [*following, where(again, stage + 1.0, stage), where(again, 0.0, 1.0)]
 
-    state = [*V, *begin, 0.0, 0.0]
-    *found, eased, _ = repeated_while(lambda state: state[-1] < 0.5, attempt, state)
-    return found[n:], eased
+    *found, stage, _ = repeated_while(lambda state: state[-1] < 0.5, attempt, [*V, *begin, failed, 0.0])
+    return found[n:], where(stage > 1.5, 1.0, 0.0)
+
+
+def _swept_on(
+    laws: Grouped, V: Flat, impulses: Flat, asked: Any, rules: ContactRules
+) -> tuple[list[Scalar], list[Scalar]]:
+    """V and impulses after many sweeps more, where these are asked for, until the laws hold."""
+    n = len(V)
+
+    def goes_on(state: list[Scalar]) -> Scalar:
+        return is_missed(state[-2], state[n:-2], rules.tolerance) & (state[-1] < float(SWEEPS_AGAIN))
+
+    def more(state: list[Scalar]) -> list[Scalar]:
+        V, impulses = laws.swept(state[:n], state[n:-2], SWEEPS_AT_A_TIME)
+        return [*V, *impulses, laws.missed(V, impulses), state[-1] + SWEEPS_AT_A_TIME]
+
+    begin = [*V, *impulses, laws.missed(V, impulses), where(asked, 0.0, float(SWEEPS_AGAIN))]
+    found = repeated_while(goes_on, more, begin)
+    return found[:n], found[n:-2]
