@@ -60,14 +60,14 @@ class Grouped:
         self, rows: GroupedRows, used: Flat, W: Flat, laws: Items, disks: Sequence[int], ends: Items | None
     ) -> None:
         self.rows, self.used, self.W, self.laws, self.disks, self.ends = rows, used, W, laws, disks, ends
-        self.points = rows.count
+        self.points = rows.groups
         """Number of normals, or somewhat less."""
         count = rows.sources[0]
         self.size = rows.size
-        diagonal = [rows.block(k, k) for k in range(rows.count)]
+        diagonal = [rows.block(k, k) for k in range(rows.groups)]
         self._columns = [[Items(used, range(count), 1), laws, Items(W, diagonal[:count], rows.size**2)]]
         if ends is not None:
-            own = Items(used, range(count, rows.count), 1)
+            own = Items(used, range(count, rows.groups), 1)
             self._columns.append([own, ends, Items(W, diagonal[count:], rows.size**2)])
         self._texts = [_OfPoint(disks, rows.size), _OfEnds(rows.size)][: len(self._columns)]
 

@@ -31,13 +31,13 @@ class GroupedRows(NamedTuple):
     together: int
 
     @property
-    def count(self) -> int:
+    def groups(self) -> int:
         """Number of groups."""
         return sum(self.sources)
 
     def block(self, i: int, j: int) -> int:
         """Where the block of W for two groups begins."""
-        return (i * self.count + j) * self.size**2
+        return (i * self.groups + j) * self.size**2
 
 
 def grouped_products(
@@ -55,7 +55,7 @@ def grouped_products(
     traced = _traced("grouped_products", rows, used, left, right, width)
     if traced is not None:
         return list(traced)
-    n, count, found = rows.size, rows.count, list[Scalar]()
+    n, count, found = rows.size, rows.groups, list[Scalar]()
     a, b = (
         [
             list(own[k * width : (k + 1) * width])
@@ -101,7 +101,7 @@ def grouped_sweeps(
             for place in range(len(own[0].starts) if own else 0):
                 here = slice(group * n, (group + 1) * n)
                 x[here], change = step(v[here], x[here], *(column.of(place) for column in own))
-                for k in range(rows.count):
+                for k in range(rows.groups):
                     block = W[rows.block(k, group) :]
                     for r in range(n):
                         v[k * n + r] = v[k * n + r] + _dot(block[r * n : (r + 1) * n], change)
@@ -126,7 +126,7 @@ def grouped_solution(
     if traced is not None:
         x, moved = traced
         return list(x), list(moved)
-    n, count = rows.size, rows.count
+    n, count = rows.size, rows.groups
     total = n * count
     dense = [[W[rows.block(i // n, j // n) + i % n * n + j % n] for j in range(total)] for i in range(total)]
     system = []
