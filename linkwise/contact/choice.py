@@ -24,10 +24,12 @@ USED = 0.5
 """Of the points that are kept in loops, the part that is counted as used where there are more than these."""
 
 ROOM, MORE_ROOM = 16, 32
-"""Points that are kept: of most scenes, and of those that may lie on the ground with many."""
+"""Points that are kept: of most scenes, and of those whose bodies may touch what is fixed with many points each."""
 
-MANY = 80
-"""Points of all pairs with what is fixed in the world, beyond which a scene is one of these."""
+MANY = 12
+"""Points of pairs with what is fixed in the world, for each body that has some, beyond which a scene is one of these.
+
+Of the scenes of MuJoCo Menagerie three used more than sixteen points at a time, and are such."""
 
 TYPICAL = 8
 """Points that a state uses, of those that are kept."""
@@ -95,8 +97,9 @@ def loops_are_cheaper(meetings: Sequence[Meeting], kept: int, freedoms: int) -> 
 
 def room_for(meetings: Sequence[Meeting]) -> int:
     """How many points are kept in loops where nobody says how many."""
-    on_world = sum(meeting.points for meeting in meetings if meeting.other is None)
-    return MORE_ROOM if on_world > MANY else ROOM
+    on_world = [meeting for meeting in meetings if meeting.other is None]
+    bodies = {meeting.body.index for meeting in on_world}
+    return MORE_ROOM if sum(meeting.points for meeting in on_world) > MANY * len(bodies) else ROOM
 
 
 def freedoms_are_cheaper(rows: int, ends: int, freedoms: int) -> bool:
