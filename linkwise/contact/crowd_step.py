@@ -255,11 +255,14 @@ class MiddleOfCrowd:
         found = Items.rows(over_used(used, [slots, left, right, biases, self.others], laws, [], self.along_freedoms)[1])
         self.primal = Primal(J, found, disks, self._along(), used)
 
-    def halves(self, rows: Items, used: Items) -> Factors:
-        """Of rows both factors of W, see :mod:`linkwise.contact.along_rows`; each is passed over unless it is used."""
+    def halves(self, rows: Items, used: Items, zeros: bool = False) -> Factors:
+        """Of rows both factors of W, see :mod:`linkwise.contact.along_rows`; each is passed over unless it is used.
+
+        Those are zeros where that is asked for, else anything.
+        """
         if self.held.holding.pulls.count:
-            left = over_used(used, [rows], lambda _, row: ([], list(row)), [])[1]
-            right = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
+            left = over_used(used, [rows], lambda _, row: ([], list(row)), [], zeros)[1]
+            right = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [], zeros)[1]
             return Factors(*([x for row in made for x in row] for made in (left, right)))
         roots = [sqrt(1.0 / axis.d_inverse) for link in self.tree.links for axis in self.axes[link]]
 
@@ -268,7 +271,7 @@ class MiddleOfCrowd:
             own = (x for link in self.tree.links for x in nu[link])
             return [], [x * root for x, root in zip(own, roots, strict=True)]
 
-        both = [x for row in over_used(used, [rows], half, [])[1] for x in row]
+        both = [x for row in over_used(used, [rows], half, [], zeros)[1] for x in row]
         return Factors(both, both)
 
     def complete(self) -> Primal:

@@ -131,7 +131,8 @@ class NearEnds:
         numbers = [
             [where(used > 0.0, row[n + j], 0.0) for used, row in zip(flags, made, strict=True)] for j in range(3)
         ]
-        return Ends(rows, middle.halves(rows, used), laws, firsts, numbers)
+        # Groups that are used may have rows that are not.
+        return Ends(rows, middle.halves(rows, used, zeros=True), laws, firsts, numbers)
 
     def spread(self, impulses: Flat) -> list[Scalar]:
         """Of all rows along joints the impulses, from those of the places."""
