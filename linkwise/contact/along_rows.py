@@ -69,7 +69,8 @@ class Grouped:
         if ends is not None:
             own = Items(used, range(count, rows.groups), 1)
             self._columns.append([own, ends, Items(W, diagonal[count:], rows.size**2)])
-        self._texts = [_OfPoint(disks, rows.size), _OfEnds(rows.size)][: len(self._columns)]
+        texts: list[_OfPoint | _OfEnds] = [_OfPoint(disks, rows.size), _OfEnds(rows.size)]
+        self._texts = texts[: len(self._columns)]
 
     def eased(self, eased: Scalar) -> Grouped:
         """The same, where the number is one without surfaces that have to part."""
@@ -125,8 +126,9 @@ class Grouped:
         for text, columns in zip(self._texts, self._of_groups(V, impulses), strict=True):
 
             def step(_: Flat, *items: Flat, text: _OfPoint | _OfEnds = text) -> tuple[list[Scalar], list[Scalar]]:
-                K, shift = text.answer(*items[1:], square, proximal)
-                asked = (items[0][0] > 0.0) & text.is_active(K, *items[3:])
+                used, V, own, laws, W = items
+                K, shift = text.answer(V, own, laws, W, square, proximal)
+                asked = (used[0] > 0.0) & text.is_active(K, laws, W)
                 lines = (where(asked, -x, 0.0) for line in K for x in line)
                 return [], [*lines, *(-x for x in shift), where(asked, 1.0, 0.0)]
 

@@ -123,7 +123,7 @@ def products(tiles: Tiles, width: int, sizes: tuple[int, ...], is_square: bool) 
                 ]
                 places = (here,) if is_diagonal else (here, there)
                 made = IfAny("flag", (Call(_product(n, width, is_diagonal), (a, b), places),))
-                body = [Call(_both(), asks, ("flag",)), made]
+                body: list[Statement] = [Call(_both(), asks, ("flag",)), made]
                 statements.append(_if_any((i, j), (table.over(rows, body),)))
     return table.program("products", buffers, statements)
 
@@ -260,8 +260,8 @@ def sweeps(tiles: Tiles, codes: Sequence[Block], columns: Sequence[Sequence[Colu
     table, all_tiles, statements = _Table(), tiles.tiles, _of_tiles(tiles)
     sizes = {"in:v": groups * n, "in:x": groups * n, f"in:{W}": groups * groups * block}
     buffers = [Buffer(USED, groups, load=True), *(Buffer(name, size, load=True) for name, size in sizes.items())]
-    for source, own in enumerate(columns):
-        buffers += [Buffer(f"in:items{source}:{k}", c.size, load=True) for k, c in enumerate(own)]
+    for source, given in enumerate(columns):
+        buffers += [Buffer(f"in:items{source}:{k}", c.size, load=True) for k, c in enumerate(given)]
     buffers += [Buffer("v", groups * n, store=True), Buffer("x", groups * n, store=True)]
     buffers += [Buffer("change", n), Buffer("nothing", 0), Buffer("flag", 1), *_flags(tiles)]
     body: list[Statement] = []

@@ -132,7 +132,8 @@ def loop_over_items(
         for ask in reversed(asks):
             body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
         body = (*((Call(zeros(made), (), results),) if made else ()), *body)
-    ranges, loops = [("items", 0, passes)], (For("items", body),)
+    ranges = [("items", 0, passes)]
+    loops: tuple[Statement, ...] = (For("items", body),)
     if first_ones and asks and passes > CHUNK:
         buffers.append(Buffer("more", 1))
         ends = [CHUNK]
