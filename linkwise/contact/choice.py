@@ -1,10 +1,10 @@
 """Which way steps with contact are solved: with all points written out, or in loops over the nearest, by operations.
 
 Written out, every pair is looked at in every step, and Newton's method solves for the pulls of all rows. In loops, few
-pairs are looked at and few points kept, and Newton's method solves for all freedoms, or for the rows of the points that
-are used where these are few (:mod:`linkwise.contact.few`), which is not counted. Which takes less is told from
-counts: those of the functions of pairs, and formulas of what a step does with points, fitted to programs and tested
-against them. Passes of Newton's method are counted once on both sides, as many as they may be.
+pairs are looked at and few points kept, and Newton's method solves for all freedoms (:mod:`linkwise.contact.primal`),
+or for the rows of the points that are used (:mod:`linkwise.contact.along_rows`). Which takes less is told from counts:
+those of the functions of pairs, and formulas of what a step does with points, fitted to programs and tested against
+them. Passes of Newton's method are counted once on both sides, as many as they may be.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ MOST_WRITTEN_OUT = 300_000
 
 USED = 0.5
 """Of the points that are kept in loops, the part that is counted as used where there are more than these."""
+
+ROOM, MORE_ROOM = 16, 32
+"""Points that are kept: of most scenes, and of those whose bodies may touch what is fixed with many points each."""
+
+MANY = 12
+"""Points of pairs with what is fixed in the world, for each body that has some, beyond which a scene is one of these.
+ Such
+are the scenes of MuJoCo Menagerie that were seen to use more than sixteen at a time: aloha, crazyflie, i2rt_yam."""
+
+TYPICAL = 8
+"""Points that a state uses, of those that are kept."""
 
 _PAIRS = {
     ("sphere", "plane"): 30,
@@ -82,3 +93,23 @@ def loops_are_cheaper(meetings: Sequence[Meeting], kept: int, freedoms: int) -> 
     rows = max(rows_of_material(meeting.material) for meeting in meetings)
     used = kept * (USED if sum(meeting.points for meeting in meetings) > kept else 1.0)
     return written_out(meetings, freedoms) > min(in_loops(used, rows, freedoms), MOST_WRITTEN_OUT)
+
+
+def room_for(meetings: Sequence[Meeting]) -> int:
+    """How many points are kept in loops where nobody says how many."""
+    on_world = [meeting for meeting in meetings if meeting.other is None]
+    bodies = {meeting.body.index for meeting in on_world}
+    return MORE_ROOM if sum(meeting.points for meeting in on_world) > MANY * len(bodies) else ROOM
+
+
+def freedoms_are_cheaper(rows: int, ends: int, freedoms: int) -> bool:
+    """Whether a Newton step in loops takes less for all freedoms than for the rows of a typical state.
+
+    Args:
+        rows: of a point.
+        ends: rows along joints, of which a quarter counts as used.
+        freedoms: of the mechanism.
+    """
+    n, own, points = freedoms, rows * TYPICAL + 0.25 * ends, rows * TYPICAL
+    along_rows = own**3 / 3.0 + 2.0 * rows * own**2
+    return points * n * (1.5 * n + 10.0) + n**3 / 3.0 < along_rows

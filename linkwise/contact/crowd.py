@@ -68,7 +68,7 @@ class KeptPoint:
     """One of the nearest points, over any scalar.
 
     Args:
-        gap: m; ``UNUSED_GAP`` where nothing is near.
+        gap: m; means nothing where the point is not used.
         normal: from the second surface to the first.
         point: midway between the surfaces, in the world.
         turning: by how much velocities of both surfaces part in half a step because bodies turn, m/s.
@@ -234,8 +234,8 @@ class Crowd:
         made = looped_over([Items(links, starts, 12), Items.rows(offsets)], step, [])[1]
         return [x for row in made for x in row]
 
-    def nearest(self, frames: Field[Placed], moving: Moving | None = None) -> tuple[list[list[Scalar]], Scalar]:
-        """The numbers of the nearest points, in order, and how many found no room.
+    def nearest(self, frames: Field[Placed], moving: Moving | None = None) -> tuple[Items, Scalar]:
+        """The numbers of the nearest points, in order, those that are used first, and how many found no room.
 
         Args:
             frames: of links.
@@ -248,8 +248,7 @@ class Crowd:
         poses = self.placed(frames)
         for kind in self.kinds:
             state = self._gone_through(kind, poses, moving, reach, state)
-        slots = [state[k * self.width : (k + 1) * self.width] for k in range(self.kept)]
-        return [[where(slot[10] > 0.0, slot[0], UNUSED_GAP), *slot[1:]] for slot in slots], state[-1]
+        return Items(state, range(0, self.kept * self.width, self.width), self.width), state[-1]
 
     def _gone_through(
         self, kind: Kind, poses: Flat, moving: Moving | None, reach: Scalar, state: list[Scalar]

@@ -9,6 +9,7 @@ from linkwise.algorithms.sweeps import Field
 from linkwise.contact.crowd import Crowd, KeptPoint, outboard
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import tangents
+from linkwise.contact.point_laws import over_used
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Items, Scalar, looped_over, where
 from linkwise.spatial.vectors import Motion, Vec
@@ -32,23 +33,29 @@ def crowd_push(crowd: Crowd, q: Flat, impulses: Flat) -> list[Scalar]:
         return found, []
 
     rows = [own[k : k + crowd.features.rows] for k in range(0, len(own), crowd.features.rows)]
-    return looped_over([Items.rows(slots), Items.rows(rows)], step, [0.0] * folded.count)[0]
+    return looped_over([slots, Items.rows(rows)], step, [0.0] * folded.count)[0]
 
 
-def remembered(slots: Sequence[Flat], rows: int, impulses: Flat) -> list[Scalar]:
+def used_of(slots: Items) -> Items:
+    """Of each kept point its number, which is zero where it is not used."""
+    return Items(slots.numbers, [start + 10 for start in slots.starts], 1)
+
+
+def remembered(slots: Items, rows: int, impulses: Flat) -> list[Scalar]:
     """Impulses of the step before, each where its point is now."""
-    count = len(slots)
+    count, used = len(slots.starts), used_of(slots)
     of_joints, numbers = impulses[count * rows : len(impulses) - count], impulses[len(impulses) - count :]
 
-    def step(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
+    def step(_: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
         found: list[Scalar] = [0.0] * rows
         for k, number in enumerate(numbers):
-            same = same_number(slot[0], number)
+            same = same_number(own[0], number)
             found = [where(same, a, b) for a, b in zip(impulses[k * rows : (k + 1) * rows], found, strict=True)]
         return [], found
 
-    made = looped_over([Items.rows([[slot[10]] for slot in slots])], step, [])[1]
-    return [*(x for row in made for x in row), *of_joints]
+    made = over_used(used, [used], step, [])[1]
+    found = [where(used.of(k)[0] > 0.0, x, 0.0) for k, row in enumerate(made) for x in row]
+    return [*found, *of_joints]
 
 
 class Folded:

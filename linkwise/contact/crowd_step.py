@@ -10,7 +10,6 @@ that was there in the step before begins with the impulse it had, in whatever pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any
 
 from linkwise.algorithms.articulated import articulate, innovate
@@ -21,17 +20,18 @@ from linkwise.algorithms.kinematics import at_rest, next_motion, placed, velocit
 from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
+from linkwise.contact.along_rows import AlongRows
 from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
-from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, ways
+from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, used_of, ways
 from linkwise.contact.elimination import squared
-from linkwise.contact.few import LEAST, SIZES, Few, Groups
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
-from linkwise.contact.near_ends import NearEnds
+from linkwise.contact.near_ends import Factors, NearEnds
 from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
-from linkwise.contact.primal import UNSOLVED, UNSOLVED_SINGLE, Along, Laws, Primal, over_used
+from linkwise.contact.point_laws import Laws, over_used
+from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
 from linkwise.contact.step import AccountedStep, part_of_mean, stiffened
@@ -69,13 +69,19 @@ def crowd_step(
     joints: Sequence[JointRow] = (),
     constraints: Sequence[Constraint] = (),
     t: Scalar = 0.0,
+    along_freedoms: bool = False,
 ) -> AccountedStep:
-    """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s."""
+    """The end of a step of size h, with an account of energy; arguments as of :func:`~linkwise.contact.step`'s.
+
+    Newton steps are along rows, or on velocities of the freedoms.
+    """
     rules = ContactRules() if rules is None else rules
-    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t)
-    begin = remembered(middle.slots, middle.rows, impulses)
+    differentiated = any(hold(x) is not x for x in (*q, *v, *tau, *impulses))
+    along_freedoms = along_freedoms or differentiated
+    middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t, along_freedoms)
+    begin = middle.begun(impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
-    if any(hold(x) is not x for x in (*q, *v, *tau, *impulses)):  # what is differentiated
+    if differentiated:
         held = [[hold(x) for x in numbers] for numbers in (free, begin)]
         primal = middle.complete()
         v_new, found, eased = primal.held().solved(held[0], held[1], rules)
@@ -108,8 +114,11 @@ class MiddleOfCrowd:
         rules: ContactRules,
         constraints: Sequence[Constraint] = (),
         t: Scalar = 0.0,
+        along_freedoms: bool = False,
     ) -> None:
         self.crowd, self.h, self.rules, tree = crowd, h, rules, crowd.tree
+        self.along_freedoms = along_freedoms
+        """Whether Newton steps are on velocities of the freedoms; then all that they read is zero of unused points."""
         self.tree = tree if implicit is None else stiffened(tree, implicit)
         half = [0.5 * h * x for x in v]
         self.q, self.v = carry(tree, q, half), carried(tree, v, half)
@@ -117,6 +126,7 @@ class MiddleOfCrowd:
         turning = carry_rates(tree, self.v)
         motions = outward(tree, lambda k, up: next_motion(k, up, self.q, self.v, turning), at_rest(Vec.zero()))
         self.slots, self.overflow = crowd.nearest(self.frames, self._moving(motions))
+        self.used = used_of(self.slots)
         self.axes = articulate(self.tree, self.q)
         self.closures = constraints, (q, v), t
         self.held = self._held()
@@ -124,23 +134,13 @@ class MiddleOfCrowd:
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
+        self.near = NearEnds(self)
         self._gather()
 
     def _held(self) -> Held:
         constraints, start, t = self.closures
         holding = Holding(self.crowd.tree, constraints, start, (self.q, self.v), t, self.h)
         return Held(self.tree, self.q, self.axes, holding)
-
-    def _again(self, q: Flat) -> MiddleOfCrowd:
-        """The same, with all that depends on the configuration computed once more, of numbers equal to it.
-
-        In a loop whose passes may be left out, only what depends on the numbers of a pass is left out with it.
-        """
-        other = copy(self)
-        other.q = list(q)
-        other.frames, other.axes = placed(self.crowd.tree, q), articulate(self.tree, q)
-        other.held = other._held()
-        return other
 
     def _moving(self, motions: Field[Any]) -> Moving:
         """Links as they move."""
@@ -155,6 +155,11 @@ class MiddleOfCrowd:
                 speed = long(twist.lin) + self.crowd.reaches[link.index] * long(twist.ang)
                 fastest = maximum(fastest, speed)
         return Moving([*numbers, *[0.0] * MOVING], self.h, hold(fastest))
+
+    def begun(self, impulses: Flat) -> list[Scalar]:
+        """Impulses to begin with, from those of the step before."""
+        found, count = remembered(self.slots, self.rows, impulses), self.primal.count
+        return [*found[:count], *self.near.of_near(found[count:])]
 
     def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
         """The velocity at the end without impulses."""
@@ -197,10 +202,10 @@ class MiddleOfCrowd:
             before = [sum((a * x for a, x in zip(line, v, strict=True)), 0.0) for line in J]
             return [], [*(x for line in J for x in line), *before, *self._turned(point, before)]
 
-        slots, used = Items.rows(self.slots), Items.rows([[slot[10]] for slot in self.slots])
-        made = over_used(used, [slots], one, [])[1]
+        slots, used = self.slots, self.used
+        made = over_used(used, [slots], one, [], self.along_freedoms)[1]
         everything, size = [x for row in made for x in row], len(made[0])
-        width, count = self.rows * self.n, len(self.slots)
+        width, count = self.rows * self.n, self.crowd.kept
         starts = [k * size for k in range(count)]
         self.before = Items(everything, [s + width for s in starts], self.rows)
         turns = Items(everything, [s + width + self.rows for s in starts], TURN)
@@ -217,15 +222,18 @@ class MiddleOfCrowd:
             return [], [*bias, give, gap, drift]
 
         made = over_used(used, [slots, self.before, turns], biased, [])[1]
-        laws_of_points, step = [x for row in made for x in row], len(made[0])
-        biases = Items(laws_of_points, range(0, step * count, step), self.rows)
-        others = Items(laws_of_points, range(self.rows, step * count, step), 3)
-        self.others = [others.of(k) for k in range(count)]
+        laws_of_points, each = [x for row in made for x in row], len(made[0])
+        biases = Items(laws_of_points, range(0, each * count, each), self.rows)
+        self.others = Items(laws_of_points, range(self.rows, each * count, each), 3)
+        """Of each point the compliance, what its gap is counted from, and the normal's drift."""
         J = Items(everything, starts, width)
         self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
         """Rows of all points, each by itself."""
         self.by_line = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
-        left, right = self.halves(self.lines, self.by_line, self.rows)
+        self.points = self.halves(self.lines, self.by_line)
+        self.width = len(self.points.left) // (count * self.rows)
+        step = self.rows * self.width
+        left, right = (Items(x, range(0, count * step, step), step) for x in self.points)
 
         def laws(
             state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
@@ -244,20 +252,18 @@ class MiddleOfCrowd:
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
-        found = Items.rows(over_used(used, [slots, left, right, biases, others], laws, [])[1])
-        self.points = Groups(left, right, used, self.rows)
+        found = Items.rows(over_used(used, [slots, left, right, biases, self.others], laws, [], self.along_freedoms)[1])
         self.primal = Primal(J, found, disks, self._along(), used)
 
-    def halves(self, rows: Items, used: Items, size: int) -> tuple[Items, Items]:
-        """Of groups of rows, so many each, both factors of W: see :mod:`linkwise.contact.few`."""
-        count = len(rows.starts) // size
+    def halves(self, rows: Items, used: Items, zeros: bool = False) -> Factors:
+        """Of rows both factors of W, see :mod:`linkwise.contact.along_rows`; each is passed over unless it is used.
+
+        Those are zeros where that is asked for, else anything.
+        """
         if self.held.holding.pulls.count:
-            own = over_used(used, [rows], lambda _, row: ([], list(row)), [])[1]
-            left = Items([x for row in own for x in row], range(0, count * size * self.n, size * self.n), size * self.n)
-            pushes = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [])[1]
-            return left, Items(
-                [x for push in pushes for x in push], range(0, count * left.width, left.width), left.width
-            )
+            left = over_used(used, [rows], lambda _, row: ([], list(row)), [], zeros)[1]
+            right = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [], zeros)[1]
+            return Factors(*([x for row in made for x in row] for made in (left, right)))
         roots = [sqrt(1.0 / axis.d_inverse) for link in self.tree.links for axis in self.axes[link]]
 
         def half(_: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -265,15 +271,13 @@ class MiddleOfCrowd:
             own = (x for link in self.tree.links for x in nu[link])
             return [], [x * root for x, root in zip(own, roots, strict=True)]
 
-        made = [x for row in over_used(used, [rows], half, [])[1] for x in row]
-        width = size * len(roots)
-        both = Items(made, range(0, count * width, width), width)
-        return both, both
+        both = [x for row in over_used(used, [rows], half, [], zeros)[1] for x in row]
+        return Factors(both, both)
 
     def complete(self) -> Primal:
         """All that Newton's method on velocities of the freedoms needs."""
         columns, features, names = columns_of(self.tree, self.frames, self.q), self.crowd.features, self.crowd.names
-        slots, primal, width = Items.rows(self.slots), self.primal, self.rows * self.n
+        slots, primal, width = self.slots, self.primal, self.rows * self.n
 
         def column(state: Flat, axis: Flat) -> tuple[list[Scalar], list[Scalar]]:
             def of_point(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
@@ -281,47 +285,20 @@ class MiddleOfCrowd:
                 arm = arm_of(axis, point)
                 return [], [moment.dot(arm.ang) + force.dot(arm.lin) for moment, force in ways(features, point)]
 
-            return [], [x for row in over_used(primal.used, [slots], of_point, [])[1] for x in row]
+            return [], [x for row in over_used(primal.used, [slots], of_point, [], zeros=True)[1] for x in row]
 
         by_freedom = Items.rows(Folded(self.tree).rows(looped_over([Items.rows(columns)], column, [])[1]))
-        pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [])[1]
+        pushes = over_used(self.by_line, [self.lines], lambda _, row: ([], self.answered(row)), [], zeros=True)[1]
         U = Items([x for row in pushes for x in row], range(0, len(slots.starts) * width, width), width)
         M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
         return replace(primal, M=M, U=U, by_freedom=by_freedom, along=self._pushed_along())
 
     def solved(self, free: list[Scalar], begin: list[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
-        if self.n <= LEAST or any(isinstance(row, FrictionOf) for row in self.joints.rows):
+        if self.along_freedoms:
             return self.complete().solved(free, begin, self.rules)
-        primal = self.primal
-        near = NearEnds(self, free, begin[primal.count :])
-        V, kept = primal.along_points(free), len(self.slots)
-        most = [(min(points, kept), min(ends, len(primal.along))) for points, ends in SIZES[bool(primal.along)]]
-        largest = max(points for points, _ in most)
-        few = Few(self.points.first(largest), primal.laws, primal.disks, near.groups, near.biases, near.used)
-        found: list[Scalar] = [0.0] * len(begin)
-        missed: Scalar = 1.0
-        count = sum((where(slot[10] > 0.0, 1.0, 0.0) for slot in self.slots), 0.0)
-        for k, (points, ends) in enumerate(most):
-            fits = (count < points + 0.5) & (near.count < ends + 0.5)
-            fits = fits if k == 0 else fits & (missed > 0.5)
-            own, of_ends, off = few.solved(
-                V, begin, (near.free, near.begin), fits, (points, ends), self.rules, k + 1 < len(most)
-            )
-            whole = [*own, *[0.0] * (primal.count - len(own)), *near.spread(of_ends)]
-            found = [where(fits, a, b) for a, b in zip(whole, found, strict=True)]
-            missed = where(fits, minimum(off, 0.25), missed)
-        v = [a + b for a, b in zip(free, self.answered(primal.effort(found)), strict=True)]
-        for one in primal.along:  # ends that were not near, and are reached
-            missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
-        unsolved = missed > where(self.h + 1e-10 * self.h > self.h, UNSOLVED, UNSOLVED_SINGLE)
-
-        def many(state: Flat, q: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            v, found, eased = self._again(q).complete().solved(free, begin, self.rules)
-            return [where(unsolved, a, b) for a, b in zip([*v, *found, eased], state, strict=True)], []
-
-        (*state, eased), _ = looped_over([Items.rows([self.q])], many, [*v, *found, 0.0], (lambda *_: unsolved,))
-        return state[: self.n], state[self.n :], eased
+        found = AlongRows(self, free, begin).solved()
+        return found.v, found.impulses, found.eased
 
     def answered(self, effort: Flat) -> list[Scalar]:
         """𝓜⁻¹ times an effort, with closures held."""
@@ -412,51 +389,54 @@ class MiddleOfCrowd:
 
     def works(self, parting: Parting, impulses: Flat, end: AccountedStep, of_forces: Scalar) -> Works:
         """Works of all that acts, where those of all rows and of forces are known."""
-        driven: Scalar = 0.0  # by surfaces that move by themselves, and by those that give way
-        lifting: Scalar = 0.0  # of what overlaps deeply
         features = self.crowd.features
-        for k, (slot, (_, gap, drift), (before, after)) in enumerate(
-            zip(self.slots, self.others, self.rates, strict=True)
-        ):
-            own, point = impulses[k * self.rows : (k + 1) * self.rows], KeptPoint.of(slot, self.crowd.names)
+
+        def of_point(now: Flat, slot: Flat, other: Flat, rates: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            # Works that surfaces drive, which move by themselves or give way, and of lifting what overlaps deeply.
+            driven, lifting = now
+            (_, gap, drift), (before, after), point = other, rates, KeptPoint.of(slot, self.crowd.names)
+            is_used = point.more["number"] > 0.0
             soft: Scalar = 0.0
             if features.drifts:
                 spin, slide = point.drift
                 for (moment, force), x in zip(ways(features, point), own, strict=True):
-                    driven = driven + x * (moment.dot(spin) + force.dot(slide))
+                    soft = soft + x * (moment.dot(spin) + force.dot(slide))
             pressed = where(parting.is_granted(gap), maximum(own[0] * (after + drift), 0.0), 0.0)
             if features.gives:
                 gives = point.more["stiffness"] > 0.0
-                soft = where(gives, 0.5 * own[0] * (before + after), 0.0)
+                soft = soft + where(gives, 0.5 * own[0] * (before + after), 0.0)
                 pressed = where(gives, 0.0, pressed)
-            driven, lifting = driven + soft, lifting + pressed
+            return [driven + where(is_used, soft, 0.0), lifting + where(is_used, pressed, 0.0)], []
+
+        columns = [self.slots, self.others, self.rates, self.primal.of_points(impulses)]
+        driven, lifting = over_used(self.used, columns, of_point, [0.0, 0.0])[0]
         work = end.work
         return Works(of_forces + driven + lifting, work[0] + work[1] + work[2] - driven)
 
     # The end.
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:
         """The q⁺, v⁺, gaps, and where energy came from and went."""
-        h, count = self.h, len(self.slots)
+        h, count, gives = self.h, self.crowd.kept, self.crowd.features.gives
 
-        def row(total: Flat, J: Flat, before: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def row(
+            now: Flat, slot: Flat, J: Flat, before: Flat, other: Flat, own: Flat
+        ) -> tuple[list[Scalar], list[Scalar]]:
+            (total, s), (_, start, drift), more = now, other, KeptPoint.of(slot, self.crowd.names).more
             after = [
                 sum((a * x for a, x in zip(J[j * self.n : (j + 1) * self.n], v_new, strict=True)), 0.0)
                 for j in range(self.rows)
             ]
             work = sum((0.5 * x * (a + b) for x, a, b in zip(own, before, after, strict=True)), 0.0)
-            return [total[0] + work], [after[0]]
+            rates = [before[0] - drift, after[0] - drift]
+            part = part_of_mean(start, h, *rates)
+            part = where(more["stiffness"] > 0.0, 1.0, part) if gives else part
+            is_used = more["number"] > 0.0
+            return [total + where(is_used, work, 0.0), where(is_used, minimum(s, part), s)], rates
 
-        own = Items(impulses[: count * self.rows], range(0, count * self.rows, self.rows), self.rows)
-        (work,), afters = looped_over([self.primal.J, self.before, own], row, [0.0])
-        s: Scalar = 1.0
-        self.rates: list[tuple[Scalar, Scalar]] = []
+        columns = [self.slots, self.primal.J, self.before, self.others, self.primal.of_points(impulses)]
+        (work, s), made = over_used(self.used, columns, row, [0.0, 1.0])
+        self.rates = Items([x for two in made for x in two], range(0, 2 * count, 2), 2)
         """Of each point how fast its gap grows before and after."""
-        for k, (slot, (_, start, drift), after) in enumerate(zip(self.slots, self.others, afters, strict=True)):
-            two = self.before.of(k)[0] - drift, after[0] - drift
-            self.rates.append(two)
-            rigid = KeptPoint.of(slot, self.crowd.names).more.get("stiffness", 0.0)
-            whole = part_of_mean(start, h, *two)
-            s = minimum(s, whole if not self.crowd.features.gives else where(rigid > 0.0, 1.0, whole))
         works: list[Scalar] = [work, 0.0, 0.0]
         joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
         for (kind, gap, before, one), x in zip(joints, impulses[count * self.rows :], strict=True):
@@ -465,12 +445,14 @@ class MiddleOfCrowd:
             works[place] = works[place] + 0.5 * x * (before + after)
             if gap is not None:
                 s = minimum(s, part_of_mean(gap, h, before, after))
-        gaps = [
-            where(slot[10] > 0.0, gap + h * ((1.0 - 0.5 * s) * b + 0.5 * s * a), UNUSED_GAP)
-            for slot, (_, gap, _), (a, b) in zip(self.slots, self.others, self.rates, strict=True)
-        ]
+
+        def at_end(_: Flat, other: Flat, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [], [other[1] + h * ((1.0 - 0.5 * s) * rates[1] + 0.5 * s * rates[0])]
+
+        numbers = [self.used.of(k)[0] for k in range(count)]
+        made = over_used(self.used, [self.others, self.rates], at_end, [])[1]
+        gaps = [where(number > 0.0, gap, UNUSED_GAP) for number, (gap,) in zip(numbers, made, strict=True)]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
-        numbers = [slot[10] for slot in self.slots]
         residuals = [hold(x) for x in self.primal.residuals(v_new, impulses)]
         q_end, v_end = carry(self.tree, self.q, moved), carried(self.tree, v_new, moved)
         last = ContactStep(q_end, v_end, [*impulses, *numbers], gaps, residuals, self.overflow)

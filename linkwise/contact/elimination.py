@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from linkwise.spatial.scalar import Items, Scalar, is_zero, looped_over, where
+from linkwise.spatial.scalar import Items, Scalar, is_zero, looped_over
 
 
 def sparse_product(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
@@ -46,12 +46,7 @@ def squared(values: Sequence[Scalar]) -> Scalar:
     return total
 
 
-def eliminated_in_loops(
-    matrix: Sequence[Sequence[Scalar]],
-    right: Sequence[Scalar],
-    block: int = 6,
-    used: Sequence[Scalar] | None = None,
-) -> list[Scalar]:
+def eliminated_in_loops(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar], block: int = 6) -> list[Scalar]:
     """The same by loops, of little code for many unknowns.
 
     Some rows at a time are written out; a loop over all rows below clears the columns of their pivots, so that what is
@@ -61,17 +56,15 @@ def eliminated_in_loops(
         matrix: rows.
         right: the right side.
         block: how many rows are written out at a time.
-        used: of each row a number that is zero where it is to be passed over; then its unknown is zero.
     """
     numbers: list[Scalar] = [x for row, last in zip(matrix, right, strict=True) for x in (*row, last)]
     n, width = len(right), len(right) + 1
-    flags = [1.0] * n if used is None else list(used)
     upper: list[list[Scalar]] = []
     for done in range(0, n, block):
         size, left = min(block, n - done), n - done
         head = [numbers[k * width : (k + 1) * width] for k in range(size)]
         for k, pivot in enumerate(head):
-            inverse = 1.0 / (pivot[k] if used is None else where(flags[done + k] > 0.0, pivot[k], 1.0))
+            inverse = 1.0 / pivot[k]
             head[k] = [0.0] * k + [x * inverse for x in pivot[k:]]
             for i in range(k + 1, size):
                 head[i] = _cleared(head[i], head[k], k)
@@ -80,7 +73,6 @@ def eliminated_in_loops(
         def below_cleared(
             _: Sequence[Scalar],
             row: Sequence[Scalar],
-            *__: Sequence[Scalar],
             head: Sequence[Sequence[Scalar]] = tuple(head),
         ) -> tuple[list[Scalar], list[Scalar]]:
             now = list(row)
@@ -90,11 +82,7 @@ def eliminated_in_loops(
 
         if left > size:
             below = Items(numbers, [k * width for k in range(size, left)], width)
-            columns, asks = [below], list[Callable[..., Scalar]]()
-            if used is not None:
-                columns.append(Items(flags, range(done + size, n), 1))
-                asks.append(lambda _, row, flag: flag[0] > 0.0)
-            made = looped_over(columns, below_cleared, [], asks)[1]
+            made = looped_over([below], below_cleared, [])[1]
             numbers, width = [x for row in made for x in row], width - size
     found: list[Scalar] = []
     for k, row in reversed(list(enumerate(upper))):

@@ -1,58 +1,138 @@
-"""Ends of joints' ranges that may be reached in a step of a crowd, gathered from all that there are."""
+"""Rows along joints that may act in a step of a crowd, gathered from all that there are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwise.contact.crowd import REACH
 from linkwise.contact.crowd_rows import same_number
-from linkwise.contact.few import SIZES, TOGETHER, Groups
 from linkwise.spatial.scalar import Items, Scalar, looped_over, where
 
 if TYPE_CHECKING:
     from linkwise.contact.crowd_step import MiddleOfCrowd
+    from linkwise.contact.primal import Along
 
 Flat = Sequence[Scalar]
 
 
-class NearEnds:
-    """Ends of ranges that joints may reach in a step, gathered in some places, one after the other."""
+class Factors(NamedTuple):
+    """Rows a and b of groups, one after the other, W = a*b: the same, or J and 𝓜⁻¹J*."""
 
-    def __init__(self, middle: MiddleOfCrowd, free: Flat, impulses: Flat) -> None:
-        along, h, n = middle.primal.along, middle.h, middle.n
+    left: Flat
+    right: Flat
+
+
+class Ends(NamedTuple):
+    """Rows along joints in groups.
+
+    Args:
+        rows: what each freedom counts for.
+        factors: of W.
+        laws: of each group the biases, the radii (negative for ends of ranges, of friction h times its force), and
+            which rows are used.
+        used: of each group one where it is used, else zero.
+        numbers: velocities without impulses, those with the impulses to begin with, and these, of all rows.
+    """
+
+    rows: Items
+    factors: Factors
+    laws: Items
+    used: list[Scalar]
+    numbers: list[list[Scalar]]
+
+
+NOTHING = Ends(Items((), (), 0), Factors((), ()), Items((), (), 0), [], [[], [], []])
+
+
+def every_end(along: Sequence[Along], speeds: tuple[Flat, Flat], impulses: Flat, size: int) -> Ends:
+    """All rows along joints, in groups of some size, without factors.
+
+    Args:
+        along: the rows.
+        speeds: velocities without impulses, and with those to begin with.
+        impulses: along joints, to begin with.
+        size: rows of a group.
+    """
+    if not along:
+        return NOTHING
+    n, spare = len(speeds[0]), -len(along) % size
+    rows = [[one.row.get(j, 0.0) for j in range(n)] for one in along] + [[0.0] * n] * spare
+    none = [0.0] * spare
+    numbers = [[*(one.of(v) for one in along), *none] for v in speeds]
+    biases, radii = [*(one.cone.bias[0] for one in along), *none], [*map(_radius, along), *none]
+    flags = [*[1.0] * len(along), *none]
+    groups = range(0, len(rows), size)
+    laws = Items.rows([[x for part in (biases, radii, flags) for x in part[k : k + size]] for k in groups])
+    return Ends(Items.rows(rows), NOTHING.factors, laws, [1.0 for _ in groups], [*numbers, [*impulses, *none]])
+
+
+def _radius(one: Along) -> Scalar:
+    return one.cone.radius if one.cone.kind == "disk" else -1.0
+
+
+class NearEnds:
+    """Ends of ranges that joints may reach in a step, and dry friction, numbered one after the other."""
+
+    def __init__(self, middle: MiddleOfCrowd) -> None:
+        self.middle = middle
         self.count: Scalar = 0.0
         self.places: list[list[Scalar]] = []
         """Of each row along joints its place, -1 where it is not near."""
         for gap, rate in zip(middle.joints.gaps, middle.joints.before, strict=True):
-            assert gap is not None
-            near = gap < REACH + 2.0 * h * abs(rate)
+            near = True if gap is None else gap < REACH + 2.0 * middle.h * abs(rate)
             self.places.append([where(near, self.count, -1.0)])
             self.count = self.count + where(near, 1.0, 0.0)
-        places = -(-min(max(ends for _, ends in SIZES[True]), len(along)) // TOGETHER) * TOGETHER
 
-        def gathered(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
+    def of_near(self, impulses: Flat) -> list[Scalar]:
+        """Impulses along joints without those of rows that are not near."""
+        return [where(place > -0.5, x, 0.0) for (place,), x in zip(self.places, impulses, strict=True)]
+
+    def gathered(self, speeds: tuple[Flat, Flat], impulses: Flat, size: int, most: int) -> Ends:
+        """The near ones, in groups of some size.
+
+        Args:
+            speeds: velocities without impulses, and with those to begin with.
+            impulses: along joints, to begin with.
+            size: rows of a group.
+            most: groups.
+        """
+        middle, n = self.middle, self.middle.n
+        along, count = middle.primal.along, min(-(-len(self.places) // size), most) * size
+        if not count:
+            return NOTHING
+
+        def row_at(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
             row: list[Scalar] = [0.0] * n
-            others: list[Scalar] = [0.0, 0.0]
-            for one, (own,), x in zip(along, self.places, impulses, strict=True):
-                here = same_number(own, place[0])
+            others: list[Scalar] = [0.0, -1.0, 0.0]
+            for one, (there,), x in zip(along, self.places, impulses, strict=True):
+                here = same_number(there, place[0])
                 for j, slope in one.row.items():
                     row[j] = row[j] + where(here, slope, 0.0)
-                others = [where(here, a, b) for a, b in zip((one.cone.bias[0], x), others, strict=True)]
-            speed = sum((a * b for a, b in zip(row, free, strict=True)), 0.0)
-            return [], [*row, speed, *others, where(place[0] < self.count - 0.5, 1.0, 0.0)]
+                found = (one.cone.bias[0], _radius(one), x)
+                others = [where(here, a, b) for a, b in zip(found, others, strict=True)]
+            own = (sum((a * b for a, b in zip(row, v, strict=True)), 0.0) for v in speeds)
+            return [], [*row, *own, others[2], *others[:2]]
 
         def asks(_: Flat, place: Flat) -> Any:
             return place[0] < self.count - 0.5
 
-        numbers = Items.rows([[float(k)] for k in range(places)]) if places else Items((), (), 1)
-        made = looped_over([numbers], gathered, [], (asks,))[1] if places else []
-        flat, width = [x for row in made for x in row], n + 4
-        rows = Items(flat, range(0, places * width, width), n)
-        used = Items(flat, range(n + 3, places * width, width), 1)
-        left, right = middle.halves(rows, used, TOGETHER) if places else (rows, rows)
-        self.groups = Groups(left, right, used._replace(starts=used.starts[::TOGETHER]), TOGETHER)
-        self.free, self.biases, self.begin, self.used = ([row[n + k] for row in made] for k in range(4))
+        made = looped_over([Items.rows([[float(k)] for k in range(count)])], row_at, [], (asks,), True)[1]
+        flat, width = [x for row in made for x in row], n + 5
+        starts = range(0, count * width, width)
+        flags = [where(float(k) < self.count - 0.5, 1.0, 0.0) for k in range(count)]
+        used = Items(flags, range(count), 1)
+        rows = Items(flat, starts, n)
+        groups = [range(k, k + size) for k in range(0, count, size)]
+        laws = Items.rows(
+            [[*(made[k][n + j] for j in (3, 4) for k in group), *flags[group.start : group.stop]] for group in groups]
+        )
+        firsts = [flags[group[0]] for group in groups]  # those that are used come first
+        numbers = [
+            [where(used > 0.0, row[n + j], 0.0) for used, row in zip(flags, made, strict=True)] for j in range(3)
+        ]
+        # Groups that are used may have rows that are not.
+        return Ends(rows, middle.halves(rows, used, zeros=True), laws, firsts, numbers)
 
     def spread(self, impulses: Flat) -> list[Scalar]:
         """Of all rows along joints the impulses, from those of the places."""

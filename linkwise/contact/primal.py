@@ -12,10 +12,10 @@ a system no larger than the freedoms, however many points there are. All sums ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from linkwise.contact.cones import Cone
 from linkwise.contact.elimination import eliminated, eliminated_in_loops
+from linkwise.contact.point_laws import Laws, Made, off_the_disk, over_used
 from linkwise.contact.smoothed import PROXIMAL, SmoothedSlope, followed
 from linkwise.dataclass import dataclass, field, replace
 from linkwise.mechanism.contacts import ContactRules
@@ -28,12 +28,10 @@ from linkwise.spatial.scalar import (
     minimum,
     repeated,
     repeated_while,
-    sqrt,
     where,
 )
 
 Flat = Sequence[Scalar]
-Made = tuple[list[Scalar], list[Scalar]]
 
 WRITTEN_OUT = 12
 """Freedoms up to which elimination is written out."""
@@ -44,46 +42,6 @@ which few rows are not enough."""
 
 TOGETHER = 6
 """Equations of Newton's system that are summed up in one pass over the points."""
-
-
-@dataclass(frozen=True)
-class Laws:
-    """The cones of one point: its normal, and disks whose radii follow it.
-
-    Args:
-        bias: w + bias is what the laws speak of, a number a row.
-        eased: that of the normal where surfaces that overlap need not part.
-        give: compliance of the normal, m/s for each N s.
-        radii: coefficients of the disks: of friction, torsion, rolling.
-        slopes: ℓ of the normal and of each disk.
-    """
-
-    bias: Flat
-    eased: Scalar
-    give: Scalar
-    radii: Flat
-    slopes: Flat
-
-    @classmethod
-    def of(cls, numbers: Flat, sizes: Sequence[int]) -> Laws:
-        """From their numbers, for disks of some sizes."""
-        rows, disks = 1 + sum(sizes), len(sizes)
-        eased, give, *rest = numbers[rows:]
-        # All are zero where no state of a block has the point, and one that goes on beside others is asked for it.
-        slopes = [where(x > 0.0, x, 1.0) for x in rest[disks:]]
-        first = where(rest[disks] > 0.0, numbers[0], 1.0)
-        return cls([first, *numbers[1:rows]], eased, give, rest[:disks], slopes)
-
-    @property
-    def numbers(self) -> list[Scalar]:
-        """All of them."""
-        return [*self.bias, self.eased, self.give, *self.radii, *self.slopes]
-
-    @property
-    def cones(self) -> list[Cone]:
-        """The normal's, then those of the disks."""
-        disks = (Cone((), (), "disk", radius, 0) for radius in self.radii)
-        return [Cone((), (), "half_line", compliance=self.give), *disks]
 
 
 @dataclass(frozen=True)
@@ -213,7 +171,7 @@ class Primal:
             return [], w
 
         held = [hold(x) for x in v]
-        rows = self._gone_over([self.J, self.laws, self._points(pushed)], turned, [])[1]
+        rows = self._gone_over([self.J, self.laws, self.of_points(pushed)], turned, [], zeros=True)[1]
         along = [_changed(one.of(held) + one.cone.bias[0]) for one in self.along]
         dw = [*(_changed(x) for row in rows for x in row), *along]
         change = self.held().newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
@@ -240,7 +198,7 @@ class Primal:
         def step(total: Flat, J: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(total, J, own), []
 
-        whole = self._gone_over([self.J, self._points(impulses)], step, [0.0] * self.n)[0]
+        whole = self._gone_over([self.J, self.of_points(impulses)], step, [0.0] * self.n)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             for j, c in one.row.items():
                 whole[j] = whole[j] + c * x
@@ -260,7 +218,7 @@ class Primal:
         def step(now: Flat, U: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return self._moved(now, U, own), []
 
-        found = self._gone_over([self.U, self._points(impulses)], step, v)[0]
+        found = self._gone_over([self.U, self.of_points(impulses)], step, v)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             found = [a + u * x for a, u in zip(found, one.push, strict=True)]
         return found
@@ -270,8 +228,8 @@ class Primal:
 
         def once(state: list[Scalar]) -> list[Scalar]:
             own = state[self.n :]
-            columns = [self.J, self.U, self.laws, self._points(own)]
-            now, made = self._gone_over(columns, self._swept_point, state[: self.n])
+            columns = [self.J, self.U, self.laws, self.of_points(own)]
+            now, made = self._gone_over(columns, self._swept_point, state[: self.n], zeros=True)
             found = [x for row in made for x in row]
             for one, x in zip(self.along, own[self.count :], strict=True):
                 (new,) = one.cone.nearest([x - (one.of(now) + one.cone.bias[0]) / one.slope], 1.0)
@@ -282,33 +240,22 @@ class Primal:
         found = repeated(count, once, [*v, *impulses])
         return found[: self.n], found[self.n :]
 
-    def _swept_point(self, v: Flat, J: Flat, U: Flat, laws: Flat, impulses: Flat) -> tuple[list[Scalar], list[Scalar]]:
-        now, found = list(v), list(impulses)
-        known = Laws.of(laws, self.disks)
-        for cone, slope, rows in zip(known.cones, known.slopes, self._parts(), strict=True):
-            w = [self._along(J, j, now) + known.bias[j] + cone.compliance * found[j] for j in rows]
-            wanted = cone.nearest([found[j] - a / slope for j, a in zip(rows, w, strict=True)], found[0])
-            for j, x in zip(rows, wanted, strict=True):
-                change = x - found[j]
-                found[j] = x
-                now = [a + u * change for a, u in zip(now, U[j * self.n : (j + 1) * self.n], strict=True)]
-        return now, found
+    def _swept_point(self, v: Flat, J: Flat, U: Flat, laws: Flat, impulses: Flat) -> Made:
+        now = [list(v)]
+
+        def changed(j: int, change: Scalar) -> None:
+            now.append([a + u * change for a, u in zip(now[-1], U[j * self.n : (j + 1) * self.n], strict=True)])
+
+        found = Laws.of(laws, self.disks).swept(impulses, lambda j: self._along(J, j, now[-1]), changed)
+        return now[-1], found
 
     def _gone_over(
-        self, columns: Sequence[Items], step: Callable[..., Made], state: Flat
+        self, columns: Sequence[Items], step: Callable[..., Made], state: Flat, zeros: bool = False
     ) -> tuple[list[Scalar], list[list[Scalar]]]:
-        """As of :func:`looped_over`, for all points that are used; others make zeros."""
-        return over_used(self.used, columns, step, state)
+        """As of :func:`over_used`, for all points that are used."""
+        return over_used(self.used, columns, step, state, zeros)
 
-    def _parts(self) -> list[range]:
-        """Rows of the normal, and of each disk."""
-        found, start = [range(1)], 1
-        for size in self.disks:
-            found.append(range(start, start + size))
-            start += size
-        return found
-
-    def _points(self, impulses: Flat) -> Items:
+    def of_points(self, impulses: Flat) -> Items:
         """Impulses of each point."""
         return Items(impulses[: self.count], range(0, self.count, self.rows), self.rows)
 
@@ -333,34 +280,15 @@ class Primal:
     def missed(self, v: Flat, impulses: Flat) -> Scalar:
         """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
 
-        def step(total: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def step(total: Flat, used: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
-            return [total[0] + self._missing(known, own, w)], []
+            return [total[0] + where(used[0] > 0.0, known.missing(own, w), 0.0)], []
 
-        ((total,), _) = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0])
+        ((total,), _) = self._gone_over([self.used, self.J, self.laws, self.of_points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             total = total + _off(one, x, one.of(v) + one.cone.bias[0])
         return total
-
-    def _missing(self, laws: Laws, own: Flat, w: Flat) -> Scalar:
-        """Of one point, for its w with bias but without what gives way."""
-        total: Scalar = 0.0
-        for cone, slope, rows in zip(laws.cones, laws.slopes, self._parts(), strict=True):
-            x = [own[j] - (w[j] + cone.compliance * own[j]) / slope for j in rows]
-            for j, y in zip(rows, cone.nearest(x, own[0]), strict=True):
-                total = total + (own[j] - y) * (own[j] - y)
-        return total
-
-    def _smoothed(self, laws: Laws, own: Flat, w: Flat, square: Scalar) -> tuple[list[SmoothedSlope], list[Scalar]]:
-        """Slopes of the smoothed laws of one point, and what they are missed by."""
-        slopes: list[SmoothedSlope] = []
-        missing: list[Scalar] = []
-        for cone, slope, rows in zip(laws.cones, laws.slopes, self._parts(), strict=True):
-            x = [own[j] - (w[j] + cone.compliance * own[j]) / slope for j in rows]
-            slopes.append(SmoothedSlope.of(cone, x, slopes[0].value[0] if slopes else 1.0, square))
-            missing += [own[j] - y for j, y in zip(rows, slopes[-1].value, strict=True)]
-        return slopes, missing
 
     def newton_step(
         self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar, off: tuple[Flat, Flat] | None = None
@@ -374,19 +302,21 @@ class Primal:
             proximal: on the diagonal, beside one.
             off: where laws hold, changes of v, and of w and all else that laws speak of, by which they will not.
         """
-        n, own, square = self.n, self._points(impulses), width * width
+        n, own, square = self.n, self.of_points(impulses), width * width
         moved, turned = ([0.0] * n, [0.0] * len(impulses)) if off is None else off
 
-        def answer(state: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def answer(
+            _: Flat, used: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat
+        ) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
-            K, shift = self._answer(known, own, w, square, proximal)
+            K, shift = known.answer(own, w, square, proximal)
             if off is not None:
                 shift = [sum((a * b for a, b in zip(line, turned, strict=True)), 0.0) for line in K]
             T = [_combined(line, J, n) for line in K]
-            return [], [*(x for line in T for x in line), *shift]
+            return [], [where(used[0] > 0.0, x, 0.0) for x in (*(x for line in T for x in line), *shift)]
 
-        _, made = self._gone_over([self.J, self.laws, own, self._points(turned)], answer, [])
+        _, made = self._gone_over([self.used, self.J, self.laws, own, self.of_points(turned)], answer, [])
         answers = [x for row in made for x in row]
         starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)
@@ -402,7 +332,7 @@ class Primal:
                         ]
                 return found, []
 
-            own = [self._points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
+            own = [self.of_points(columns[i * self.count : (i + 1) * self.count]) for i in range(together)]
             begin: list[Scalar] = []
             for i in range(together):
                 line = lines[i * n : (i + 1) * n]
@@ -438,36 +368,12 @@ class Primal:
             found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
             return self._moved(moved, U, found), found
 
-        moved, changes = self._gone_over([T, shift, self.U], change, moved)
+        moved, changes = self._gone_over([T, shift, self.U], change, moved, zeros=True)
         joints: list[Scalar] = []
         for one, (factor, rest) in zip(self.along, parts, strict=True):
             joints.append(-(factor * one.of(dv) + rest))
             moved = [a + u * joints[-1] for a, u in zip(moved, one.push, strict=True)]
         return [*moved, *(x for row in changes for x in row), *joints]
-
-    def _answer(
-        self, laws: Laws, own: Flat, w: Flat, square: Scalar, proximal: Scalar
-    ) -> tuple[list[list[Scalar]], list[Scalar]]:
-        """-δ of one point as K Jδv + shift: K and shift."""
-        slopes, missing = self._smoothed(laws, own, w, square)
-        size = self.rows
-        K: list[list[Scalar]] = [[0.0] * size for _ in range(size)]
-        shift: list[Scalar] = []
-        for k, (slope, ell, rows) in enumerate(zip(slopes, laws.slopes, self._parts(), strict=True)):
-            give = laws.give / ell if k == 0 else 0.0
-            F = [missing[j] for j in rows]
-            if slope.follow is not None:
-                moved = (1.0 + proximal) * shift[0] - missing[0]
-                F = [a + b * moved for a, b in zip(F, slope.follow, strict=True)]
-                column = [b * ((1.0 + proximal) * K[0][0]) for b in slope.follow]
-                for j, x in zip(rows, slope.divided(column, give, proximal), strict=True):
-                    K[j][0] = x
-            for i in rows:
-                unit = [(1.0 if i == j else 0.0) / ell for j in rows]
-                for j, x in zip(rows, slope.divided(slope.times_D(unit), give, proximal), strict=True):
-                    K[j][i] = x
-            shift += slope.divided(F, give, proximal)
-        return K, shift
 
     def residuals(self, v: Flat, impulses: Flat) -> list[Scalar]:
         """Largest residuals of Signorini's condition (m/s), the cones (N s) and maximal dissipation (J)."""
@@ -475,33 +381,17 @@ class Primal:
         def step(worst: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = Laws.of(laws, self.disks)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
-            w[0] = w[0] + known.give * own[0]
-            found = [maximum(worst[0], abs(minimum(own[0] * known.slopes[0], w[0]))), *worst[1:]]
-            for radius, rows in zip(known.radii, self._parts()[1:], strict=True):
-                beyond, lost = _off_the_disk(radius * own[0], [own[j] for j in rows], [w[j] for j in rows])
-                found[1:] = [maximum(found[1], beyond), maximum(found[2], lost)]
-            return found, []
+            return [maximum(a, b) for a, b in zip(worst, known.residuals(own, w), strict=True)], []
 
-        worst = self._gone_over([self.J, self.laws, self._points(impulses)], step, [0.0, 0.0, 0.0])[0]
+        worst = self._gone_over([self.J, self.laws, self.of_points(impulses)], step, [0.0, 0.0, 0.0])[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             w = one.of(v) + one.cone.bias[0]
             if one.cone.kind == "half_line":
                 worst[0] = maximum(worst[0], abs(minimum(x * one.slope, w)))
             else:
-                beyond, lost = _off_the_disk(one.cone.radius, [x], [w])
+                beyond, lost = off_the_disk(one.cone.radius, [x], [w])
                 worst[1:] = [maximum(worst[1], beyond), maximum(worst[2], lost)]
         return worst
-
-
-def over_used(
-    used: Items, columns: Sequence[Items], step: Callable[..., Made], state: Flat
-) -> tuple[list[Scalar], list[list[Scalar]]]:
-    """As of :func:`looped_over`, without the passes of which a number, of ``used``, is zero."""
-
-    def asks(state: Flat, used: Flat, *_: Flat) -> Any:
-        return used[0] > 0.0
-
-    return looped_over([used, *columns], lambda state, _, *items: step(state, *items), state, (asks,))
 
 
 def _changed(x: Scalar) -> Scalar:
@@ -514,24 +404,8 @@ def _off(one: Along, x: Scalar, w: Scalar) -> Scalar:
     return (x - near) * (x - near)
 
 
-def _off_the_disk(reach: Scalar, own: Flat, w: Flat) -> tuple[Scalar, Scalar]:
-    """How far impulses are beyond a disk, and how much less they dissipate than they could."""
-    length, speed = sqrt(_squared(own)), sqrt(_squared(w))
-    power: Scalar = 0.0
-    for x, y in zip(own, w, strict=True):
-        power = power + x * y
-    return length - reach, abs(power + reach * speed)
-
-
 def _combined(line: Flat, J: Flat, n: int) -> list[Scalar]:
     found: list[Scalar] = [0.0] * n
     for j, c in enumerate(line):
         found = [a + c * b for a, b in zip(found, J[j * n : (j + 1) * n], strict=True)]
     return found
-
-
-def _squared(values: Flat) -> Scalar:
-    total: Scalar = 0.0
-    for x in values:
-        total = total + x * x
-    return total

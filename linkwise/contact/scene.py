@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwise.algorithms.kinematics import Place, Placed
-from linkwise.contact.choice import loops_are_cheaper
+from linkwise.contact.choice import freedoms_are_cheaper, loops_are_cheaper, room_for
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.pairs import contacts
 from linkwise.contact.geometry.points import Contacts
@@ -111,12 +111,12 @@ def is_crowded(mechanism: Mechanism) -> bool:
     return not deforms and sum(meeting.points for meeting in meetings_of(mechanism)) > CROWD
 
 
-def _usual_points(mechanism: Mechanism) -> int:
+def _usual_points(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> int:
     """How many points of a crowd are kept where nothing is said: enough for feet and hands, or for a stack of boxes."""
     flying = sum(
         joint.type.flies and parent < 0 for joint, parent in zip(mechanism.joints, mechanism.parents, strict=True)
     )
-    return max(16, 8 * flying)
+    return max(room_for(pairs), 8 * flying)
 
 
 def kept_points(mechanism: Mechanism) -> int | None:
@@ -126,7 +126,7 @@ def kept_points(mechanism: Mechanism) -> int | None:
         return None
     pairs = meetings_of(mechanism)
     points = sum(meeting.points for meeting in pairs)
-    kept = min(scene.rules.points or _usual_points(mechanism), points)
+    kept = min(_usual_points(mechanism, pairs) if scene.rules.points is None else scene.rules.points, points)
     if scene.rules.solver == "auto" and not loops_are_cheaper(pairs, kept, mechanism.nv):
         return None
     hindered = _hindered(mechanism, pairs)
@@ -148,6 +148,16 @@ def kept_points(mechanism: Mechanism) -> int | None:
         allowed="rigid bodies, friction that is the same in all directions, Newton's impacts",
         do='rules=lw.ContactRules(solver="dual"), and only=[…] the bodies that touch',
     )
+
+
+def goes_along_freedoms(mechanism: Mechanism) -> bool:
+    """Whether Newton steps of a crowd are on velocities of the freedoms: where that is named, or takes less."""
+    scene = mechanism._contact_scene
+    if scene is None:
+        return False
+    ends = len(joint_rows(mechanism, scene.rules))
+    rows = Features.of(meetings_of(mechanism)).rows
+    return scene.rules.solver == "primal" or freedoms_are_cheaper(rows, ends, mechanism.nv)
 
 
 def _hindered(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> str:

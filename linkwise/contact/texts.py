@@ -12,14 +12,21 @@ from linkwise.contact.crowd import Crowd, KeptPoint, long
 from linkwise.contact.crowd_rows import crowd_push
 from linkwise.contact.crowd_step import crowd_step
 from linkwise.contact.geometry.pairs import distance
-from linkwise.contact.geometry.points import tangents
+from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.impact import impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
 from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact, StepAccount
-from linkwise.contact.scene import is_crowded, kept_points, meetings_of, numbers_of, touches_of
+from linkwise.contact.scene import (
+    goes_along_freedoms,
+    is_crowded,
+    kept_points,
+    meetings_of,
+    numbers_of,
+    touches_of,
+)
 from linkwise.contact.step import AccountedStep, accounted_step
 from linkwise.contact.touching import placed_points, pulled
-from linkwise.spatial.scalar import Flat, Scalar, hold, maximum
+from linkwise.spatial.scalar import Flat, Scalar, hold, maximum, where
 
 
 def _accounted(
@@ -53,7 +60,7 @@ def _accounted(
         instant(time),
     )
     if kept is not None:
-        return crowd_step(Crowd(t.mechanism, tree, kept), *given)
+        return crowd_step(Crowd(t.mechanism, tree, kept), *given, goes_along_freedoms(t.mechanism))
     return accounted_step(tree, touches_of(t.mechanism, tree), *given, is_known=t.p is None)
 
 
@@ -135,9 +142,9 @@ def points_text(t: Trees, q: Flat) -> ContactPoints:
 
 def _nearest_points(crowd: Crowd, frames: Any) -> ContactPoints:
     slots, _ = crowd.nearest(frames)
-    found = [KeptPoint.of(slot, crowd.names) for slot in slots]
+    found = [KeptPoint.of(slots.of(k), crowd.names) for k in range(crowd.kept)]
     return ContactPoints(
-        [x.gap for x in found],
+        [where(x.more["number"] > 0.0, x.gap, UNUSED_GAP) for x in found],
         [list(x.point) for x in found],
         [list(x.normal) for x in found],
         [[list(a) for a in tangents(x.normal)] for x in found],

@@ -19,6 +19,7 @@ from linkwise.functions.call_arrays import SymbolBatch, host_arrays, is_one_stat
 from linkwise.functions.frozen import checked_once, run_again
 from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.functions.traced_loops import loop, loop_over_items, row_of_table, while_loop
+from linkwise.functions.traced_systems import grouped_products, grouped_solution, grouped_sweeps
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.scalar import is_exact
 from linkwise.targets.device import Device
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 HANDLERS.update(
     loop=loop, while_loop=while_loop, loop_over_items=loop_over_items, row_of_table=row_of_table, waypoint=waypoint
 )
+HANDLERS.update(grouped_products=grouped_products, grouped_sweeps=grouped_sweeps, grouped_solution=grouped_solution)
 
 Text = Callable[..., Any]  # takes flat lists of scalars, one for each input; returns scalars in nested sequences
 

@@ -128,6 +128,7 @@ def loop_over_items(
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: list[Scalar],
     asks: Sequence[Callable[..., Scalar]] = (),
+    first_ones: bool = False,
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """A loop over items: :func:`linkwise.spatial.scalar.looped_over`."""
     known = [_is_known(column) for column in columns]
@@ -135,7 +136,7 @@ def loop_over_items(
         *state,
         *(x for column, is_known in zip(columns, known, strict=True) if not is_known for x in column.numbers),
     ]
-    tracer = _tracer_in(numbers)
+    tracer = tracer_in(numbers)
     if tracer is None or any(isinstance(x, Dual) for x in numbers):
         return plainly_looped_over(columns, step, state, asks)
     held = tracer.loop_input("state", max(1, len(state)))
@@ -150,7 +151,7 @@ def loop_over_items(
     code = tracer.part("pass", held, outputs, captured, items)[0]
     conditions = [tracer.part("condition", held, [flag], captured, items)[0] for flag in flags]
     program = state_loops.loop_over_items(
-        "items", code, [_column(*both) for both in zip(columns, known, strict=True)], conditions
+        "items", code, [_column(*both) for both in zip(columns, known, strict=True)], conditions, first_ones
     )
     given = [list(column.numbers) for column, is_known in zip(columns, known, strict=True) if not is_known]
     results = tracer.call(program, [state or [0.0], *tracer.given(captured), *given])
@@ -162,7 +163,7 @@ def loop_over_items(
 
 def row_of_table(table: RowTable, place: Scalar) -> list[Scalar] | None:
     """The number of a row of a table and the row: :meth:`linkwise.spatial.scalar.RowTable.at`; None if not traced."""
-    tracer = _tracer_in([place])
+    tracer = tracer_in([place])
     if tracer is None or isinstance(place, Dual):
         return None
     return list(tracer.call(_program_of(table), [[place]])[0])
@@ -322,10 +323,10 @@ def _tracer_of(value: State) -> CallingTracer | None:
     if isinstance(value, (bool, TracedBool)):
         tracer = getattr(value, "tracer", None)
         return tracer if isinstance(tracer, CallingTracer) else None
-    return _tracer_in(_leaves_of(value))
+    return tracer_in(_leaves_of(value))
 
 
-def _tracer_in(numbers: Sequence[Any]) -> CallingTracer | None:
+def tracer_in(numbers: Sequence[Any]) -> CallingTracer | None:
     """The tracer of some numbers."""
     for x in numbers:
         todo = [x]

@@ -64,9 +64,9 @@ class ContactRules:
 
     Args:
         solver: ``"dual"``: sweeps over impulses, and Newton steps, written out for every point; ``"primal"``: loops
-            over the nearest points, and Newton steps on the rows of those that are used, or where these are many on the
-            velocities of the freedoms; ``"auto"``: the one that takes fewer operations, by count
-            (:mod:`linkwise.contact.choice`).
+            over the nearest points, and Newton steps on the velocities of the freedoms; ``"auto"``: one of these, or
+            loops with Newton steps on the rows of the points that are used: the one that takes the fewest operations,
+            by count (:mod:`linkwise.contact.choice`).
         sweeps: passes over all contacts of the dual solver, in its first round.
         polish: Newton steps after them; all are kept only where they bring the laws nearer.
         rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on
@@ -88,9 +88,9 @@ class ContactRules:
             velocities at the end, of what flies those against its mass centre, are scaled, all by one factor, to the
             energy that works explain. Small overlaps of what does not fly part only as far as what moves can pay for.
             Otherwise energy errs with the step, as little as the rule's order says where nothing strikes.
-        points: of the primal solver, how many points are kept, the nearest of all; 16 if not given, and where several
-            bodies move freely eight for each of them, if these are more. Others that are as near as bodies could come
-            in a step are counted: ``overflow``.
+        points: of loops over points, how many are kept, the nearest of all; as many as the scene is likely to need if
+            not given, of bodies that move freely eight each. Others that are as near as bodies could come in a step are
+            counted: ``overflow``.
         substeps: parts, at the most, that a step of a simulation goes in where surfaces are so fast that they could
             pass through each other: in none of them farther than a quarter of what the thinnest pair has in thickness.
             With 1, steps are as long as ``dt`` says, and a warning tells where that is too long.

@@ -345,6 +345,7 @@ def looped_over(
     step: Callable[..., tuple[list[Scalar], list[Scalar]]],
     state: Sequence[Scalar],
     asks: Sequence[Callable[..., Scalar]] = (),
+    first_ones: bool = False,
 ) -> tuple[list[Scalar], list[list[Scalar]]]:
     """The numbers after ``state, made = step(state, *items)`` for the items of every pass; and what each pass has made.
 
@@ -357,9 +358,12 @@ def looped_over(
         asks: whether a pass is needed, from the same: questions, each put where the one before was answered by yes. One
             that nobody asks for is left out, and makes zeros. The step must leave the state of who does not ask as it
             is: others, beside it in a batch, may.
+        first_ones: whether passes that are needed come first. What is made by one that is not needed may then be
+            anything, and must not be looked at.
     """
     if "loop_over_items" in HANDLERS:
-        looped: tuple[list[Scalar], list[list[Scalar]]] = HANDLERS["loop_over_items"](columns, step, list(state), asks)
+        looped: tuple[list[Scalar], list[list[Scalar]]]
+        looped = HANDLERS["loop_over_items"](columns, step, list(state), asks, first_ones)
         return looped
     return plainly_looped_over(columns, step, list(state), asks)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,14 +93,23 @@ class ItemLoop(Program):
         return self.code.outputs[1].size if len(self.code.outputs) > 1 else 0
 
 
+CHUNK = 8
+"""Passes of which the first tells whether any is asked for; the next are twice as many, and so on."""
+
+
 def loop_over_items(
-    name: str, code: Block | Program, columns: Sequence[Column], asks: Sequence[Block | Program] = ()
+    name: str,
+    code: Block | Program,
+    columns: Sequence[Column],
+    asks: Sequence[Block | Program] = (),
+    first_ones: bool = False,
 ) -> Program:
     """Program of a body that takes ``state``, ``captured`` and an item of each column, pass after pass.
 
     It makes the next state, and ``made``, numbers of the pass, if it has a second output. With ``asks``, each of
     which raises a flag from the same inputs if the one before did, passes that no state asks for are left out, and make
-    zeros.
+    zeros. With ``first_ones`` a state asks for the first passes, as many as it likes: a loop that is longer than some
+    passes ends soon after the last that is asked for, and what the rest would make is anything.
     """
     state = code.inputs[0]
     own, around = _arrays(code, len(columns))
@@ -122,12 +132,26 @@ def loop_over_items(
         for ask in reversed(asks):
             body = (*spread.call(ask, ("flag",)), IfAny("flag", body))
         body = (*((Call(zeros(made), (), results),) if made else ()), *body)
+    ranges = [("items", 0, passes)]
+    loops: tuple[Statement, ...] = (For("items", body),)
+    if first_ones and asks and passes > CHUNK:
+        buffers.append(Buffer("more", 1))
+        ends = [CHUNK]
+        while ends[-1] < passes:
+            ends.append(min(2 * ends[-1], passes))
+        ranges = [("items0", 0, CHUNK)]
+        loops = ()
+        for k, (begin, end) in reversed(list(enumerate(pairwise(ends), 1))):
+            ranges += [(f"first{k}", begin, 1), (f"items{k}", begin, end - begin)]
+            look = For(f"first{k}", spread.call(asks[0], ("more",)))
+            loops = (look, IfAny("more", (For(f"items{k}", body), *loops)))
+        loops = (For("items0", body), *loops)
     return ItemLoop(
         name,
         (*own, *buffers),
-        (Copy(STATE, RESULT), For("items", body)),
+        (Copy(STATE, RESULT), *loops),
         rows=rows,
-        ranges=(("items", 0, passes),),
+        ranges=tuple(ranges),
         parameters=parameters,
         code=code,
         columns=tuple(columns),

@@ -46,7 +46,7 @@ class WaitingLoop:
         after: statements.
         taken: buffers whose numbers a state takes along into the loop.
         brought: those whose numbers it brings back.
-        waits: those that hold numbers of a state while it is in the loop.
+        waits: those that hold numbers of a state while it is in the loop; all others may be shared by all blocks.
     """
 
     before: tuple[Statement, ...]
@@ -67,8 +67,8 @@ class WaitingLoop:
         if any(buffer.in_lanes for buffer in program.buffers):
             return None
         before, after = program.statements[: found[0]], program.statements[found[0] + 1 :]
-        read = {buffer_of(place) for one in _all(after) for place in places_of(one)[0]}
-        later = read | {buffer.name for buffer in program.kept if buffer.store}
+        asked = _needed(program, after)
+        later = asked | {buffer.name for buffer in program.kept if buffer.store}
         written = {buffer_of(place) for one in _all(loop.body) for place in places_of(one)[1]}
         needed = _needed(program, loop.body) | {loop.flag}
         in_order = [buffer.name for buffer in program.buffers]
@@ -77,11 +77,10 @@ class WaitingLoop:
         if with_statements(program, loop.body, program.buffers).length < MOVED * moved:
             return None
         made = {buffer_of(place) for one in _all(before) for place in places_of(one)[1]} | written
-        passing = {b.name for b in program.kept if not (b.store and (b.load or b.name in made))} - read - needed
-        passing -= {number.buffer for number in program.initial}
-        passing -= {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
-        waits = frozenset(in_order) - passing
-        return cls(before, loop.flag, loop.body, after, taken, brought, waits)
+        waits = needed | set(brought) | asked | {number.buffer for number in program.initial}
+        waits |= {b.name for b in program.kept if b.store and (b.load or b.name in made)}
+        waits |= {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
+        return cls(before, loop.flag, loop.body, after, taken, brought, frozenset(waits))
 
 
 def _all(statements: Sequence[Statement]) -> Iterator[Statement]:

@@ -11,7 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise import samples
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Items, looped_over, maximum, minimum, repeated
+from linkwise.spatial.scalar import Items, looped_over, maximum, minimum, repeated, where
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.program import For, Program, WhileAny
 from linkwise.trace.verifier import verify
@@ -271,3 +271,33 @@ def test_loops_over_items_are_those_of_python() -> None:
     small = 1e-6 * np.eye(6)[:, None]
     differences = (f(x + small) - f(x - small)) / 2e-6
     assert np.allclose(np.moveaxis(forward, -1, 0), differences, atol=1e-8)
+
+
+def test_loops_whose_first_passes_are_asked_for_end_after_them() -> None:
+    """Of thirty passes each state asks for as many as its input says: sums, and what those passes make."""
+
+    def text(_: Any, x: Any) -> Any:
+        numbers = Items.rows([[float(k)] for k in range(30)])
+        total, made = looped_over(
+            [numbers],
+            lambda now, k: (
+                [now[0] + where(k[0] < x[0] - 0.5, k[0] * x[1], 0.0)],
+                [where(k[0] < x[0] - 0.5, k[0] + x[1], -1.0)],
+            ),
+            [0.0],
+            (lambda now, k: k[0] < x[0] - 0.5,),
+            first_ones=True,
+        )
+        return np.array([*total, *(where(float(k) < x[0] - 0.5, y, 0.0) for k, (y,) in enumerate(made))], object)
+
+    f = lw.compile(text, MODEL, inputs={"x": (2,)})
+    verify(f.program)
+    counts = np.array([0, 1, 8, 9, 3, 16, 17, 30, 25, 2, 0, 5])
+    x = np.stack([counts, np.linspace(1.0, 2.0, len(counts))], axis=1)
+    for given in (x, x[:1], x[4:5], x[::-1].copy()):
+        for (count, factor), (total, *made) in zip(given, f(given), strict=True):
+            asked = np.arange(30) < count
+            assert np.isclose(total, (np.arange(30) * asked).sum() * factor)
+            assert np.allclose(made, np.where(asked, np.arange(30) + factor, 0.0))
+    forward, reverse = (f.jacobian("x", mode=mode)(x[1:]) for mode in ("forward", "reverse"))
+    assert np.allclose(forward, reverse, atol=1e-13)

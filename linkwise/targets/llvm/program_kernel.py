@@ -74,7 +74,8 @@ def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
     if loop is None:
         made, entry = writer.write(), [_entry(program, shape)]
     else:
-        made = writer.write_parts({pool.BEFORE: loop.before, pool.PASS: loop.body, pool.AFTER: loop.after})
+        parts = {pool.BEFORE: loop.before, pool.PASS: loop.body, pool.AFTER: loop.after}
+        made = writer.write_parts(parts, frozenset(buffer.name for buffer in program.buffers) - loop.waits)
         entry = pool.PoolWriter(program, loop, shape, ENTRY).functions()
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")

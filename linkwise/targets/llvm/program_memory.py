@@ -74,7 +74,7 @@ SLOTS = 16
 CONTROL = 1024
 """Bytes that say who waits where."""
 
-_WAITING = 3 << 18  # bytes of all blocks that wait: they should stay in the second cache
+_WAITING = 1 << 23  # bytes of all blocks that wait, at most; those that are in use should stay in the nearer caches
 
 
 _LARGE = 1 << 18
@@ -195,6 +195,10 @@ class ProgramMemory:
             self.slots = max(1, min(SLOTS, _WAITING // max(64, apart * lanes * dtype.itemsize)))
             table[words.common_bytes] = -(-common * lanes * dtype.itemsize // 64) * 64
             table[Words.FRAME] = table[words.common_bytes] + (self.slots + 1) * self.own_bytes + CONTROL
+            frame = int(table[Words.FRAME]) // (lanes * dtype.itemsize)
+            for buffer in program.buffers:  # the caller's are counted from the scratch memory's beginning
+                if buffer.name not in loop.waits and not (buffer.load or buffer.store):
+                    starts[buffer.name] -= frame
         else:
             table[Words.FRAME] = self.own_bytes
         table[Words.INNER] = table[Words.FRAME]

@@ -87,9 +87,14 @@ class StatementWriter:
         """All functions; the last one is the program."""
         return self.write_parts({"run": self.program.statements})
 
-    def write_parts(self, parts: Mapping[str, Sequence[Statement]]) -> list[FunctionText]:
-        """All functions; the last ones are parts of the program, by name, of which the first fills its buffers."""
-        made = [_RunWriter(self, name, own, begins=k == 0).f for k, (name, own) in enumerate(parts.items())]
+    def write_parts(
+        self, parts: Mapping[str, Sequence[Statement]], shared: frozenset[str] = frozenset()
+    ) -> list[FunctionText]:
+        """All functions; the last ones are parts of the program, by name, of which the first fills its buffers.
+
+        Buffers that all blocks share are counted from the frame.
+        """
+        made = [_RunWriter(self, name, own, shared, begins=k == 0).f for k, (name, own) in enumerate(parts.items())]
         self.functions += made
         return self.functions
 
@@ -141,7 +146,13 @@ class _RunWriter:
     """Writes a function of some statements."""
 
     def __init__(
-        self, writer: StatementWriter, name: str, statements: Sequence[Statement], *, begins: bool = True
+        self,
+        writer: StatementWriter,
+        name: str,
+        statements: Sequence[Statement],
+        shared: frozenset[str],
+        *,
+        begins: bool = True,
     ) -> None:
         self.writer, self.program, self.shape, self.words = writer, writer.program, writer.shape, writer.words
         program = self.program
@@ -155,7 +166,8 @@ class _RunWriter:
         for buffer in program.buffers:
             if buffer.name not in self.base:
                 start = self._word(self.words.start(buffer.name))
-                self.base[buffer.name] = f.address(self.shape.real, "%own", start)
+                home = "%frame" if buffer.name in shared else "%own"
+                self.base[buffer.name] = f.address(self.shape.real, home, start)
         self.rows = self._pointer(Words.ROWS) if program.ranges else ""
         if program.reads_parameters:
             self.base[PARAMETERS] = self._pointer(Words.PARAMETERS)

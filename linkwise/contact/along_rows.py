@@ -1,0 +1,426 @@
+"""Impulses of the points of a crowd, found along their own rows, in groups: those of a point, and ends of ranges.
+
+Many points are kept, of which a state mostly uses few. Their impulses change velocities along the rows by W = J𝓜⁻¹J*;
+with 𝓜⁻¹ = [I - HψK]*D⁻¹[I - HψK] and a = D^(-½)[I - HψK]J* of each row, half of a solve, W is a*a. Sweeps and Newton
+steps on smoothed laws (:mod:`linkwise.contact.smoothed`) go over the groups that are used
+(:mod:`linkwise.spatial.grouped_systems`). Nearly all states use no more than some, ``FEW``, and are solved first; the
+rest, and those without a solution, are solved beside each other with all groups there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from linkwise.contact.cones import Cone
+from linkwise.contact.near_ends import Ends, Factors, every_end
+from linkwise.contact.point_laws import Laws, over_used
+from linkwise.contact.smoothed import FIRMNESS, SmoothedSlope, followed, is_missed
+from linkwise.mechanism.contacts import ContactRules
+from linkwise.spatial.grouped_systems import GroupedRows, grouped_products, grouped_solution, grouped_sweeps
+from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, repeated_while, where
+
+if TYPE_CHECKING:
+    from linkwise.contact.crowd_step import MiddleOfCrowd
+
+Flat = Sequence[Scalar]
+
+FEW = 8, 6
+"""Groups of points, and of ends of ranges, that nearly all states have room in."""
+
+TOGETHER, MORE_TOGETHER = 4, 8
+"""Groups that are passed over together where no state uses them: where points are few, and where they are many."""
+
+UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
+"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
+
+SWEEPS_AGAIN, SWEEPS_AT_A_TIME = 800, 20
+"""The most sweeps for states that Newton steps do not solve, and how many of them between two looks at the laws."""
+
+NOTHING = 1e-8
+"""Of 1/ℓ, below which an impulse does not answer to a velocity."""
+
+_TINY = 1e-30
+
+
+class Grouped:
+    """Rows of points and of ends of ranges with their laws, and how velocities V along them answer to impulses.
+
+    Args:
+        rows: groups of points, and of ends.
+        used: of each group one where it is used, else zero.
+        W: blocks of W.
+        laws: of each point the numbers of its :class:`~linkwise.contact.point_laws.Laws`.
+        disks: rows of each disk of a point.
+        ends: of each group of ends the biases, the radii (negative for ends of ranges, of friction h times its force),
+            and which are used.
+    """
+
+    def __init__(
+        self, rows: GroupedRows, used: Flat, W: Flat, laws: Items, disks: Sequence[int], ends: Items | None
+    ) -> None:
+        self.rows, self.used, self.W, self.laws, self.disks, self.ends = rows, used, W, laws, disks, ends
+        self.points = rows.groups
+        """Number of normals, or somewhat less."""
+        count = rows.sources[0]
+        self.size = rows.size
+        diagonal = [rows.block(k, k) for k in range(rows.groups)]
+        self._columns = [[Items(used, range(count), 1), laws, Items(W, diagonal[:count], rows.size**2)]]
+        if ends is not None:
+            own = Items(used, range(count, rows.groups), 1)
+            self._columns.append([own, ends, Items(W, diagonal[count:], rows.size**2)])
+        texts: list[_OfPoint | _OfEnds] = [_OfPoint(disks, rows.size), _OfEnds(rows.size)]
+        self._texts = texts[: len(self._columns)]
+
+    def eased(self, eased: Scalar) -> Grouped:
+        """The same, where the number is one without surfaces that have to part."""
+
+        def point(_: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            return [], [where(eased > 0.5, Laws.of(numbers, self.disks).eased, numbers[0]), *numbers[1:]]
+
+        def end(_: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            biases = (where(eased > 0.5, maximum(x, 0.0), x) for x in numbers[: self.size])
+            return [], [*biases, *numbers[self.size :]]
+
+        used = [column[0] for column in self._columns]
+        laws = Items.rows(over_used(used[0], [self.laws], point, [])[1])
+        ends = None if self.ends is None else Items.rows(over_used(used[1], [self.ends], end, [])[1])
+        return Grouped(self.rows, self.used, self.W, laws, self.disks, ends)
+
+    def swept(self, V: Flat, impulses: Flat, count: int) -> tuple[list[Scalar], list[Scalar]]:
+        """Several passes over the groups, each with the velocities that the ones before it left."""
+        steps = [text.swept for text in self._texts]
+        return grouped_sweeps(self.rows, self.used, (V, impulses), self.W, self._columns, steps, count)
+
+    def missed(self, V: Flat, impulses: Flat) -> Scalar:
+        """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
+        total: list[Scalar] = [0.0]
+        for text, columns in zip(self._texts, self._of_groups(V, impulses), strict=True):
+
+            def step(now: Flat, *items: Flat, text: _OfPoint | _OfEnds = text) -> tuple[list[Scalar], list[Scalar]]:
+                return [now[0] + where(items[0][0] > 0.0, text.missing(*items[1:]), 0.0)], []
+
+            total = over_used(columns[0], columns, step, total)[0]
+        return total[0]
+
+    def signorini(self, V: Flat, impulses: Flat) -> Scalar:
+        """The largest residual of Signorini's condition, m/s."""
+        worst: list[Scalar] = [0.0]
+        for text, columns in zip(self._texts, self._of_groups(V, impulses), strict=True):
+
+            def step(now: Flat, *items: Flat, text: _OfPoint | _OfEnds = text) -> tuple[list[Scalar], list[Scalar]]:
+                return [maximum(now[0], where(items[0][0] > 0.0, text.signorini(*items[1:]), 0.0))], []
+
+            worst = over_used(columns[0], columns, step, worst)[0]
+        return worst[0]
+
+    def newton_step(self, V: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
+        """The changes of V and of λ that laws ask for which are smoothed over a width.
+
+        With δ = L δV + s of every group, and δV = W δ, (I - L W) δ = s.
+        """
+        size, square = self.size, width * width
+        lines: list[Scalar] = []
+        shift: list[Scalar] = []
+        active: list[Scalar] = []
+        for text, columns in zip(self._texts, self._of_groups(V, impulses), strict=True):
+
+            def step(_: Flat, *items: Flat, text: _OfPoint | _OfEnds = text) -> tuple[list[Scalar], list[Scalar]]:
+                used, V, own, laws, W = items
+                K, shift = text.answer(V, own, laws, W, square, proximal)
+                asked = (used[0] > 0.0) & text.is_active(K, laws, W)
+                lines = (where(asked, -x, 0.0) for line in K for x in line)
+                return [], [*lines, *(-x for x in shift), where(asked, 1.0, 0.0)]
+
+            for k, row in enumerate(over_used(columns[0], columns, step, [])[1]):
+                is_used = columns[0].of(k)[0] > 0.0
+                lines += row[: size * size]
+                shift += [where(is_used, x, 0.0) for x in row[size * size : -1]]
+                active.append(where(is_used, row[-1], 0.0))
+        change, moved = grouped_solution(self.rows, self.used, active, lines, shift, self.W)
+        return [*moved, *change]
+
+    def _of_groups(self, V: Flat, impulses: Flat) -> list[list[Items]]:
+        """Columns with V and impulses of each group."""
+        found, first = [], 0
+        for columns, count in zip(self._columns, self.rows.sources, strict=True):
+            starts = range(first * self.size, (first + count) * self.size, self.size)
+            found.append([columns[0], *(Items(x, starts, self.size) for x in (V, impulses)), *columns[1:]])
+            first += count
+        return found
+
+
+class _OfPoint:
+    """Texts of a group that is a point: its V, impulses, numbers of laws, and block of W."""
+
+    def __init__(self, disks: Sequence[int], size: int) -> None:
+        self.disks, self.size = disks, size
+
+    def swept(self, V: Flat, own: Flat, used: Flat, laws: Flat, W: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses after a pass, and their changes."""
+        now = list(V)
+
+        def changed(j: int, change: Scalar) -> None:
+            for i in range(self.size):
+                now[i] = now[i] + W[i * self.size + j] * change
+
+        found = Laws.of(laws, self.disks).swept(own, lambda j: now[j], changed)
+        found = [where(used[0] > 0.0, a, b) for a, b in zip(found, own, strict=True)]
+        return found, [a - b for a, b in zip(found, own, strict=True)]
+
+    def _of(self, V: Flat, laws: Flat) -> tuple[Laws, list[Scalar]]:
+        known = Laws.of(laws, self.disks)
+        return known, [a + b for a, b in zip(V, known.bias, strict=True)]
+
+    def missing(self, V: Flat, own: Flat, laws: Flat, _: Flat) -> Scalar:
+        """What laws are missed by, squared."""
+        known, w = self._of(V, laws)
+        return known.missing(own, w)
+
+    def signorini(self, V: Flat, own: Flat, laws: Flat, _: Flat) -> Scalar:
+        """Residual of Signorini's condition."""
+        known, w = self._of(V, laws)
+        return known.residuals(own, w)[0]
+
+    def answer(
+        self, V: Flat, own: Flat, laws: Flat, _: Flat, square: Scalar, proximal: Scalar
+    ) -> tuple[list[list[Scalar]], list[Scalar]]:
+        """-δ as K δV + shift."""
+        known, w = self._of(V, laws)
+        return known.answer(own, w, square, proximal, FIRMNESS)
+
+    def is_active(self, K: Sequence[Flat], laws: Flat, _: Flat) -> Any:
+        """Whether impulses answer to velocities at all: where a point is open they do not."""
+        return K[0][0] * Laws.of(laws, self.disks).slopes[0] > NOTHING
+
+
+class _OfEnds:
+    """The same of a group of rows along joints, each with a cone of its own."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def _rows(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> list[tuple[Cone, Scalar, Scalar, Scalar, Scalar]]:
+        """Of each row its cone, ℓ, w, impulse, and a number that is positive where it is used."""
+        size, found = self.size, []
+        for j in range(size):
+            cone = Cone((), (), "disk", ends[size + j])
+            ell = maximum(W[j * size + j], _TINY)
+            found.append((cone, ell, V[j] + ends[j], own[j], ends[2 * size + j]))
+        return found
+
+    def swept(self, V: Flat, own: Flat, used: Flat, ends: Flat, W: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        """Impulses after a pass, and their changes."""
+        now, found, size = list(V), list(own), self.size
+        for j, (cone, ell, _, x, is_used) in enumerate(self._rows(V, own, ends, W)):
+            near = _nearest(cone, x - (now[j] + ends[j]) / ell)
+            found[j] = where((used[0] > 0.0) & (is_used > 0.0), near, x)
+            for i in range(size):
+                now[i] = now[i] + W[i * size + j] * (found[j] - x)
+        return found, [a - b for a, b in zip(found, own, strict=True)]
+
+    def missing(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> Scalar:
+        """What laws are missed by, squared."""
+        total: Scalar = 0.0
+        for cone, ell, w, x, used in self._rows(V, own, ends, W):
+            off = x - _nearest(cone, x - w / ell)
+            total = total + where(used > 0.0, off * off, 0.0)
+        return total
+
+    def signorini(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> Scalar:
+        """Residual of Signorini's condition."""
+        worst: Scalar = 0.0
+        for cone, ell, w, x, used in self._rows(V, own, ends, W):
+            asked = (used > 0.0) & (cone.radius < 0.0)
+            worst = maximum(worst, where(asked, abs(minimum(x * ell, w)), 0.0))
+        return worst
+
+    def answer(
+        self, V: Flat, own: Flat, ends: Flat, W: Flat, square: Scalar, proximal: Scalar
+    ) -> tuple[list[list[Scalar]], list[Scalar]]:
+        """-δ as K δV + shift."""
+        K: list[list[Scalar]] = [[0.0] * self.size for _ in range(self.size)]
+        shift: list[Scalar] = []
+        for j, (cone, ell, w, x, used) in enumerate(self._rows(V, own, ends, W)):
+            both = []
+            for kind, firmness in (("half_line", FIRMNESS), ("disk", 1.0)):
+                inverse = firmness / ell
+                slope = SmoothedSlope.of(Cone((), (), kind, cone.radius), [x - w * inverse], 1.0, square)
+                (factor,) = slope.divided(slope.times_D([inverse]), 0.0, proximal)
+                both.append((factor, slope.divided([x - slope.value[0]], 0.0, proximal)[0]))
+            found = [where(used > 0.0, where(cone.radius < 0.0, a, b), 0.0) for a, b in zip(*both, strict=True)]
+            K[j][j] = found[0]
+            shift.append(found[1])
+        return K, shift
+
+    def is_active(self, K: Sequence[Flat], _: Flat, W: Flat) -> Any:
+        """Whether any impulse answers to its velocity."""
+        found = K[0][0] * W[0] > NOTHING
+        for j in range(1, self.size):
+            found = found | (K[j][j] * W[j * self.size + j] > NOTHING)
+        return found
+
+
+def _nearest(cone: Cone, x: Scalar) -> Scalar:
+    """The impulse of a row along joints that is nearest to one: not negative, or within friction's bounds."""
+    return where(cone.radius < 0.0, maximum(x, 0.0), cone.nearest([x], 1.0)[0])
+
+
+class Solution(NamedTuple):
+    """Velocities and impulses of all rows, and 1 where laws are eased, else 0."""
+
+    v: list[Scalar]
+    impulses: list[Scalar]
+    eased: Scalar
+
+
+class AlongRows:
+    """Solver of the middle of a step along rows.
+
+    Args:
+        middle: of the step.
+        free: velocities without impulses.
+        begin: impulses to begin with.
+    """
+
+    def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Flat) -> None:
+        self.middle, self.free, self.begin = middle, free, begin
+        self.primal, self.size, self.kept = middle.primal, middle.rows, middle.crowd.kept
+        self.present = [where(middle.used.of(k)[0] > 0.0, 1.0, 0.0) for k in range(self.kept)]
+        self.limit = where(middle.h + 1e-10 * middle.h > middle.h, UNSOLVED, UNSOLVED_SINGLE)
+        self.speeds = free, self._v(begin)
+        """Velocities without impulses, and with those to begin with."""
+
+    def solved(self) -> Solution:
+        """The solution of all laws."""
+        v, found, missed, failed = self._few()
+        for one in self.primal.along:  # ends that were not near, and are reached
+            if one.cone.kind == "half_line":
+                missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
+
+        def every(state: Flat, free: Flat, begin: Flat, asked: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            # From the items of the pass: whatever does not depend on them is computed whether it is needed or not.
+            solution = AlongRows(self.middle, free, begin)._every(where(asked[0] > 0.0, 1.0, 0.0), asked[0] - 1.0)
+            both = zip([*solution.v, *solution.impulses, solution.eased], state, strict=True)
+            return [where(asked[0] > 0.0, a, b) for a, b in both], []
+
+        def asks(_: Flat, *items: Flat) -> Any:
+            return items[-1][0] > 0.0
+
+        # Those that had no room come for the first time; ends that were not near are there for the first time, too.
+        asked = where(missed > self.limit, where(failed > self.limit, 2.0, 1.0), 0.0)
+        columns = (self.free, self.begin, [asked])
+        *state, eased = looped_over([Items.rows([x]) for x in columns], every, [*v, *found, 0.0], (asks,))[0]
+        return Solution(state[: len(v)], state[len(v) :], eased)
+
+    def _few(self) -> tuple[list[Scalar], list[Scalar], Scalar, Scalar]:
+        """Velocities and impulses of states that have room among few groups, and what they are missed by, m/s.
+
+        Of states that have none, that is much; the last of all is zero then.
+        """
+        points, rules, near = min(FEW[0], self.kept), self.middle.rules, self.middle.near
+        ends = near.gathered(self.speeds, self.begin[self.primal.count :], self.size, FEW[1])
+        count = sum(self.present, 0.0)
+        fits = (count < points + 0.5) & (near.count < len(ends.used) * self.size + 0.5)
+        grouped, V, impulses = self._grouped(points, self.middle.points, ends, where(fits, 1.0, 0.0))
+        V, impulses = grouped.swept(V[1], [where(fits, x, 0.0) for x in impulses], rules.sweeps)
+        V, impulses = followed(grouped, V, impulses, rules)
+        failed = where(fits, grouped.signorini(V, impulses), 0.0)
+        own, of_ends = impulses[: points * self.size], impulses[points * self.size :]
+        found = [*own, *[0.0] * (self.primal.count - len(own)), *near.spread(of_ends)]
+        return self._v(found), found, where(fits, failed, 1.0), failed
+
+    def _every(self, asked: Scalar, failed: Scalar) -> Solution:
+        """The solution with all points that are present, and all rows along joints, of states that ask for it.
+
+        ``failed``: one for those that Newton steps do not solve.
+        """
+        middle, size = self.middle, self.size
+        used = [asked * x for x in self.present]
+        points = middle.halves(middle.lines, Items(used, [k for k in range(self.kept) for _ in range(size)], 1))
+        ends = every_end(self.primal.along, self.speeds, self.begin[self.primal.count :], size)
+        if ends.used:
+            own = Items([asked], [0] * len(ends.rows.starts), 1)  # all of them
+            ends = ends._replace(factors=middle.halves(ends.rows, own))
+        grouped, V, impulses = self._grouped(self.kept, points, ends, asked)
+        impulses, eased = _attempted(grouped, (V[0], V[1]), impulses, failed, middle.rules, self.limit)
+        found = impulses[: len(self.begin)]
+        return Solution(self._v(found), found, eased)
+
+    def _v(self, impulses: Flat) -> list[Scalar]:
+        """Velocities with some impulses."""
+        push = self.middle.answered(self.primal.effort(impulses))
+        return [a + b for a, b in zip(self.free, push, strict=True)]
+
+    def _grouped(
+        self, points: int, factors: Factors, ends: Ends, asked: Scalar
+    ) -> tuple[Grouped, list[list[Scalar]], list[Scalar]]:
+        """So many groups of points and those of ends; V without impulses and to begin with, and these impulses."""
+        size, sources = self.size, [(points, factors), (len(ends.used), ends.factors)][: 2 if ends.used else 1]
+        rows = GroupedRows(size, tuple(count for count, _ in sources), TOGETHER if points <= 16 else MORE_TOGETHER)
+        used = [asked * x for x in (*self.present[:points], *ends.used)]
+        left, right = ([pair[k] for _, pair in sources] for k in range(2))
+        W = grouped_products(rows, used, left, right, self.middle.width)
+        laws = self.primal.laws._replace(starts=self.primal.laws.starts[:points])
+        grouped = Grouped(rows, used, W, laws, self.primal.disks, ends.laws if ends.used else None)
+        of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin)
+        *V, impulses = ([*a[: points * size], *b] for a, b in zip(of_points, ends.numbers, strict=True))
+        return grouped, V, impulses
+
+
+def _attempted(
+    grouped: Grouped, starts: tuple[Flat, Flat], begin: Flat, failed: Scalar, rules: ContactRules, limit: Scalar
+) -> tuple[list[Scalar], Scalar]:
+    """Impulses, and 1 where laws are eased.
+
+    Points that jam, pressed together by their own friction, need impulses far larger than those which Newton steps
+    begin with, and are not found by them; sweeps go there, slowly. Surfaces that overlap may not all be able to part at
+    once, as of a body that is stuck between two others: where no solution is found, none of them has to, and what is
+    begun with is forgotten. Where there is still none, sweeps have to do, which take energy away.
+
+    Args:
+        grouped: all groups.
+        starts: V without impulses, and with those to begin with.
+        begin: impulses to begin with.
+        failed: one where Newton steps from there on are known to have failed.
+        rules: how it is solved.
+        limit: m/s, of Signorini's condition, beyond which there is no solution.
+    """
+    free, V = starts
+    n = len(V)
+
+    def attempt(state: list[Scalar]) -> list[Scalar]:
+        stage = state[-2]
+        laws = grouped.eased(where(stage > 1.5, 1.0, 0.0))
+        swept = laws.swept(state[:n], state[n:-2], rules.sweeps)
+        swept = _swept_on(laws, *swept, (stage > 0.5) & (stage < 1.5), rules)
+        found = followed(laws, *swept, rules)
+        before, after = laws.signorini(*swept), laws.signorini(*found)
+        worse = (after > limit) & (after > before)
+        both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
+        kept = [where(worse, a, b) for a, b in both]
+        again = (minimum(after, before) > limit) & (stage < 1.5)
+        anew = [where(stage > 0.5, a, b) for a, b in zip([*free, *(0.0 for _ in begin)], [*V, *begin], strict=True)]
+        following = [where(again, a, b) for a, b in zip(anew, kept, strict=True)]
+        return [*following, where(again, stage + 1.0, stage), where(again, 0.0, 1.0)]
+
+    *found, stage, _ = repeated_while(lambda state: state[-1] < 0.5, attempt, [*V, *begin, failed, 0.0])
+    return found[n:], where(stage > 1.5, 1.0, 0.0)
+
+
+def _swept_on(
+    laws: Grouped, V: Flat, impulses: Flat, asked: Any, rules: ContactRules
+) -> tuple[list[Scalar], list[Scalar]]:
+    """V and impulses after many sweeps more, where these are asked for, until the laws hold."""
+    n = len(V)
+
+    def goes_on(state: list[Scalar]) -> Scalar:
+        return is_missed(state[-2], state[n:-2], rules.tolerance) & (state[-1] < float(SWEEPS_AGAIN))
+
+    def more(state: list[Scalar]) -> list[Scalar]:
+        V, impulses = laws.swept(state[:n], state[n:-2], SWEEPS_AT_A_TIME)
+        return [*V, *impulses, laws.missed(V, impulses), state[-1] + SWEEPS_AT_A_TIME]
+
+    begin = [*V, *impulses, laws.missed(V, impulses), where(asked, 0.0, float(SWEEPS_AGAIN))]
+    found = repeated_while(goes_on, more, begin)
+    return found[:n], found[n:-2]
