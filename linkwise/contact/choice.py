@@ -26,7 +26,7 @@ USED = 0.5
 ROOM, MORE_ROOM = 16, 32
 """Points that are kept: of most scenes, and of those whose bodies may touch what is fixed with many points each."""
 
-MANY = 12
+MANY = 16
 """Points of pairs with what is fixed in the world, for each body that has some, beyond which a scene is one of these.
  Such
 are the scenes of MuJoCo Menagerie that were seen to use more than sixteen at a time: aloha, crazyflie, i2rt_yam."""

@@ -15,7 +15,6 @@ from linkwise.array_types import Array
 from linkwise.contact.scene import kept_points, rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
-from linkwise.joints.prismatic import Prismatic
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.closures import OPEN
@@ -254,17 +253,18 @@ def _falls_through(model: Model) -> bool:
 
 def _slides_down(model: Model, joint: JointInstance) -> bool:
     """Whether a joint is a slide without an end along gravity, as planar walkers have between them and the world."""
-    if not isinstance(joint.type, Prismatic) or any(math.isfinite(end.lower) for end in joint.limits):
+    axis, body = joint.type.axis, model.bodies[joint.index]
+    if axis is None or not joint.type.slides(0) or any(math.isfinite(end.lower) for end in joint.limits):
         return False
-    way, body = np.array(joint.type.axis), model.bodies[joint.index]
+    along = np.array(axis)
     while True:
-        way = np.array(body.placement)[:3, :3] @ way
+        along = np.array(body.placement)[:3, :3] @ along
         if body.parent < 0:
             break
         body = model.bodies[body.parent]
-        way = np.array(body.joint_frame)[:3, :3] @ way
+        along = np.array(body.joint_frame)[:3, :3] @ along
     down = np.array(model.gravity)
-    return bool(abs(way @ down) > 0.1 * np.linalg.norm(down))
+    return bool(abs(along @ down) > 0.1 * np.linalg.norm(down))
 
 
 def _warn_of_ground(model: Model, method: str | GeneralizedAlpha) -> None:
