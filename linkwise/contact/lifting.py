@@ -15,9 +15,9 @@ from typing import NamedTuple
 from linkwise.algorithms.kinematics import Placed, placed
 from linkwise.algorithms.sweeps import Field
 from linkwise.contact.geometry.points import length
-from linkwise.contact.touching import PlacedPoint, Touch, placed_points
+from linkwise.contact.touching import PlacedPoint, Touch, frames_passed, placed_points
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, by_digits, maximum, where
+from linkwise.spatial.scalar import Scalar, by_digits, maximum, waypoint, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -93,7 +93,7 @@ def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, left: Flat, close:
         left: of each point, the overlap that is left to later steps, m.
         close: by how much more surfaces may overlap, m.
     """
-    points, _ = placed_points(touches, placed(tree, q), q)
+    points, _ = placed_points(touches, frames_passed(tree, touches, placed(tree, q)), q)
     masses = masses_that_fly(tree)
     sides = [_sides(tree, point.touch, masses) for point in points]
     shifts: dict[int, Vec] = {}
@@ -112,6 +112,7 @@ def lifted_out(tree: Tree, touches: Sequence[Touch], q: Flat, left: Flat, close:
                     share = 1.0 if len(both) == 1 else 1.0 / (masses[root] * total)
                     shift = point.normal * (missing * (sign * share))
                     shifts[root] = shifts[root] + shift if root in shifts else shift
+    shifts = {root: Vec.of(waypoint([*shift])) for root, shift in shifts.items()}
     return Lifted(shifts, [_gap(point, both, shifts) for point, both in zip(points, sides, strict=True)])
 
 
