@@ -139,6 +139,16 @@ def root_of(tree: Tree, link: Link) -> Link:
     return root
 
 
+def masses_within(tree: Tree, touches: Sequence[Touch]) -> dict[int, Scalar]:
+    """By the identity of what may touch between links of one tree that flies, the mass of that tree, kg."""
+    masses, found = masses_that_fly(tree), {}
+    for touch in touches:
+        roots = [root_of(tree, link).index for link in touch.links]
+        if len(roots) == 2 and roots[0] == roots[1] in masses:
+            found[id(touch)] = masses[roots[0]]
+    return found
+
+
 def masses_that_fly(tree: Tree) -> dict[int, Scalar]:
     """By links that fly, the mass of all that hangs on them, kg."""
     found: dict[int, Scalar] = {}

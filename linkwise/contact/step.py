@@ -38,7 +38,7 @@ from linkwise.contact.cones import Cone, Response
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.lifting import can_be_lifted, lifted_out, overlaps_of
+from linkwise.contact.lifting import can_be_lifted, lifted_out, masses_within, overlaps_of
 from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
 from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import (
@@ -56,6 +56,13 @@ from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, m
 from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
+
+LEAST_RESPONSE = 1e-3
+"""How far a normal between two links of what flies answers to an impulse at the least, beside its whole mass.
+
+They can press on each other at a dead centre: nothing there moves along the normal, and impulses would be without
+bounds. To the ground, what flies always answers as its whole mass does or more.
+"""
 
 CLOSE = 1e-9
 """m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps."""
@@ -296,6 +303,7 @@ class MiddleOfStep:
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, which part of their impulse of compression they get once more."""
         sliding: dict[Any, list[_Sliding]] = {}
+        masses = masses_within(self.tree, self.touches)
         for point, turn in zip(self.points, self.turns, strict=True):
             m = point.touch.material
             drifts = iter(point.drifts())
@@ -306,6 +314,9 @@ class MiddleOfStep:
             self.approaches.append(approach - drift)
             self.start_gaps.append(gap + 0.25 * self.h * pivots)
             bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
+            if id(point.touch) in masses:
+                response = normal.of([normal.of(line) for line in self.Lambda])
+                R = R + maximum(hold(LEAST_RESPONSE / masses[id(point.touch)] - response), 0.0)
             if m.restitution > 0.0:
                 bounces = meets & (approach < -m.threshold)
                 if m.impact == "newton":
