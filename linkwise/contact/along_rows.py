@@ -173,7 +173,7 @@ class _OfPoint:
         return known, [a + b for a, b in zip(V, known.bias, strict=True)]
 
     def missing(self, V: Flat, own: Flat, laws: Flat, _: Flat) -> Scalar:
-        """What laws are missed by, squared."""
+        """The square of the distance by which laws are missed."""
         known, w = self._of(V, laws)
         return known.missing(own, w)
 
@@ -220,7 +220,7 @@ class _OfEnds:
         return found, [a - b for a, b in zip(found, own, strict=True)]
 
     def missing(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> Scalar:
-        """What laws are missed by, squared."""
+        """The square of the distance by which laws are missed."""
         total: Scalar = 0.0
         for cone, ell, w, x, used in self._rows(V, own, ends, W):
             off = x - _nearest(cone, x - w / ell)

@@ -30,7 +30,7 @@ def taking(
 
     def decorated(method: Callable[..., Result]) -> Callable[Concatenate[Any, Taken], Result]:
         shown = inspect.signature(other).replace(return_annotation=method.__annotations__["return"])
-        method.__signature__ = shown  # type: ignore[attr-defined]
+        method.__signature__ = shown  # type: ignore[attr-defined]  # functions take any attribute
         return method
 
     return decorated

@@ -198,8 +198,8 @@ def solution(tiles: Tiles) -> Program:
             for p in all_tiles[i]:
                 rows.append([p, p * block, at(p, all_tiles[j][0]), len(ones)])
                 ones += [1.0 if p == q and r == c else 0.0 for q in all_tiles[j] for r in range(n) for c in range(n)]
-            given = (Stretch("in:lines", 1), Stretch(f"in:{W}", 2), Stretch(PARAMETERS, 3))
-            made = Call(_one_less(n, width), given, (Stretch("matrix", 2),))
+            given = (Stretch(PARAMETERS, 3), Stretch("in:lines", 1), Stretch(f"in:{W}", 2))
+            made = Call(_cleared(n, width), given, (Stretch("matrix", 2),))
             asks = Copy(Stretch(ACTIVE, 0), "flag")
             statements.append(_if_any((i, j), (table.over(rows, (asks, IfAny("flag", (made,)))),), "active"))
 
@@ -350,23 +350,6 @@ def _product(n: int, width: int, is_diagonal: bool) -> Block:
 
 
 @cache
-def _one_less(n: int, width: int) -> Block:
-    """Blocks of a row of I - L W."""
-
-    def text(line: Numbers, row: Numbers, one: Numbers) -> dict[str, object]:
-        return {
-            "made": [
-                one[(q * n + i) * n + j] - _sum(line[i * n + k] * row[(q * n + k) * n + j] for k in range(n))
-                for q in range(width)
-                for i in range(n)
-                for j in range(n)
-            ]
-        }
-
-    return _block("one_less", text, line=n * n, row=width * n * n, one=width * n * n)
-
-
-@cache
 def _inverse(n: int) -> Block:
     """The inverse of a block."""
 
@@ -398,7 +381,7 @@ def _factor(n: int) -> Block:
 
 @cache
 def _cleared(n: int, width: int) -> Block:
-    """Blocks of a row without so much of the pivot's."""
+    """Blocks of a row without so much of another one's: I - L W, and what elimination leaves."""
 
     def text(row: Numbers, factor: Numbers, pivot: Numbers) -> dict[str, object]:
         return {

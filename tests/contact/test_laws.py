@@ -230,7 +230,7 @@ def test_what_lies_does_not_bounce_by_poissons_law(restitution: float) -> None:
 @pytest.mark.parametrize("solver", ["dual", "primal"])
 def test_gaps_of_the_start_are_those_of_the_start(solver: str) -> None:
     """They were zero, as if everything touched, before the first step."""
-    model = block().with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver))  # type: ignore[arg-type]
+    model = block().with_contacts(lw.Ground(), rules=lw.ContactRules(solver=solver))  # type: ignore[arg-type]  # any word
     run = lw.simulate(model, [placed(0.3), placed(0.05)], duration=0.01, dt=0.005, method="moreau")
     assert run.contacts.gap[:, 0] == pytest.approx(np.array([[0.25] * 4, [0.0] * 4]), abs=1e-12)
     assert run.contacts.count[:, 0].tolist() == [0, 0]

@@ -180,7 +180,7 @@ class ArrayStore:
     def content(self) -> bytes:
         """The archive."""
         stream = io.BytesIO()
-        np.savez_compressed(stream, **self._arrays)  # type: ignore[arg-type]
+        np.savez_compressed(stream, **self._arrays)  # type: ignore[arg-type]  # takes them for allow_pickle
         return stream.getvalue()
 
     @classmethod
