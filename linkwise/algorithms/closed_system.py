@@ -22,7 +22,7 @@ from linkwise.algorithms.kinematics import placed
 from linkwise.algorithms.sweeps import each, elementwise, generalized, only_at
 from linkwise.dataclass import replace
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.constraint import Closure, Relation
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot
 from linkwise.spatial.vectors import Force, weighted_sum

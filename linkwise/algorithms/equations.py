@@ -1,8 +1,8 @@
 """The equations of all constraints at one state: residuals, their rates, and the pulls J_c* of their multipliers.
 
-From the residual texts alone (:mod:`linkwise.mechanism.closures.base`): dual numbers along unit twists or joint axes
-give the rows of J_c, dual numbers along the motion give ė and the part of ë without v̇. Nothing is differentiated by
-hand.
+From the residual texts alone (:mod:`linkwise.mechanism.closures.constraint`): dual numbers along unit twists or joint
+axes give the rows of J_c, dual numbers along the motion give ė and the part of ë without v̇. Nothing is differentiated
+by hand.
 
 How one place moves relative to another, pose, twist and acceleration, is a motion in time near this instant. Whatever
 is said of two frames (that they coincide, that one turns about the other's axis, that their distance is fixed) is a
@@ -19,7 +19,7 @@ from linkwise.algorithms.pulls import Pulls
 from linkwise.algorithms.sweeps import Field, only_at, outward
 from linkwise.dataclass import dataclass, field
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.closures.base import Closure
+from linkwise.mechanism.closures.constraint import Closure
 from linkwise.mechanism.closures.instances import RelationInstance
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.spatial.dual import Dual, derivative, new_level, parts_of_level

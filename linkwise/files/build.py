@@ -18,7 +18,7 @@ from linkwise.errors import LinkwiseError, ModelFileError, ModelWarning
 from linkwise.files.bodies import CarriedLink
 from linkwise.files.description import ClosureWritten, CouplingWritten, Description, JointWritten, PolynomialWritten
 from linkwise.files.resources import SearchPath
-from linkwise.files.tree import WORLD
+from linkwise.files.topology import WORLD
 from linkwise.joints import Joint, joint_types
 from linkwise.mechanism.actuation import SENSOR_KINDS
 from linkwise.mechanism.builder import Builder

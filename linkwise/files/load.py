@@ -16,7 +16,7 @@ from linkwise.files.bodies import bodies_of, check_inertias
 from linkwise.files.build import build, check_massless
 from linkwise.files.description import Description
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
-from linkwise.files.tree import arrange
+from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import Element, parse
 from linkwise.mechanism.builder import Builder

@@ -46,7 +46,7 @@ from linkwise.files.description import (
     JointWritten,
     Vector,
 )
-from linkwise.files.tree import WORLD
+from linkwise.files.topology import WORLD
 from linkwise.files.values import one_long
 from linkwise.files.yaml import Node, parse_yaml
 from linkwise.joints import joint_types

@@ -14,7 +14,7 @@ from linkwise.joints import Joint
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import Body, Named, Part
 from linkwise.mechanism.checks import finite_numbers
-from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.constraint import Closure, Relation
 from linkwise.mechanism.closures.instances import (
     ClosureInstance,
     RelationInstance,

@@ -5,7 +5,7 @@ leads back to the frame the user knows.
 
 :class:`Sweeps` is the interface of a tree for the algorithms: sweeps over its links, and vectors over its freedoms. Two
 trees implement it. :class:`Tree` runs a step link after link (**unrolled**);
-:class:`linkwise.functions.rolled.tree.RolledTree` runs it once for each kind of link, as the body of a loop
+:class:`linkwise.functions.rolled.rolling.RolledTree` runs it once for each kind of link, as the body of a loop
 (**rolled**).
 """
 

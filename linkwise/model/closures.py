@@ -17,7 +17,7 @@ from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.closures.instances import ClosureFreedoms
 from linkwise.memoized import cached_property
 from linkwise.model.assembly import Assembly
-from linkwise.model.base import ByName, Group
+from linkwise.model.compiled_methods import ByName, Group
 from linkwise.model.configuration_space import ConfigurationSpace, nearest_within
 from linkwise.targets import check_on_host
 

@@ -11,7 +11,7 @@ from linkwise.algorithms.configuration import structure_constants
 from linkwise.array_types import Array
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.memoized import cached_property
-from linkwise.model.base import Methods
+from linkwise.model.compiled_methods import Methods
 
 
 class ConfigurationSpace(Methods):

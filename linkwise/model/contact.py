@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.mechanism.checks import finite_number
-from linkwise.model.base import ByName, Group, Methods
+from linkwise.model.compiled_methods import ByName, Group, Methods
 
 if TYPE_CHECKING:
     from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
-from linkwise.model.base import ByName, Group, Methods
+from linkwise.model.compiled_methods import ByName, Group, Methods
 from linkwise.targets import check_on_host
 
 

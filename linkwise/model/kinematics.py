@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.algorithms.kinematics import Reference
 from linkwise.array_types import Array
-from linkwise.model.base import ByName, Methods
+from linkwise.model.compiled_methods import ByName, Methods
 
 if TYPE_CHECKING:
     from linkwise.kinematics.goals import Goal

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.linearized_forward import LinearizedForward
 from linkwise.array_types import Array, MaybeArray
 from linkwise.errors import InputError
-from linkwise.model.base import ByName
 from linkwise.model.closures import Closures
+from linkwise.model.compiled_methods import ByName
 from linkwise.model.null_space import NullSpace, in_double
 from linkwise.spatial.scalar import Flat
 from linkwise.targets import check_on_host

@@ -27,7 +27,7 @@ from linkwise.functions.function import CompiledFunction, Relay
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.bodies_and_joints import JointInstance
-from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.constraint import Closure, Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance
 from linkwise.memoized import Memory, once, shadow
 from linkwise.spatial.matrices import Mat3
@@ -36,7 +36,7 @@ from linkwise.spatial.vectors import Motion, Vec
 
 if TYPE_CHECKING:
     from linkwise.mechanism.mechanism import Mechanism
-    from linkwise.model.base import Group
+    from linkwise.model.compiled_methods import Group
     from linkwise.model.model import Model
 
 

@@ -24,7 +24,7 @@ from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.fields import GravityCompensation
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import Memory, cached_property, once
-from linkwise.model.base import Methods
+from linkwise.model.compiled_methods import Methods
 from linkwise.model.transmissions import (
     MovingFrames,
     add_pulled,

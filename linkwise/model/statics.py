@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.actuation import JointTransmission
-from linkwise.model.base import Group
+from linkwise.model.compiled_methods import Group
 from linkwise.model.null_space import RANK
 from linkwise.model.roots import nearest_root
 from linkwise.model.transmissions import closures_along

@@ -7,11 +7,11 @@ Example::
     (H @ phi @ M @ phi.T @ H.T).inv()          # (I − HψK)* D⁻¹ (I − HψK)
 """
 
-from linkwise.operators.base import Operator
+from linkwise.operators.operator import Operator
 from linkwise.operators.rewrite import Step, expand, explain, inverse, rewrite, simplify
 from linkwise.operators.rules import RULES, Rule, rules
+from linkwise.operators.stacked_vectors import Vector
 from linkwise.operators.state import Operators, operators
-from linkwise.operators.vectors import Vector
 
 __all__ = [
     "RULES",

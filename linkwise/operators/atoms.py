@@ -9,12 +9,12 @@ import numpy as np
 
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
-from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Transposed
 from linkwise.operators.notation import letter
-from linkwise.operators.vectors import Vector
+from linkwise.operators.operator import Operator
+from linkwise.operators.stacked_vectors import Vector
 
 
 class Atom(Operator):

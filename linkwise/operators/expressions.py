@@ -16,9 +16,9 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
-from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Solution, Space
 from linkwise.operators.engine import Engine, Value
+from linkwise.operators.operator import Operator
 from linkwise.spatial.scalar import Scalar
 
 _ANY = Space("any", ())

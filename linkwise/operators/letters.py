@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators.atoms import Diagonal, Omega, Shift, Sweep, Tilde
-from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
-from linkwise.operators.vectors import Given, Moving, Vector
+from linkwise.operators.operator import Operator
+from linkwise.operators.stacked_vectors import Given, Moving, Vector
 
 
 class TreeOperators:

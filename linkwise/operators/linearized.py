@@ -26,10 +26,10 @@ from linkwise.errors import InputError
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property
 from linkwise.operators.atoms import WrittenOut
-from linkwise.operators.base import Operator
 from linkwise.operators.engine import Engine
 from linkwise.operators.letters import TreeOperators, needs
-from linkwise.operators.vectors import Given, Vector
+from linkwise.operators.operator import Operator
+from linkwise.operators.stacked_vectors import Given, Vector
 from linkwise.spatial.matrices import Mat3, zeros
 from linkwise.spatial.scalar import Flat, Matrix, Scalar, Value
 from linkwise.spatial.vectors import Force, Motion, Vec

@@ -21,8 +21,8 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators.atoms import ClosureAdmittance, PickOff, WrittenOut
-from linkwise.operators.base import Operator
 from linkwise.operators.blocks import Space
+from linkwise.operators.operator import Operator
 from linkwise.spatial.scalar import Flat, Scalar, dot
 
 if TYPE_CHECKING:

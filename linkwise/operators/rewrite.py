@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.operators.atoms import Diagonal
-from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Product, Sum, Term, Transposed, product, total
+from linkwise.operators.operator import Operator
 from linkwise.operators.rules import RULES, Rule, named
 from linkwise.spatial.scalar import Scalar
 

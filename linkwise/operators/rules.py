@@ -34,9 +34,9 @@ from typing import TYPE_CHECKING, Literal
 from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
 from linkwise.operators.atoms import Diagonal
-from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Zero, product, total
 from linkwise.operators.notation import LETTERS
+from linkwise.operators.operator import Operator
 
 if TYPE_CHECKING:
     from linkwise.operators.state import Operators

@@ -13,7 +13,7 @@ import pytest
 from linkwise.errors import ModelError, ModelWarning
 from linkwise.files.bodies import bodies_of, check_inertias
 from linkwise.files.build import build, check_massless
-from linkwise.files.tree import arrange
+from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import parse
 

@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise.errors import ModelFileError, ModelWarning
 from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build
-from linkwise.files.tree import arrange
+from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import parse
 from linkwise.mechanism.builder import Builder

@@ -8,7 +8,7 @@ import pytest
 
 from linkwise.errors import ModelFileError
 from linkwise.files.bodies import bodies_of
-from linkwise.files.tree import arrange
+from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import parse
 from tests.files.recording import Recorded, record, robot_file, robot_files

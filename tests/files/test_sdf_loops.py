@@ -7,7 +7,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.files.description import JointWritten
-from linkwise.files.tree import span
+from linkwise.files.topology import span
 from linkwise.joints.directions import RelativePose
 from linkwise.mechanism.closures.instances import ClosureInstance
 from tests.files.mujoco_of_sdf import agree

@@ -10,7 +10,7 @@ import pytest
 from linkwise.errors import InputError, ModelError, ModelFileError, UnknownNameError
 from linkwise.files.bodies import bodies_of
 from linkwise.files.build import build
-from linkwise.files.tree import arrange
+from linkwise.files.topology import arrange
 from linkwise.files.urdf import read_urdf
 from linkwise.files.xml import parse
 from tests.files.recording import Recorder, record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise.operators.atoms import WrittenOut
-from linkwise.operators.base import Operator
 from linkwise.operators.expressions import Identity, Inverse, Sum, Transposed, product
+from linkwise.operators.operator import Operator
 from tests.random_trees import random_state, random_tree
 
 

@@ -14,7 +14,7 @@ from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.files.description import ClosureWritten, CouplingWritten, JointWritten, PolynomialWritten, Written
 from linkwise.files.mjcf.compiled import Compiled, turn
-from linkwise.files.mjcf.tree import Names, Places
+from linkwise.files.mjcf.joints_and_places import Names, Places
 from linkwise.mechanism.actuation import EVERYWHERE, JointTransmission, PathTransmission, Range, Spring, Transmission
 from linkwise.mechanism.placement import pose
 from linkwise.mechanism.wrapping import Wrap

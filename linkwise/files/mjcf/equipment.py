@@ -9,7 +9,7 @@ from linkwise.array_types import Array
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
 from linkwise.files.mjcf.couplings import transmission_of
-from linkwise.files.mjcf.tree import Places
+from linkwise.files.mjcf.joints_and_places import Places
 from linkwise.mechanism.actuation import (
     SENSOR_KINDS,
     Activation,

@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwise.files.description import Written
 from linkwise.files.mjcf.compiled import Compiled
-from linkwise.files.mjcf.tree import Places
+from linkwise.files.mjcf.joints_and_places import Places
 from linkwise.mechanism.fields import Field, FluidBox, FluidEllipsoid, GravityCompensation
 
 USED, NOTHING = "used", "nothing"

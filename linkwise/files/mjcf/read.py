@@ -21,11 +21,11 @@ from linkwise.files.mjcf.compiled import Compiled, compiled
 from linkwise.files.mjcf.couplings import ball_springs, read_loops, tendon_springs
 from linkwise.files.mjcf.document import read_document
 from linkwise.files.mjcf.equipment import read_actuators, read_sensors, reflected
+from linkwise.files.mjcf.joints_and_places import Names, names_of, read_tree
 from linkwise.files.mjcf.options import NOTHING, USED, forces_left_out, read_fields
 from linkwise.files.mjcf.shapes import shapes_of
-from linkwise.files.mjcf.tree import Names, names_of, read_tree
 from linkwise.files.resources import SearchPath
-from linkwise.files.tree import WORLD
+from linkwise.files.topology import WORLD
 from linkwise.files.xml import Element
 
 

@@ -21,7 +21,7 @@ from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.files.description import CouplingWritten, JointWritten, Vector
 from linkwise.files.sdf.places import NamedFrame, body_of, relative_pose, world_pose
-from linkwise.files.tree import WORLD
+from linkwise.files.topology import WORLD
 from linkwise.files.values import Values, bound, shown
 from linkwise.files.xml import Element
 from linkwise.joints import joint_types

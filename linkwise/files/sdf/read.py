@@ -29,7 +29,7 @@ from linkwise.files.sdf.joints import couplings_of, ends_of, is_loop_joint, read
 from linkwise.files.sdf.links import read_link
 from linkwise.files.sdf.places import NamedFrame, Scope, body_of, relative_pose, world_pose
 from linkwise.files.sdf.scopes import Contents, Library, read_version, world_scope
-from linkwise.files.tree import WORLD, span
+from linkwise.files.topology import WORLD, span
 from linkwise.files.values import Values, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import ANGLE_SNAP

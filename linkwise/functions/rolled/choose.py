@@ -13,9 +13,9 @@ from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction, Rolling
 from linkwise.functions.rolled.halves import HalvedFunction, is_halved
+from linkwise.functions.rolled.link_vectors import DualVector, GlobalInput, Ground
+from linkwise.functions.rolled.rolling import RolledTree, change_of
 from linkwise.functions.rolled.segments import function_type
-from linkwise.functions.rolled.tree import RolledTree, change_of
-from linkwise.functions.rolled.vectors import DualVector, GlobalInput, Ground
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.dual import Dual, new_level
 from linkwise.spatial.scalar import Flat

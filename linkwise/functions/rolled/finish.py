@@ -11,10 +11,10 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
+from linkwise.functions.rolled.link_vectors import BASE, START, FieldVector, GlobalInput, Spot, Written
 from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind
 from linkwise.functions.rolled.systems import Solved, needed
-from linkwise.functions.rolled.vectors import BASE, START, FieldVector, GlobalInput, Spot, Written
 from linkwise.mechanism.layout import numbers_of
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.block import ArraySpec
@@ -38,7 +38,7 @@ from linkwise.trace.program import (
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.tree import RolledTree
+    from linkwise.functions.rolled.rolling import RolledTree
 
 _LINKS = "links"  # the rows of the table that belong to links
 

@@ -16,9 +16,9 @@ from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, replace
 from linkwise.functions.rolled.columns import ColumnsFunction
 from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.link_vectors import GlobalInput
+from linkwise.functions.rolled.rolling import RolledTree
 from linkwise.functions.rolled.symbolic_links import RolledKind, SymbolicLink
-from linkwise.functions.rolled.tree import RolledTree
-from linkwise.functions.rolled.vectors import GlobalInput
 from linkwise.joints import Joint
 from linkwise.mechanism.layout import numbers_of
 from linkwise.mechanism.tree import Tree

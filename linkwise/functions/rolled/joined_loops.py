@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from linkwise.dataclass import dataclass, field
+from linkwise.functions.rolled.link_vectors import Written, arrays_read
 from linkwise.functions.rolled.record import Recorded
 from linkwise.functions.rolled.symbolic_links import RolledKind
 from linkwise.functions.rolled.systems import Solved
-from linkwise.functions.rolled.vectors import Written, arrays_read
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from linkwise.dataclass import dataclass
+from linkwise.functions.rolled.link_vectors import BASE, Ground, Spot
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
-from linkwise.functions.rolled.vectors import BASE, Ground, Spot
 from linkwise.mechanism.tree import Field, Link
 from linkwise.spatial.flattening import Rebuild, flatten
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.tree import RolledTree
+    from linkwise.functions.rolled.rolling import RolledTree
 
 
 @dataclass

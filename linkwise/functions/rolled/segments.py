@@ -36,9 +36,9 @@ from linkwise.algorithms.sweeps import inward, outward, per_body
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import replace
 from linkwise.functions.rolled.function import RolledFunction
+from linkwise.functions.rolled.link_vectors import GlobalInput, part
+from linkwise.functions.rolled.rolling import RolledTree
 from linkwise.functions.rolled.symbolic_links import sorted_into_kinds
-from linkwise.functions.rolled.tree import RolledTree
-from linkwise.functions.rolled.vectors import GlobalInput, part
 from linkwise.mechanism.layout import numbers_of
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once

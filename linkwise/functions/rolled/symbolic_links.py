@@ -15,7 +15,7 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass, field
-from linkwise.functions.rolled.vectors import Vector, part
+from linkwise.functions.rolled.link_vectors import Vector, part
 from linkwise.joints import Joint
 from linkwise.mechanism.flexible_link import NodeShape
 from linkwise.mechanism.layout import ManyLinks, numbers_of

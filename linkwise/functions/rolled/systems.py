@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from linkwise.dataclass import dataclass, replace
+from linkwise.functions.rolled.link_vectors import Ground, Spot, Written, arrays_read
 from linkwise.functions.rolled.record import Recorded
-from linkwise.functions.rolled.vectors import Ground, Spot, Written, arrays_read
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.program import Program
@@ -21,7 +21,7 @@ from linkwise.trace.tiles import SymmetricSystem
 from linkwise.trace.tracer import Traced
 
 if TYPE_CHECKING:
-    from linkwise.functions.rolled.tree import RolledTree
+    from linkwise.functions.rolled.rolling import RolledTree
 
 Matrix = Sequence[Sequence[Scalar]]
 

@@ -1,7 +1,7 @@
 """Closures of mechanisms, one file for each kind: closures between frames, relations between joints."""
 
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.closures.base import Closure, Relation
+from linkwise.mechanism.closures.constraint import Closure, Relation
 from linkwise.mechanism.closures.coupling import Coupling, JointFunction, PolynomialCoupling, RateFunction
 from linkwise.mechanism.closures.from_joint import JointClosure, closure_of
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance

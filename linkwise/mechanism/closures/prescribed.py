@@ -10,7 +10,7 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError
 from linkwise.joints import Joint
 from linkwise.joints.directions import RelativePose
-from linkwise.mechanism.closures.base import Closure, Relation, checked_function, values_of
+from linkwise.mechanism.closures.constraint import Closure, Relation, checked_function, values_of
 from linkwise.mechanism.closures.from_joint import closure_of
 from linkwise.spatial import quaternions
 from linkwise.spatial.dual import derivative

@@ -16,7 +16,7 @@ from linkwise.joints.directions import RelativePose, turn_z_to
 from linkwise.mechanism.actuation import Actuator, JointTransmission, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Frame, JointInstance, Pose, product
 from linkwise.mechanism.closures import Coupling, JointClosure
-from linkwise.mechanism.closures.base import Relation
+from linkwise.mechanism.closures.constraint import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance
 from linkwise.mechanism.editing.taken_apart import MechanismT, apart, together
 from linkwise.mechanism.mechanism import Mechanism

@@ -11,7 +11,7 @@ from linkwise.errors import LinkwiseError, ModelError
 from linkwise.mechanism.actuation import SENSOR_KINDS, Actuator, Sensor, Spring
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Body, Frame, JointInstance, Named, Pose
 from linkwise.mechanism.changed_copies import Configurations
-from linkwise.mechanism.closures.base import Relation
+from linkwise.mechanism.closures.constraint import Relation
 from linkwise.mechanism.closures.instances import ClosureInstance, RelationInstance, relation_between
 from linkwise.mechanism.entry import all_of_each
 from linkwise.mechanism.fields import Field

@@ -10,8 +10,8 @@ from linkwise.algorithms.forward_dynamics import forward_dynamics
 from linkwise.algorithms.inverse_dynamics import inverse_dynamics
 from linkwise.functions import function as functions
 from linkwise.functions.rolled.finish import inward_slots, outward_slots
-from linkwise.functions.rolled.tree import RolledTree
-from linkwise.functions.rolled.vectors import GlobalInput
+from linkwise.functions.rolled.link_vectors import GlobalInput
+from linkwise.functions.rolled.rolling import RolledTree
 from linkwise.mechanism.layout import lay_out, numbers_of
 from linkwise.targets.cuda.target import TARGET
 from linkwise.targets.llvm.device import PROCESSOR

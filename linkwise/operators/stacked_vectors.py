@@ -16,10 +16,10 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
-from linkwise.operators.base import _SCALARS, Operator
 from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine, Value
 from linkwise.operators.expressions import Sum
+from linkwise.operators.operator import _SCALARS, Operator
 from linkwise.spatial.scalar import Scalar
 
 _REFLECTED = {np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__"}

@@ -22,10 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from linkwise.functions.rolled.finish import Finisher
-from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
-from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind, SymbolicLink, sorted_into_kinds
-from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
-from linkwise.functions.rolled.vectors import (
+from linkwise.functions.rolled.link_vectors import (
     DualVector,
     FieldVector,
     GlobalInput,
@@ -36,6 +33,9 @@ from linkwise.functions.rolled.vectors import (
     Written,
     part,
 )
+from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
+from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind, SymbolicLink, sorted_into_kinds
+from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
 from linkwise.mechanism.tree import Field, Link, Tree
 from linkwise.spatial.dual import Dual, new_level, parts_of_level
 from linkwise.spatial.flattening import flatten

@@ -20,7 +20,7 @@ from linkwise.files.bodies import unused
 from linkwise.files.description import FrameWritten, JointWritten, LinkWritten, Vector
 from linkwise.files.mjcf.compiled import Compiled, turn
 from linkwise.files.mjcf.shapes import shapes_of
-from linkwise.files.tree import WORLD
+from linkwise.files.topology import WORLD
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits
 from linkwise.mechanism.placement import axis_rotation, pose

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwise.operators.engine import Engine, Value
     from linkwise.operators.rewrite import Step
     from linkwise.operators.rules import Rule
-    from linkwise.operators.vectors import Vector
+    from linkwise.operators.stacked_vectors import Vector
 
 _SCALARS = (int, float, np.floating, np.integer)
 
@@ -164,7 +164,7 @@ class Operator(ABC):
     def __matmul__(self, other: ArrayLike) -> Array: ...
     def __matmul__(self, other: Operator | Vector | ArrayLike) -> Operator | Vector | Array:
         from linkwise.operators.expressions import product
-        from linkwise.operators.vectors import Applied, Vector
+        from linkwise.operators.stacked_vectors import Applied, Vector
 
         if isinstance(other, Operator):
             return product(self, other)
