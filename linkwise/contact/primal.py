@@ -22,6 +22,7 @@ from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Items,
     Scalar,
+    by_digits,
     hold,
     looped_over,
     maximum,
@@ -37,8 +38,7 @@ WRITTEN_OUT = 12
 """Freedoms up to which elimination is written out."""
 
 UNSOLVED, UNSOLVED_SINGLE = 1e-6, 1e-3
-"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits, beyond
-which few rows are not enough."""
+"""m/s, of Signorini's condition, beyond which a step is taken for one without a solution; with seven digits."""
 
 TOGETHER = 6
 """Equations of Newton's system that are summed up in one pass over the points."""
@@ -116,6 +116,7 @@ class Primal:
             rules: how it is solved.
         """
         n = self.n
+        limit = by_digits(self.M.of(0)[0], UNSOLVED, UNSOLVED_SINGLE)
 
         def attempt(state: list[Scalar]) -> list[Scalar]:
             begin, eased = state[n:-2], state[-2]
@@ -123,10 +124,10 @@ class Primal:
             swept = laws.swept(self.pushed(free, begin), begin, rules.sweeps)
             found = followed(laws, *swept, rules)
             before, after = laws.residuals(*swept)[0], laws.residuals(*found)[0]
-            worse = (after > UNSOLVED) & (after > before)
+            worse = (after > limit) & (after > before)
             both = zip([*swept[0], *swept[1]], [*found[0], *found[1]], strict=True)
             kept = [where(worse, a, b) for a, b in both]
-            again = (after > UNSOLVED) & (eased < 0.5)
+            again = (after > limit) & (eased < 0.5)
             restart = [*free, *(0.0 for _ in begin)]
             following = [where(again, a, b) for a, b in zip(restart, kept, strict=True)]
             return [*following, where(again, 1.0, eased), where(again, 0.0, 1.0)]

@@ -600,27 +600,28 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 
 
 _SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
-_MUCH = 0.1  # of an impulse: less than what several points share, more than what gravity needs after an impact
+_MOST = 2.0  # times what a point needs by itself: friction may ask for more
+_TINY = 1e-30
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, without those of points at which a tenth of them would be too much now.
+    """Impulses of the step before, at each point no more than some times what would stop its approach V by itself.
 
-    So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
-    stay together, and nothing where they part.
+    After an impact, little is needed where surfaces stay together, and nothing where they part.
     """
     found = list(impulses)
     none = [0.0] * response.count
-    goes_on: dict[int | None, Scalar] = {}
+    part: dict[int | None, Scalar] = {}
     for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
         if cone.kind == "half_line":
             needed = -response.velocities(k, V, none)[0] * response.inverses[k]
-            goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
+            most, before = _MOST * maximum(hold(needed), 0.0), hold(impulses[start])
+            part[k] = where(before > most, most / maximum(before, _TINY), 1.0)
         place = k if cone.kind == "half_line" else cone.follows
-        if place in goes_on:
+        if place in part:
             for i in range(start, start + len(cone.rows)):
-                found[i] = where(goes_on[place], found[i], 0.0)
+                found[i] = part[place] * found[i]
     return found
 
 

@@ -64,6 +64,13 @@ class Values:
         line = at if isinstance(at, int) else at.line
         raise ModelFileError(what, file=self.file, line=line, got=got, allowed=allowed, do=do)
 
+    def sizes(self, at: Element, *numbers: float, of: str) -> tuple[float, ...]:
+        """Sizes of a shape, none of which is negative."""
+        if min(numbers) < 0.0:
+            got = " ".join(f"{x:g}" for x in numbers)
+            self.fail(f"the <{at.tag}> of the {of} has a negative size", at, got=got, allowed="0 m or more")
+        return numbers
+
     def child(self, element: Element, tag: str) -> Element | None:
         """The one child of this tag, or None; two are an error, since it is unknown which one is meant."""
         found = element.all(tag)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 import numpy as np
@@ -91,6 +93,7 @@ class Touching(Methods):
     ) -> Any:
         """A function of the arguments of a step, or its Jacobians by some of them."""
         self._check_contacts("contact_step")
+        _check_step(dt)
         impulses, dt = self._in_their_precision(impulses, dt, (q, v, tau))
         return self._run(name, q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others, by=by)
 
@@ -128,6 +131,19 @@ class Touching(Methods):
 
 
 _STEP = inspect.signature(Touching.contact_step)
+
+
+def _check_step(dt: object) -> None:
+    """Raise InputError for steps that lead nowhere, or back; those on a device, or that are traced, are not seen."""
+    possible = True
+    if isinstance(dt, (float, int)):  # in a tenth of a µs
+        possible = 0.0 < dt < math.inf
+    elif isinstance(dt, (list, tuple, np.ndarray, np.number)):
+        with suppress(ValueError, TypeError):  # what is no array of numbers is refused as such
+            steps = np.asarray(dt)
+            possible = bool(((steps > 0.0) & (steps < math.inf)).all())
+    if not possible:
+        raise InputError("dt of contact_step is not a positive number", got=repr(dt)[:80], allowed="s, above 0")
 
 
 class Contacts(Group):

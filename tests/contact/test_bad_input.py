@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,22 @@ def test_shapes_without_a_surface_are_refused_by_name(kind: str, size: tuple[flo
     assert caught.value.allowed
     with pytest.raises(lw.InputError, match=f"{kind} of"):
         ball().with_contacts(lw.Ground(shape=shape(kind, size)))
+
+
+@pytest.mark.parametrize("shape", ['sphere radius="-0.1"', 'box size="1 -1 1"', 'cylinder radius="0.1" length="-2"'])
+def test_files_with_negative_sizes_are_refused_at_their_line(shape: str) -> None:
+    link = f'<link name="l">\n<collision><geometry><{shape}/></geometry></collision></link>'
+    with pytest.raises(lw.errors.ModelFileError, match=r"(?s):2: .*of link 'l' has a negative size"):
+        lw.loads(f'<robot name="r">{link}</robot>')
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.002, np.nan, np.inf, [0.002, 0.0], np.array([0.002, -1.0])])
+def test_steps_that_lead_nowhere_are_refused(dt: Any) -> None:
+    model, many = on_ground(ball()), (len(dt),) if np.ndim(dt) else ()
+    q, v = (np.broadcast_to(x, (*many, len(x))) for x in (placed(0.1), np.zeros(6)))
+    for step in (model.contact_step, model.contacts.linearize_step):
+        with pytest.raises(lw.InputError, match="dt of contact_step is not a positive number"):
+            step(q, v, v, dt=dt)
 
 
 def test_sizes_may_be_lists_arrays_and_numbers() -> None:

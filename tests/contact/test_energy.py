@@ -109,12 +109,15 @@ def thrown_chains(model: lw.Model, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_a_mechanism_that_falls_creates_no_energy_where_steps_are_passive() -> None:
-    """Others gain a good deal in some steps. No step of either leaves an overlap."""
+    """Others gain some: seventy times as much, if impulses of a blow counted in the step after it.
+
+    No step of either leaves an overlap.
+    """
     found = []
     for passive in (False, True):
         model = chain(lw.ContactRules(passive=passive))
         found.append(rises_of_steps(model, *thrown_chains(model, 40), 200, 0.002))
-    assert found[1][0].max() < 1e-12 < 1e-5 < found[0][0].max()
+    assert found[1][0].max() < 1e-12 < 1e-5 < found[0][0].max() < 1e-3
     assert max(overlap for _, overlap in found) < 2e-12
 
 

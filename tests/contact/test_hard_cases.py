@@ -96,6 +96,22 @@ def test_few_digits_never_fail() -> None:
     assert np.quantile(residuals[:, 0], 0.999) < 1e-3
 
 
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_few_digits_lead_where_many_do(solver: Any) -> None:
+    """Feet that overlap with the ground part: nothing is taken for a step without a solution for want of digits."""
+    rules = lw.ContactRules(solver=solver)
+    feet = ["left_foot", "right_foot"]
+    model = walker().with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.8), rules=rules)
+    rng = np.random.default_rng(7)
+    q = np.zeros((100, model.nq))
+    q[:, 0], q[:, 6] = 1.0, rng.uniform(0.63, 0.65, 100)
+    v, tau = 0.5 * rng.normal(size=(100, model.nv)), 5.0 * rng.normal(size=(100, model.nv))
+    many = model.contact_step(q, v, tau)
+    few = model.contact_step(*(x.astype(np.float32) for x in (q, v, tau)))
+    assert few.v.dtype == np.float32
+    assert np.abs(few.v - many.v).max() < 0.01
+
+
 def test_no_solver_is_taken_that_is_not_there() -> None:
     with pytest.raises(lw.InputError, match="auto, dual, primal"):
         lw.ContactRules(solver="lemke")  # type: ignore[arg-type]
@@ -154,8 +170,8 @@ def test_jams_are_solved_by_sweeps_where_newton_steps_miss_them(monkeypatch: pyt
     assert missed_by_jams(30_000).max() > 1e-3
 
 
-def test_points_of_a_pinched_box_keep_their_places() -> None:
-    """Four corners of each face are equally deep: rounding must not say in which order they stand, step by step."""
+def pinched(friction: float) -> lw.Model:
+    """A box between two pads that slide along x."""
     b = lw.ModelBuilder("gripper")
     for name, side in (("left", -1), ("right", 1)):
         seat = lw.transform(xyz=(0.03 * side, 0, 0))
@@ -164,7 +180,12 @@ def test_points_of_a_pinched_box_keep_their_places() -> None:
     held = [shape("box", (0.04, 0.04, 0.06))]
     b.add_body("box", joint=lw.Free(), mass=0.1, inertia=np.eye(3) * 2e-5, collisions=held)
     pairs = [("left", "box"), ("right", "box")]
-    model = b.build().with_contacts(material=lw.Material(friction=0.4), between=pairs)
+    return b.build().with_contacts(material=lw.Material(friction=friction), between=pairs)
+
+
+def test_points_of_a_pinched_box_keep_their_places() -> None:
+    """Four corners of each face are equally deep: rounding must not say in which order they stand, step by step."""
+    model = pinched(0.4)
 
     def squeeze(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
         return [5.0 - 20.0 * v[0], -5.0 - 20.0 * v[1], *[0.0] * 6]
@@ -173,6 +194,21 @@ def test_points_of_a_pinched_box_keep_their_places() -> None:
     run = lw.simulate(model, start, duration=1.0, dt=0.002, method="moreau", control=squeeze)
     assert np.abs(np.diff(run.contacts.points, axis=0)).max() < 1e-9
     assert np.abs(run.q - start).max() < 1e-9
+
+
+def test_forces_on_a_pinched_box_stay_as_they_are() -> None:
+    """Level normals: tangents must not turn with the sign of a z that is nothing but rounding."""
+    model = pinched(0.6)
+
+    def squeeze(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+        return [2.0 - 20.0 * v[0], -2.0 - 20.0 * v[1], *[0.0] * 6]
+
+    start = [0, 0, np.cos(0.15), np.sin(0.15), 0, 0, 0, -0.014, 0.014]
+    run = lw.simulate(model, start, duration=3.0, dt=0.005, method="moreau", control=squeeze)
+    impulses = run.contacts.impulse[2:]
+    assert impulses[..., 0].sum(axis=1) == pytest.approx(0.02)
+    assert np.ptp(impulses, axis=0).max() < 1e-12  # they wandered by as much as they are
+    assert np.abs(run.q - start).max() < 1e-12  # and the box slid by centimetres in a minute
 
 
 def test_links_that_fold_on_each_other_stay_finite() -> None:

@@ -76,10 +76,11 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
         margin: see :func:`margin_of`.
         lowest: gap of the frame's origin, which is taken as the deepest where no point is as deep.
     """
-    first = spots[0]
+    first, deepest = spots[0], spots[0].gap
     for spot in spots[1:]:
         first = _chosen(spot.gap < first.gap - _LEVEL * margin, spot, first)
-    first = _chosen(lowest < first.gap - _TIE * margin, Spot(lowest, 0.0, 0.0, 0.0), first)
+        deepest = minimum(deepest, spot.gap)
+    first = _chosen(lowest < deepest - _TIE * margin, Spot(lowest, 0.0, 0.0, 0.0), first)
     limit = minimum(maximum(first.gap, 0.0) + margin, 0.5 * UNUSED_GAP)
     same = (_SAME * margin) ** 2
     counted = [spot.gap < limit for spot in spots]

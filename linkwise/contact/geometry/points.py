@@ -13,6 +13,9 @@ from linkwise.spatial.vectors import Vec
 UNUSED_GAP = 1e6
 """Gap of a slot that holds no contact, m."""
 
+TURNS = -0.618
+"""Of a normal's z, where its tangents turn: walls, floors and slopes are hardly ever there."""
+
 _FAR = 1.0  # m, a gap of which it does not matter where forces would act
 _NOTHING = 1e-30  # square of a length (m) below which a vector has no direction
 
@@ -95,11 +98,12 @@ def direction(v: Vec, otherwise: Vec, nothing: float = _NOTHING) -> Vec:
 def tangents(n: Vec, along: Vec | None = None) -> tuple[Vec, Vec]:
     """Two unit vectors across a unit vector, the first of them nearest to a direction if one is given.
 
-    Without one they are continuous but where n.z changes sign (Duff et al., Building an Orthonormal Basis, Revisited,
-    2017).
+    Without one they are continuous but where n.z passes ``TURNS`` (Duff et al., Building an Orthonormal Basis,
+    Revisited, 2017, who have them turn at zero: of what is gripped, rounding would turn them from step to step, and the
+    friction of the step before would point the other way).
     """
     if along is None:
-        s = where(n.z < 0.0, -1.0, 1.0)
+        s = where(n.z < TURNS, -1.0, 1.0)
         a = -1.0 / (s + n.z)
         b = n.x * n.y * a
         return Vec(1.0 + s * n.x * n.x * a, s * b, -s * n.x), Vec(b, s + n.y * n.y * a, -n.y)

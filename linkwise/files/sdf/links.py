@@ -151,15 +151,17 @@ def _shape(element: Element, link: NamedFrame, warnings: list[ModelWarning]) -> 
             return Geometry("mesh", (), uri, (x, y, z), placement, link.name)
         if at.tag == "box":
             size = values.content_vector(values.required_child(at, "size", of=of), of=of)
-            return Geometry("box", size, None, one, placement, link.name)
+            return Geometry("box", values.sizes(at, *size, of=of), None, one, placement, link.name)
         if at.tag == "sphere":
-            return Geometry("sphere", (values.child_number(at, "radius", of=of),), None, one, placement, link.name)
+            size = values.sizes(at, values.child_number(at, "radius", of=of), of=of)
+            return Geometry("sphere", size, None, one, placement, link.name)
         if at.tag == "cylinder" or at.tag == "capsule":
-            size = (values.child_number(at, "radius", of=of), values.child_number(at, "length", of=of))
-            return Geometry("cylinder" if at.tag == "cylinder" else "capsule", size, None, one, placement, link.name)
+            size = values.child_number(at, "radius", of=of), values.child_number(at, "length", of=of)
+            kind = "cylinder" if at.tag == "cylinder" else "capsule"
+            return Geometry(kind, values.sizes(at, *size, of=of), None, one, placement, link.name)
         if at.tag == "ellipsoid" and element.tag == "collision":
             size = values.content_vector(values.required_child(at, "radii", of=of), of=of)
-            return Geometry("ellipsoid", size, None, one, placement, link.name)
+            return Geometry("ellipsoid", values.sizes(at, *size, of=of), None, one, placement, link.name)
         if at.tag == "plane" and element.tag == "collision":
             written = values.child(at, "normal")
             normal = (0.0, 0.0, 1.0) if written is None else values.content_vector(written, of=of)
