@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, cast
 
 import numpy as np
@@ -91,6 +92,7 @@ class Touching(Methods):
     ) -> Any:
         """A function of the arguments of a step, or its Jacobians by some of them."""
         self._check_contacts("contact_step")
+        _check_step(dt)
         impulses, dt = self._in_their_precision(impulses, dt, (q, v, tau))
         return self._run(name, q, v, tau, impulses, dt, f_ext=f_ext, implicit=implicit, others=others, by=by)
 
@@ -103,11 +105,11 @@ class Touching(Methods):
         """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
 
         Args:
-            q: configuration (..., nq).
+            q: configuration (..., nq); one that is not made of finite numbers collides.
             margin: m.
         """
-        nearest = finite_number(margin, "the margin of collisions")
-        return np.asarray((self.distances(q, **others) < nearest).any(axis=-1))
+        least = finite_number(margin, "the margin of collisions")
+        return np.asarray(~(self.distances(q, **others) >= least).all(axis=-1))
 
     def _in_their_precision(
         self, impulses: ArrayLike | None, dt: ArrayLike, arrays: Sequence[ArrayLike]
@@ -123,8 +125,16 @@ class Touching(Methods):
             raise InputError(
                 f"{what} is for models whose bodies touch",
                 got=f"{self.name!r} without contacts",
-                do="model.with_contacts(lw.Ground(), …)",
+                do="model.with_contacts(), with the ground of its file"
+                if self._base_collisions
+                else "model.with_contacts(lw.Ground(), …)",
             )
+
+
+def _check_step(dt: ArrayLike) -> None:
+    """Raise InputError for steps on this machine that do not go forward; traced ones have no value yet."""
+    if isinstance(dt, Real | np.ndarray) and getattr(dt, "dtype", None) != object and not np.all(np.greater(dt, 0.0)):
+        raise InputError("dt is not a positive number", got=repr(dt), allowed="s, above 0, for each state")
 
 
 _STEP = inspect.signature(Touching.contact_step)
