@@ -24,7 +24,15 @@ BUILT_IN = (
 
 
 def load_model(options: Namespace) -> Model:
-    """The model that the options name: a built-in one, or a file read as they say."""
+    """The model that the options name, on the ground that they add."""
+    import linkwise as lw
+
+    model, height = _loaded(options), getattr(options, "ground", None)
+    return model if height is None else model.with_contacts(lw.Ground(lw.transform(xyz=(0.0, 0.0, height))))
+
+
+def _loaded(options: Namespace) -> Model:
+    """A built-in model, or a file read as the options say."""
     import linkwise as lw
 
     gravity = getattr(options, "gravity", None)

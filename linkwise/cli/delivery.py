@@ -15,6 +15,7 @@ from linkwise.cli.printing import number, print_json, table
 from linkwise.errors import require_extra
 
 if TYPE_CHECKING:
+    from linkwise.sim.touched import MotionContacts
     from linkwise.sim.trajectory import Trajectory
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -79,6 +80,17 @@ def _facts(motion: Trajectory) -> dict[str, object]:
     return {"columns": {"q": motion.columns["q"], "v": motion.columns["v"]}} | facts
 
 
+def _contacts(found: MotionContacts) -> str:
+    """What touched, and how well the laws were obeyed, in one line."""
+    pushed = np.linalg.norm(np.nan_to_num(found.force), axis=-1).max(initial=0.0)
+    lost = found.overflow.max(initial=0.0)
+    return (
+        f"contact: {found.count.max(initial=0)} points press at most, with {number(pushed)} N; "
+        f"laws missed by {number(np.nan_to_num(found.residual[..., 0]).max(initial=0.0))} m/s"
+        + (f"; {lost:.0f} points without room" if lost else "")
+    )
+
+
 def _summary(motion: Trajectory) -> str:
     """The ends of the motion and the forces it took, one line for each freedom."""
     rows = [
@@ -88,4 +100,6 @@ def _summary(motion: Trajectory) -> str:
     head = f"{len(motion)} instants from {motion.t[0]:g} to {motion.t[-1]:g} s"
     if motion.method:
         head += f"; {motion.method}, {int(motion.steps)} steps\n{motion.energy_account()}"
+        if "contact_impulses" in motion._values:
+            head += f"\n{_contacts(motion.contacts)}"
     return head + "\n" + table(["joint", "least v", "most v", "peak force", "rms force"], rows)

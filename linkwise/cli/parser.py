@@ -82,6 +82,10 @@ def _model(parser: argparse.ArgumentParser) -> None:
         help="hold a joint still, at zero or at a value in rad or m; may be repeated",
     )  # fmt: skip
     group.add_argument("--gravity", metavar="X,Y,Z", help="acceleration of gravity in m/s² (default 0,0,-9.81)")
+    group.add_argument(
+        "--ground", nargs="?", const=0.0, type=float, metavar="Z",
+        help="a level floor for its bodies to touch, at a height in m (0), beside what the file has",
+    )  # fmt: skip
     group.add_argument("--no-mimic", action="store_true", help="give joints that mimic others their own coordinate")
     group.add_argument("--loops", metavar="FILE", help="a side file with the loops of the model (YAML or JSON)")
     group.add_argument(

@@ -20,7 +20,7 @@ from linkwise.contact.features import Features
 from linkwise.contact.geometry.convex_convex import closest, convex_convex
 from linkwise.contact.geometry.figures import figure, numbers_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
-from linkwise.contact.geometry.points import UNUSED_GAP, choose, deepest, on_second_surface
+from linkwise.contact.geometry.points import UNUSED_GAP, choose, on_second_surface
 from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.contact.scene import meetings_of, rounding_of
 from linkwise.dataclass import dataclass
@@ -38,6 +38,9 @@ _GROUNDS = ("plane", "heightfield", "terrain")
 
 REACH = 2e-3
 """m, beside the way that surfaces go past each other in a step: points that are farther are not looked at."""
+
+TOUCHING = 1e-6
+"""m: points nearer than this that find no room are counted; others find some in the step in which they are as near."""
 
 WRITTEN_OUT = 16
 """Kept points up to which a point is put in without a loop over them."""
@@ -310,9 +313,7 @@ class Crowd:
                 near = asked & (one.gap < REACH + 0.5 * h * (long(past) - past.dot(one.normal))) if both else asked
                 gap = where(near, one.gap, UNUSED_GAP)
                 rows.append([gap, *(one.normal * way), *one.point, *turned, *more])
-            is_close = asked & (deepest(found.points).gap < limit)
-            over = where(is_close, found.overflow, 0.0)
-            return self._with(rows, over, reach, state), []
+            return self._with(rows, found.overflow, reach, state), []
 
         asks = (balls_are_near, are_near, are_close) if kind.is_supported else (balls_are_near, are_near)
         return looped_over(columns, step, state, asks)[0]
@@ -334,7 +335,7 @@ class Crowd:
                 for k in range(self.kept):
                     left, slot = passed(left, slots.of(k))
                     made.append(slot)
-            lost = where(left[0] < reach, 1.0, 0.0)
+            lost = where(left[0] < TOUCHING, 1.0, 0.0)
             return [*(x for slot in made for x in slot), state[-1] + lost + row[-1]], []
 
         with_over = [[*row, over if k == 0 else 0.0] for k, row in enumerate(rows)]

@@ -2,7 +2,8 @@
 
 A reader stops at the first thing that it cannot read. Here the links and joints of a URDF file are read one by one, so
 that each can have its say; then the model, if there is one, is looked at: masses and inertias that no body has or that
-look like other units, limits that leave no room, meshes that are not there, loops that cannot be closed.
+look like other units, limits that leave no room, meshes that are not there, shapes that overlap, loops that cannot be
+closed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _AT = re.compile(r"^(?P<file>.*?):(?P<line>\d+): ")
 _NAMED = re.compile(r"'([^']+)'")
 _FACTOR = 1000.0
 _NOISE = 1e-6
+_DEEP = 1e-3  # m; surfaces that overlap by less part within steps, and are not told of
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def check_model(model: Model) -> Iterator[Problem]:
     yield from _units(model, parts)
     yield from _limits(model)
     yield from _meshes(model)
+    yield from _overlaps(model)
     if model.closures:
         try:
             model.assemble(model.neutral())
@@ -221,6 +224,24 @@ def _limits(model: Model) -> Iterator[Problem]:
                 )  # fmt: skip
             if limit.effort == 0.0 or limit.velocity == 0.0:
                 yield Problem("warning", f"joint {joint.name!r} may neither push nor move: effort or velocity limit 0")
+
+
+def _overlaps(model: Model) -> Iterator[Problem]:
+    """Shapes that may touch and are in each other at the start."""
+    try:
+        touching = model if model.contacts.scene or not model._base_collisions else model.with_contacts()
+        if touching.contacts.scene is None:
+            return
+        gaps = touching.distances(touching.start)
+    except LinkwiseError as error:
+        yield Problem("warning", f"contacts cannot be computed: {error.what}", do=_text(error.do))
+        return
+    for k in np.flatnonzero(gaps < -_DEEP):
+        yield Problem(
+            "warning",
+            f"{touching.contacts.pairs[k]!r}: surfaces overlap at the start by {-gaps[k]:.3g} m",
+            do="move the bodies apart, or exclude the pair",
+        )
 
 
 def _meshes(model: Model) -> Iterator[Problem]:

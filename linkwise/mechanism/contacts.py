@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
-from linkwise.mechanism.description import FIRST_PAIR_BIT, SIZES, Geometry
+from linkwise.mechanism.description import FIRST_PAIR_BIT, SIZES, Geometry, Kind
 from linkwise.mechanism.materials import Material
 
 PLANE = Geometry("plane", (), None, (1.0, 1.0, 1.0), IDENTITY, "ground")
@@ -287,6 +287,8 @@ def check_outline(shape: Geometry) -> None:
     from linkwise.mechanism.checks import checked_pose, finite_numbers
 
     of = f"the {shape.kind} of {shape.name!r}"
+    if shape.kind not in get_args(Kind):
+        raise InputError(f"{of} is of no known kind", got=repr(shape.kind), allowed=", ".join(get_args(Kind)))
     count = SIZES.get(shape.kind, 0)
     if count:
         above = 0.0 if shape.kind == "ellipsoid" else -math.inf

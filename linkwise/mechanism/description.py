@@ -148,7 +148,7 @@ class Geometry:
         mesh: the mesh's path as written, None for the other kinds.
         scale: factors along the mesh's axes.
         placement: the 4x4 pose of the shape in the link's frame, as rows.
-        name: the name of the link that carries it.
+        name: the name of the link that carries it; of what a file fixes to the world, its own where it has one.
         source: the file that names the mesh; None where a program did. Two shapes that differ in it alone are equal.
         rgba: red, green, blue and opacity, 0 to 1; None where nothing is said. A mesh's own colours count more.
         vertices: of a convex shape or a terrain, m, in the shape's frame.

@@ -240,6 +240,14 @@ def terrain(vertices: ArrayLike, faces: ArrayLike, *, rgba: Colour | None = None
             got=f"vertices {corners.shape}, faces {triangles.shape}",
             allowed="vertices (n, 3), finite, and faces (m, 3), numbers of vertices from 0 to n - 1",
         )
+    a, b, c = (corners[triangles[:, k].astype(int)] for k in range(3))
+    if not (np.cross(b - a, c - a)[:, 2] > 0.0).any():
+        raise InputError(
+            "no triangle of a terrain looks up, so that nothing would stand on it",
+            got=f"{len(triangles)} triangles that are upright, without area, or clockwise seen from above",
+            allowed="corners counterclockwise, seen from above",
+            do="faces[:, ::-1] turns them over",
+        )
     looks = None if rgba is None else _colour(rgba)
     points = tuple((x, y, z) for x, y, z in corners.tolist())
     numbers = tuple((a, b, c) for a, b, c in triangles.astype(int).tolist())

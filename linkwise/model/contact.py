@@ -106,11 +106,11 @@ class Touching(Methods):
         """Whether any two shapes that may touch are nearer to each other than a margin (...), true or false.
 
         Args:
-            q: configuration (..., nq).
+            q: configuration (..., nq); one that is not made of finite numbers collides.
             margin: m.
         """
-        nearest = finite_number(margin, "the margin of collisions")
-        return np.asarray((self.distances(q, **others) < nearest).any(axis=-1))
+        least = finite_number(margin, "the margin of collisions")
+        return np.asarray(~(self.distances(q, **others) >= least).all(axis=-1))
 
     def _in_their_precision(
         self, impulses: ArrayLike | None, dt: ArrayLike, arrays: Sequence[ArrayLike]
@@ -126,7 +126,9 @@ class Touching(Methods):
             raise InputError(
                 f"{what} is for models whose bodies touch",
                 got=f"{self.name!r} without contacts",
-                do="model.with_contacts(lw.Ground(), …)",
+                do="model.with_contacts(), with the ground of its file"
+                if self._base_collisions
+                else "model.with_contacts(lw.Ground(), …)",
             )
 
 

@@ -12,7 +12,7 @@ from linkwise.array_types import Array
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, thickness
-from linkwise.errors import InputError, message
+from linkwise.errors import InputError, UnknownNameError, message
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
@@ -139,6 +139,9 @@ class MotionContacts:
                 do='lw.simulate(model.with_contacts(lw.Ground()), …, method="moreau")',
             )
         self.motion, self.model = motion.on_host(), model
+
+    def __repr__(self) -> str:
+        return f"<contacts of {self.motion!r}: {len(self._pairs)} pairs, {self.gap.shape[-1]} points>"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -305,6 +308,8 @@ class MotionContacts:
             by: name of the other; ``"ground"`` for all that is fixed to the world.
         """
         own = self.model.bodies[body].index
+        if by not in (None, "ground", *self.model.bodies.names):
+            raise UnknownNameError("body", by, ["ground", *self.model.bodies.names])
         other = -1 if by == "ground" else None if by is None else self.model.bodies[by].index
         counts = np.zeros(self.impulse.shape[:-1])
         for side, sign in ((0, 1.0), (1, -1.0)):

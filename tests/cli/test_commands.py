@@ -293,3 +293,16 @@ def test_models_are_listed_and_found_by_name(ok):
     found = {each["name"]: each for each in json.loads(ok("models --json"))}
     assert found["humanoid"]["nv"] == 35 and found["quadruped"]["mass"] == pytest.approx(15.4)
     assert "front_left_knee" in ok("info quadruped")
+
+
+BLOCK = """<robot name="block"><link name="block"><inertial><mass value="1"/>
+<inertia ixx="0.004" iyy="0.004" izz="0.004" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link></robot>"""
+
+
+def test_a_block_falls_on_the_ground_that_an_option_adds(ok, tmp_path):
+    (tmp_path / "block.urdf").write_text(BLOCK)
+    out = ok("simulate block.urdf --floating --ground -0.5 --duration 1 --samples 3 -o fall.npz")
+    assert "contact: 4 points press at most" in out
+    assert lw.Trajectory.load("fall.npz").q[-1, 6] == pytest.approx(-0.4, abs=1e-9)
+    assert "contact: 1 shapes on bodies, no ground: --ground gives one" in ok("info block.urdf --floating")

@@ -301,3 +301,46 @@ def test_what_else_is_refused() -> None:
         lw.impacts(3)
     with pytest.raises(lw.InputError, match="bodies touch"):
         lw.impacts(ball())
+
+
+def test_configurations_that_are_no_numbers_collide() -> None:
+    """So that no planner takes them for free."""
+    found = on_ground(ball()).collides([placed(1.0), placed(NAN), placed(0.05)])
+    np.testing.assert_array_equal(found, [False, True, True])
+
+
+def test_shapes_of_no_kind_are_refused_by_name() -> None:
+    with pytest.raises(lw.InputError, match=r"(?s)pyramid of 'thing' is of no known kind.*sphere"):
+        on_ground(one_body("pyramid", (0.1,), 1.0, [0.01] * 3))
+
+
+@pytest.mark.parametrize("faces", [[[0, 2, 1]], [[0, 1, 1]]])
+def test_terrains_on_which_nothing_could_stand(faces: list[list[int]]) -> None:
+    with pytest.raises(lw.InputError, match=r"(?s)looks up.*counterclockwise"):
+        lw.shapes.terrain([[0, 0, 0], [1, 0, 0], [0, 1, 0]], faces)
+
+
+def test_what_can_be_asked_of_a_file_with_a_floor_is_said() -> None:
+    """Another ground is not what such a model lacks."""
+    floor = '<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/>'
+    model = lw.loads(floor + '<geom size="0.1"/></body></worldbody></mujoco>')
+    with pytest.raises(lw.InputError, match=r"with_contacts\(\), with the ground of its file"):
+        model.distances(model.start)
+    with pytest.raises(lw.InputError, match=r"with_contacts\(lw.Ground"):
+        ball().distances(placed(0.1))
+
+
+def test_points_that_only_come_near_are_not_counted() -> None:
+    """Of a foot with twelve corners on its rim four are kept; the others count where they touch, not before."""
+    angles = np.arange(12) * np.pi / 6
+    rim = tuple((0.1 * np.cos(a), 0.1 * np.sin(a), 0.0) for a in angles)
+    foot = lw.Geometry("convex", (), None, (1, 1, 1), lw.transform(), "foot", vertices=(*rim, (0.0, 0.0, 0.1)))
+    b = lw.ModelBuilder("foot")
+    b.add_body("foot", joint=lw.Free(), mass=1.0, inertia=np.eye(3) * 0.01, collisions=[foot])
+    none = np.zeros(6)
+    for solver in ("dual", "primal"):
+        model = on_ground(b.build(), rules=lw.ContactRules(solver=solver))
+        tilted = [np.cos(0.001), np.sin(0.001), 0, 0, 0, 0, 0.1 * np.sin(0.002)]
+        assert model.contact_step(placed(0.0), none, none).overflow == 8
+        assert model.contact_step(tilted, none, none).overflow == 0
+        assert model.contact_step(placed(0.001), none, none).overflow == 0

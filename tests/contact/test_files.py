@@ -177,7 +177,7 @@ def test_pairs_of_a_file_meet_whatever_their_bits_say():
     <body name="c" pos="2 0 0.1"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/></body></worldbody>
     <contact><pair geom1="ball" geom2="floor" friction="1 1"/>%s<exclude body1="a" body2="b"/></contact></mujoco>"""
     model = lw.loads(text % "")
-    assert model.with_contacts().contacts.names == ("a on world",)
+    assert model.with_contacts().contacts.names == ("a on floor",)
     motion = lw.simulate(model, duration=0.1, dt=0.002, method="moreau")
     assert abs(motion.q[-1, 6] - 0.1) < 1e-6
     assert motion.q[-1, model.joints[2].q_slice][6] < 0.1 - 0.03  # nothing holds the third ball
@@ -185,7 +185,7 @@ def test_pairs_of_a_file_meet_whatever_their_bits_say():
         both = lw.loads(text % '<pair geom1="ball" geom2="other" friction="0.3 0.4" margin="0.01"/>')
     assert "differs in two directions" in caught[0].message.left_out[0]
     assert "margin" in caught[0].message.left_out[1]
-    assert set(both.with_contacts(rules=lw.ContactRules(overlap=1.0)).contacts.names) == {"a on world", "a on b"}
+    assert set(both.with_contacts(rules=lw.ContactRules(overlap=1.0)).contacts.names) == {"a on floor", "a on b"}
     with pytest.raises(lw.errors.ModelFileError, match="ghost"):
         lw.loads(text % '<pair geom1="ball" geom2="ghost"/>')
 

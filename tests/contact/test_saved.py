@@ -22,6 +22,15 @@ def test_what_may_touch_is_kept(tmp_path: Path) -> None:
     assert again == model
 
 
+def test_hills_are_kept(tmp_path: Path) -> None:
+    """Shapes need no names."""
+    hills = lw.shapes.heightfield([[0.0, 0.1], [0.1, 0.0]], (1.0, 1.0))
+    slope = lw.shapes.terrain([[0, 0, 0], [1, 0, 0], [0, 1, 1]], [[0, 1, 2]])
+    model = block().with_contacts(lw.Ground(shape=hills, name="hills"), lw.Ground(shape=slope, name="slope"))
+    model.save(tmp_path / "hills.lw.json")
+    assert lw.load(tmp_path / "hills.lw.json") == model
+
+
 def test_a_scene_names_bodies_of_the_model(tmp_path: Path) -> None:
     name = block().bodies[0].name
     path = tmp_path / "block.lw.json"

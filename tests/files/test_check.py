@@ -121,3 +121,11 @@ def test_convert_and_diff(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["diff", str(a), str(b)]) == 1
     assert "the mass of 'a' is 2 kg and 1 kg" in capsys.readouterr().out
     assert run(["convert", str(a), str(tmp_path / "c.txt")]) == 2
+
+
+def test_shapes_that_overlap_at_the_start(tmp_path: Path) -> None:
+    scene = '<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body name="b" pos="0 0 {}"><freejoint/>'
+    for height, expected in ((0.1, []), (0.02, ["'b on floor': surfaces overlap at the start by 0.08 m"])):
+        path = tmp_path / "scene.xml"
+        path.write_text(scene.format(height) + '<geom size="0.1"/></body></worldbody></mujoco>')
+        assert [each.what for each in check_file(path)] == expected

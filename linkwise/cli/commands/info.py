@@ -32,6 +32,8 @@ def run_info(options: Namespace) -> None:
         + _beside(model)
     )
     print("gravity " + ", ".join(number(g, 6) for g in model.gravity) + " m/s²")
+    if any(body.collisions for body in model.bodies):
+        print(_touching(model))
     print()
     print("\n".join(_tree(model)))
     print()
@@ -41,6 +43,15 @@ def run_info(options: Namespace) -> None:
             print(f"\n{part}")
     for note in notes:
         print(f"\nwarning: {note}")
+
+
+def _touching(model: Model) -> str:
+    """Shapes for contact, and whether anything fixed is there for them to touch."""
+    shapes = sum(len(body.collisions) for body in model.bodies)
+    grounds = model._base_collisions
+    kinds = ", ".join(sorted({shape.kind for shape in grounds}))
+    ground = f"{len(grounds)} fixed to the world ({kinds})" if grounds else "no ground: --ground gives one"
+    return f"contact: {shapes} shapes on bodies, {ground}"
 
 
 def _tree(model: Model) -> list[str]:

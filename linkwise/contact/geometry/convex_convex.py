@@ -57,8 +57,8 @@ def convex_convex(
     """Contact points of two convex shapes: the nearest points, and the corners of where two flat faces overlap.
 
     Args:
-        slots: number of contact points; one for spheres and ellipsoids. Points of the overlap within 2 % of the smaller
-            shape's size that find no slot are counted as overflow.
+        slots: number of contact points; one for spheres and ellipsoids. Points of the overlap that touch and find no
+            slot are counted as overflow.
         within: see :func:`closest`.
     """
     nearest = closest(a, A, b, B, within=within)

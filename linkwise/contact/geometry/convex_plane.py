@@ -18,7 +18,7 @@ def convex_plane(
     Args:
         slots: number of contact points.
         margin: how much higher than the lowest vertex, or than the plane if that is higher, another may be, m; 2 % of
-            the mesh's size if not given. Vertices within it that find no slot are counted as overflow.
+            the mesh's size if not given. Vertices that touch and find no slot are counted as overflow.
     """
     n = A.R.transpose_times(B.R.column(2))  # in the mesh's frame
     height = B.R.column(2).dot(A.p - B.p)

@@ -12,7 +12,7 @@ from linkwise.spatial.scalar import Scalar, absolute, maximum, minimum, where
 from linkwise.spatial.vectors import Vec
 
 _MARGIN = 0.02
-_SAME = 1e-3  # of the margin: points nearer to each other than this are one
+_SAME = 1e-3  # of the margin: points nearer to each other than this are one, and surfaces nearer than this touch
 _TIE = 1e-9  # of the margin: a corner is taken before another point of the face unless it is this much higher
 _LEVEL = 1e-7  # of the margin: corners within it are at one height, and the first of them is taken
 _ALIKE = 1.0 + 1e-7  # likewise of bases: rounding must not choose, or points change places from step to step
@@ -67,7 +67,8 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
     """The deepest of many points, and those within the margin that span the widest base with it.
 
     The deepest; the farthest from it; the farthest from the line of both; the one that adds most to the triangle; then
-    each the farthest from those chosen. Points that are left out are counted as overflow.
+    each the farthest from those chosen. Points that touch and are left out are counted as overflow; one that comes to
+    touch is the deepest in the next step, and has its place then.
 
     Args:
         spots: the points, unused ones among them.
@@ -82,9 +83,9 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
         deepest = minimum(deepest, spot.gap)
     first = _chosen(lowest < deepest - _TIE * margin, Spot(lowest, 0.0, 0.0, 0.0), first)
     limit = minimum(maximum(first.gap, 0.0) + margin, 0.5 * UNUSED_GAP)
-    same = (_SAME * margin) ** 2
-    counted = [spot.gap < limit for spot in spots]
-    away = [where(counts, _square(spot, first), 0.0) for counts, spot in zip(counted, spots, strict=True)]
+    touching = _SAME * margin
+    same = touching**2
+    away = [where(spot.gap < limit, _square(spot, first), 0.0) for spot in spots]
     taken = [first]
     for k in range(1, slots):
         if k == 2:  # a base without breadth is a line
@@ -105,7 +106,7 @@ def spread(spots: Sequence[Spot], frame: Seen, slots: int, margin: Scalar, lowes
         used = found.gap < UNUSED_GAP
         away = [where(used, minimum(x, _square(spot, found)), x) for x, spot in zip(away, spots, strict=True)]
         taken.append(found)
-    left = sum(where(x > same, 1.0, 0.0) for x in away)
+    left = sum(where((x > same) & (spot.gap < touching), 1.0, 0.0) for x, spot in zip(away, spots, strict=True))
     return Contacts(tuple(frame.point(spot) for spot in taken), left)
 
 

@@ -40,7 +40,7 @@ class Contacts(NamedTuple):
 
     Args:
         points: used or not, each can be computed with.
-        overflow: number of points within the margin that found no slot.
+        overflow: number of points that touch and found no slot.
     """
 
     points: tuple[ContactPoint, ...]

@@ -25,13 +25,16 @@ _LEAST, _GRAVITY = 1e-4, 9.81
 
 
 def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
-    """The shapes of a body that are drawn, and those that collide; planes and height fields are not drawn."""
+    """The shapes of a body that are drawn, and those that collide; planes and height fields are not drawn.
+
+    They have the body's name; those of the world their own, so that floor and walls are told apart.
+    """
     m = source.model
     first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
     visuals: list[Geometry] = []
     collisions: list[Geometry] = []
     for geom in range(first, first + count):
-        shape = _shape(source, geom, name, snap)
+        shape = _shape(source, geom, name if body else m.geom(geom).name or name, snap)
         if shape is None:
             continue
         shape = replace(shape, rgba=_rgba(m, geom), texture=_texture(source, geom))

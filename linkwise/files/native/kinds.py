@@ -102,15 +102,16 @@ class Kind(ABC, Generic[T]):
 
 @dataclass(frozen=True)
 class Text(Kind[str]):
-    """A string; `among` certain ones."""
+    """A string; `among` certain ones; it is a name, unless it may be `empty`."""
 
     among: tuple[str, ...] = ()
+    empty: bool = False
 
     def write(self, value: str, to: Document) -> Json:
         return str(value)
 
     def read(self, at: At) -> str:
-        if not isinstance(at.value, str) or not at.value or len(at.value) > 4000 or "\0" in at.value:
+        if not isinstance(at.value, str) or not (at.value or self.empty) or len(at.value) > 4000 or "\0" in at.value:
             at.fail("this is not a name", allowed="a text between quotes, not empty")
         if any("\ud800" <= c <= "\udfff" for c in at.value):
             at.fail("this text has half a character", got=ascii(at.value)[:80])

@@ -263,6 +263,7 @@ _BITS = Whole(0, 2**_MOST_BITS)
 GEOMETRY = Record.of(
     Geometry,
     _geometry,
+    name=(Text(empty=True), REQUIRED),
     size=(Numbers(), _NONE),
     mesh=(OrNone(Text()), None),
     scale=(Numbers(3), (1.0, 1.0, 1.0)),
