@@ -2,7 +2,7 @@
 
 The nearest points of all pairs are found in the middle of the step (:mod:`linkwise.contact.crowd`), their rows are
 gathered (:mod:`linkwise.contact.crowd_rows`), and their impulses are found along the rows of those that are used
-(:mod:`linkwise.contact.few`), or where these are many as velocities of the freedoms (:mod:`linkwise.contact.primal`).
+(:mod:`linkwise.contact.along_rows`), or as velocities of the freedoms (:mod:`linkwise.contact.primal`).
 Impulses of a step are those of the kept points, of the rows along joints, and then the numbers of the points: a point
 that was there in the step before begins with the impulse it had, in whatever place it stands now.
 """
@@ -134,7 +134,7 @@ class MiddleOfCrowd:
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
-        self.near = NearEnds(self)
+        self.near = NearEnds.at_first(self)
         self._gather()
 
     def _held(self) -> Held:
