@@ -23,7 +23,7 @@ from linkwise.spatial.grouped_systems import GroupedRows, grouped_products, grou
 from linkwise.spatial.scalar import Items, Scalar, maximum, minimum, repeated_while, where
 
 if TYPE_CHECKING:
-    from linkwise.contact.crowd_step import MiddleOfCrowd
+    from linkwise.contact.crowd_step import Begun, MiddleOfCrowd
 
 Flat = Sequence[Scalar]
 
@@ -282,22 +282,22 @@ class AlongRows:
     Args:
         middle: of the step.
         free: velocities without impulses.
-        begin: impulses to begin with.
+        begin: impulses to begin with, and what they do.
     """
 
-    def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Flat) -> None:
+    def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Begun) -> None:
         self.middle, self.free, self.begin = middle, free, begin
         self.primal, self.size, self.kept = middle.primal, middle.rows, middle.crowd.kept
         self.present = [where(middle.used.of(k)[0] > 0.0, 1.0, 0.0) for k in range(self.kept)]
         self.limit = where(middle.h + 1e-10 * middle.h > middle.h, UNSOLVED, UNSOLVED_SINGLE)
-        self.speeds = free, self._v(begin)
+        self.speeds = free, [a + b for a, b in zip(free, begin.push, strict=True)]
         """Velocities without impulses, and with those to begin with."""
 
     def solved(self) -> Solution:
         """The solution of all laws."""
         v, found, missed, failed = self._few()
         first = [where(place > -0.5, 1.0, 0.0) for (place,) in self.middle.near.places]
-        ways = len(v), len(found), 2, len(first), len(self.free)
+        ways = len(v), len(found), 2, len(first)
 
         def reached(v: Flat) -> list[Scalar]:
             """Of each end of a range how fast it is passed by, m/s."""
@@ -306,22 +306,22 @@ class AlongRows:
 
         def every(state: list[Scalar]) -> list[Scalar]:
             # From the state: whatever does not depend on it is computed whether it is needed or not.
-            v, _, (_, asked), near, free, begin = _parted(state, ways)
+            v, _, (_, asked), near, free = _parted(state, ways)
             of_ends = zip(near, reached(v), strict=True)
             near = [where((flag > 0.5) | (rate > self.limit), 1.0, 0.0) for flag, rate in of_ends]
             ends = NearEnds(self.middle, [(asked > 0.0) & (flag > 0.5) for flag in near])
-            solution = AlongRows(self.middle, free, begin)._every(ends, where(asked > 0.0, 1.0, 0.0), asked - 1.0)
+            solution = AlongRows(self.middle, free, self.begin)._every(ends, where(asked > 0.0, 1.0, 0.0), asked - 1.0)
             beyond: Scalar = 0.0
             for flag, rate in zip(near, reached(solution.v), strict=True):
                 beyond = maximum(beyond, where(flag > 0.5, 0.0, rate))
             again = where(beyond > self.limit, 1.0, 0.0)
-            return [*solution.v, *solution.impulses, solution.eased, again, *near, *free, *begin]
+            return [*solution.v, *solution.impulses, solution.eased, again, *near, *free]
 
         # Those that had no room come for the first time, and those that reach ends which were not near.
         for rate in reached(v):
             missed = maximum(missed, rate)
         asked = where(missed > self.limit, where(failed > self.limit, 2.0, 1.0), 0.0)
-        state = [*v, *found, 0.0, asked, *first, *self.free, *self.begin]
+        state = [*v, *found, 0.0, asked, *first, *self.free]
         state = repeated_while(lambda state: _parted(state, ways)[2][1] > 0.0, every, state)
         v, found, (eased, _), *_ = _parted(state, ways)
         return Solution(v, found, eased)
@@ -332,7 +332,7 @@ class AlongRows:
         Of states that have none, that is much; the last of all is zero then.
         """
         points, rules, near = min(FEW[0], self.kept), self.middle.rules, self.middle.near
-        ends = near.gathered(self.speeds, self.begin[self.primal.count :], self.size, FEW[1])
+        ends = near.gathered(self.speeds, self.begin.impulses[self.primal.count :], self.size, FEW[1])
         count = sum(self.present, 0.0)
         fits = (count < points + 0.5) & (near.count < len(ends.used) * self.size + 0.5)
         grouped, V, impulses = self._grouped(points, self.middle.points, ends, where(fits, 1.0, 0.0))
@@ -351,7 +351,7 @@ class AlongRows:
         middle, size, count = self.middle, self.size, self.primal.count
         used = [asked * x for x in self.present]
         points = middle.halves(middle.lines, Items(used, [k for k in range(self.kept) for _ in range(size)], 1))
-        ends = near.gathered(self.speeds, self.begin[count:], size)
+        ends = near.gathered(self.speeds, self.begin.impulses[count:], size)
         grouped, V, impulses = self._grouped(self.kept, points, ends, asked)
         impulses, eased = _attempted(grouped, (V[0], V[1]), impulses, failed, middle.rules, self.limit)
         found = [*impulses[:count], *near.spread(impulses[count:])]
@@ -373,7 +373,7 @@ class AlongRows:
         W = grouped_products(rows, used, left, right, self.middle.width)
         laws = self.primal.laws._replace(starts=self.primal.laws.starts[:points])
         grouped = Grouped(rows, used, W, laws, self.primal.disks, ends.laws if ends.used else None)
-        of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin)
+        of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin.impulses)
         *V, impulses = ([*a[: points * size], *b] for a, b in zip(of_points, ends.numbers, strict=True))
         return grouped, V, impulses
 
