@@ -90,7 +90,7 @@ class NearEnds:
         if not count:
             return NOTHING
 
-        def row_at(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def row_at(state: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
             row: list[Scalar] = [0.0] * n
             others: list[Scalar] = [0.0, -1.0, 0.0]
             for one, (there,), x in zip(along, self.places, impulses, strict=True):
@@ -100,12 +100,13 @@ class NearEnds:
                 found = (one.cone.bias[0], _radius(one), x)
                 others = [where(here, a, b) for a, b in zip(found, others, strict=True)]
             own = (sum((a * b for a, b in zip(row, v, strict=True)), 0.0) for v in speeds)
-            return [], [*row, *own, others[2], *others[:2]]
+            return list(state), [*row, *own, others[2], *others[:2]]
 
-        def asks(_: Flat, place: Flat) -> Any:
-            return place[0] < self.count - 0.5
+        def asks(state: Flat, place: Flat) -> Any:
+            return place[0] < state[0] - 0.5
 
-        made = looped_over([Items.rows([[float(k)] for k in range(count)])], row_at, [], (asks,), True)[1]
+        places = Items.rows([[float(k)] for k in range(count)])
+        made = looped_over([places], row_at, [self.count], (asks,), True)[1]
         flat, width = [x for row in made for x in row], n + 5
         starts = range(0, count * width, width)
         flags = [where(float(k) < self.count - 0.5, 1.0, 0.0) for k in range(count)]
