@@ -4,24 +4,26 @@ Many points are kept, of which a state mostly uses few. Their impulses change ve
 with 𝓜⁻¹ = [I - HψK]*D⁻¹[I - HψK] and a = D^(-½)[I - HψK]J* of each row, half of a solve, W is a*a. Sweeps and Newton
 steps on smoothed laws (:mod:`linkwise.contact.smoothed`) go over the groups that are used
 (:mod:`linkwise.spatial.grouped_systems`). Nearly all states use no more than some, ``FEW``, and are solved first; the
-rest, and those without a solution, are solved beside each other with all groups there are.
+rest, and those without a solution, are solved beside each other with all points there are, and with those ends that
+come near or were reached, as long as others are reached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwise.contact.cones import Cone
-from linkwise.contact.near_ends import Ends, Factors, every_end
+from linkwise.contact.near_ends import Ends, Factors, NearEnds
 from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.smoothed import FIRMNESS, SmoothedSlope, followed, is_missed
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.grouped_systems import GroupedRows, grouped_products, grouped_solution, grouped_sweeps
-from linkwise.spatial.scalar import Items, Scalar, looped_over, maximum, minimum, repeated_while, where
+from linkwise.spatial.scalar import Items, Scalar, maximum, minimum, repeated_while, where
 
 if TYPE_CHECKING:
-    from linkwise.contact.crowd_step import MiddleOfCrowd
+    from linkwise.contact.crowd_step import Begun, MiddleOfCrowd
 
 Flat = Sequence[Scalar]
 
@@ -280,38 +282,49 @@ class AlongRows:
     Args:
         middle: of the step.
         free: velocities without impulses.
-        begin: impulses to begin with.
+        begin: impulses to begin with, and what they do.
     """
 
-    def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Flat) -> None:
+    def __init__(self, middle: MiddleOfCrowd, free: Flat, begin: Begun) -> None:
         self.middle, self.free, self.begin = middle, free, begin
         self.primal, self.size, self.kept = middle.primal, middle.rows, middle.crowd.kept
         self.present = [where(middle.used.of(k)[0] > 0.0, 1.0, 0.0) for k in range(self.kept)]
         self.limit = where(middle.h + 1e-10 * middle.h > middle.h, UNSOLVED, UNSOLVED_SINGLE)
-        self.speeds = free, self._v(begin)
+        self.speeds = free, [a + b for a, b in zip(free, begin.push, strict=True)]
         """Velocities without impulses, and with those to begin with."""
 
     def solved(self) -> Solution:
         """The solution of all laws."""
         v, found, missed, failed = self._few()
-        for one in self.primal.along:  # ends that were not near, and are reached
-            if one.cone.kind == "half_line":
-                missed = maximum(missed, -(one.of(v) + one.cone.bias[0]))
+        first = [where(place > -0.5, 1.0, 0.0) for (place,) in self.middle.near.places]
+        ways = len(v), len(found), 2, len(first)
 
-        def every(state: Flat, free: Flat, begin: Flat, asked: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            # From the items of the pass: whatever does not depend on them is computed whether it is needed or not.
-            solution = AlongRows(self.middle, free, begin)._every(where(asked[0] > 0.0, 1.0, 0.0), asked[0] - 1.0)
-            both = zip([*solution.v, *solution.impulses, solution.eased], state, strict=True)
-            return [where(asked[0] > 0.0, a, b) for a, b in both], []
+        def reached(v: Flat) -> list[Scalar]:
+            """Of each end of a range how fast it is passed by, m/s."""
+            ends = ((one, one.of(v) + one.cone.bias[0]) for one in self.primal.along)
+            return [-w if one.cone.kind == "half_line" else 0.0 for one, w in ends]
 
-        def asks(_: Flat, *items: Flat) -> Any:
-            return items[-1][0] > 0.0
+        def every(state: list[Scalar]) -> list[Scalar]:
+            # From the state: whatever does not depend on it is computed whether it is needed or not.
+            v, _, (_, asked), near, free = _parted(state, ways)
+            of_ends = zip(near, reached(v), strict=True)
+            near = [where((flag > 0.5) | (rate > self.limit), 1.0, 0.0) for flag, rate in of_ends]
+            ends = NearEnds(self.middle, [(asked > 0.0) & (flag > 0.5) for flag in near])
+            solution = AlongRows(self.middle, free, self.begin)._every(ends, where(asked > 0.0, 1.0, 0.0), asked - 1.0)
+            beyond: Scalar = 0.0
+            for flag, rate in zip(near, reached(solution.v), strict=True):
+                beyond = maximum(beyond, where(flag > 0.5, 0.0, rate))
+            again = where(beyond > self.limit, 1.0, 0.0)
+            return [*solution.v, *solution.impulses, solution.eased, again, *near, *free]
 
-        # Those that had no room come for the first time; ends that were not near are there for the first time, too.
+        # Those that had no room come for the first time, and those that reach ends which were not near.
+        for rate in reached(v):
+            missed = maximum(missed, rate)
         asked = where(missed > self.limit, where(failed > self.limit, 2.0, 1.0), 0.0)
-        columns = (self.free, self.begin, [asked])
-        *state, eased = looped_over([Items.rows([x]) for x in columns], every, [*v, *found, 0.0], (asks,))[0]
-        return Solution(state[: len(v)], state[len(v) :], eased)
+        state = [*v, *found, 0.0, asked, *first, *self.free]
+        state = repeated_while(lambda state: _parted(state, ways)[2][1] > 0.0, every, state)
+        v, found, (eased, _), *_ = _parted(state, ways)
+        return Solution(v, found, eased)
 
     def _few(self) -> tuple[list[Scalar], list[Scalar], Scalar, Scalar]:
         """Velocities and impulses of states that have room among few groups, and what they are missed by, m/s.
@@ -319,7 +332,7 @@ class AlongRows:
         Of states that have none, that is much; the last of all is zero then.
         """
         points, rules, near = min(FEW[0], self.kept), self.middle.rules, self.middle.near
-        ends = near.gathered(self.speeds, self.begin[self.primal.count :], self.size, FEW[1])
+        ends = near.gathered(self.speeds, self.begin.impulses[self.primal.count :], self.size, FEW[1])
         count = sum(self.present, 0.0)
         fits = (count < points + 0.5) & (near.count < len(ends.used) * self.size + 0.5)
         grouped, V, impulses = self._grouped(points, self.middle.points, ends, where(fits, 1.0, 0.0))
@@ -330,21 +343,18 @@ class AlongRows:
         found = [*own, *[0.0] * (self.primal.count - len(own)), *near.spread(of_ends)]
         return self._v(found), found, where(fits, failed, 1.0), failed
 
-    def _every(self, asked: Scalar, failed: Scalar) -> Solution:
-        """The solution with all points that are present, and all rows along joints, of states that ask for it.
+    def _every(self, near: NearEnds, asked: Scalar, failed: Scalar) -> Solution:
+        """The solution with all points that are present, and some ends, of states that ask for it.
 
         ``failed``: one for those that Newton steps do not solve.
         """
-        middle, size = self.middle, self.size
+        middle, size, count = self.middle, self.size, self.primal.count
         used = [asked * x for x in self.present]
         points = middle.halves(middle.lines, Items(used, [k for k in range(self.kept) for _ in range(size)], 1))
-        ends = every_end(self.primal.along, self.speeds, self.begin[self.primal.count :], size)
-        if ends.used:
-            own = Items([asked], [0] * len(ends.rows.starts), 1)  # all of them
-            ends = ends._replace(factors=middle.halves(ends.rows, own))
+        ends = near.gathered(self.speeds, self.begin.impulses[count:], size)
         grouped, V, impulses = self._grouped(self.kept, points, ends, asked)
         impulses, eased = _attempted(grouped, (V[0], V[1]), impulses, failed, middle.rules, self.limit)
-        found = impulses[: len(self.begin)]
+        found = [*impulses[:count], *near.spread(impulses[count:])]
         return Solution(self._v(found), found, eased)
 
     def _v(self, impulses: Flat) -> list[Scalar]:
@@ -363,9 +373,15 @@ class AlongRows:
         W = grouped_products(rows, used, left, right, self.middle.width)
         laws = self.primal.laws._replace(starts=self.primal.laws.starts[:points])
         grouped = Grouped(rows, used, W, laws, self.primal.disks, ends.laws if ends.used else None)
-        of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin)
+        of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin.impulses)
         *V, impulses = ([*a[: points * size], *b] for a, b in zip(of_points, ends.numbers, strict=True))
         return grouped, V, impulses
+
+
+def _parted(numbers: list[Scalar], counts: Sequence[int]) -> list[list[Scalar]]:
+    """Parts of a list, so many numbers each, and the rest."""
+    starts = [0, *accumulate(counts)]
+    return [numbers[a:b] for a, b in zip(starts, [*starts[1:], len(numbers)], strict=True)]
 
 
 def _attempted(

@@ -2,7 +2,7 @@
 
 The nearest points of all pairs are found in the middle of the step (:mod:`linkwise.contact.crowd`), their rows are
 gathered (:mod:`linkwise.contact.crowd_rows`), and their impulses are found along the rows of those that are used
-(:mod:`linkwise.contact.few`), or where these are many as velocities of the freedoms (:mod:`linkwise.contact.primal`).
+(:mod:`linkwise.contact.along_rows`), or as velocities of the freedoms (:mod:`linkwise.contact.primal`).
 Impulses of a step are those of the kept points, of the rows along joints, and then the numbers of the points: a point
 that was there in the step before begins with the impulse it had, in whatever place it stands now.
 """
@@ -10,7 +10,7 @@ that was there in the step before begins with the impulse it had, in whatever pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import articulate, innovate
 from linkwise.algorithms.configuration import carried, carry, carry_rates
@@ -82,7 +82,7 @@ def crowd_step(
     begin = middle.begun(impulses)
     free = middle.free_velocity(tau, begin, f_ext, rules.passes)
     if differentiated:
-        held = [[hold(x) for x in numbers] for numbers in (free, begin)]
+        held = [[hold(x) for x in numbers] for numbers in (free, begin.impulses)]
         primal = middle.complete()
         v_new, found, eased = primal.held().solved(held[0], held[1], rules)
         middle.primal = primal.eased(eased)
@@ -98,6 +98,23 @@ def crowd_step(
     works = middle.works(middle.parting, found, end, done)
     q_end, v_end = balanced(crowd.tree, (q, v), (end.step.q, end.step.v), works)
     return end._replace(step=end.step._replace(q=q_end, v=v_end))
+
+
+class Begun(NamedTuple):
+    """Impulses to begin with, their efforts J*λ, and the change of velocity 𝓜⁻¹J*λ that is due to them."""
+
+    impulses: list[Scalar]
+    effort: list[Scalar]
+    push: list[Scalar]
+
+    def foreseen(self, free: Flat) -> list[Scalar]:
+        """The velocity at the end with those impulses of the step before, or that part of them, which take most energy.
+
+        It is all of them where contact goes on as it was, and little after an impact.
+        """
+        along, square = (sum((a * b for a, b in zip(self.effort, x, strict=True)), 0.0) for x in (free, self.push))
+        part = minimum(maximum(-along / maximum(square, 1e-30), 0.0), 1.0)
+        return [a + part * b for a, b in zip(free, self.push, strict=True)]
 
 
 class MiddleOfCrowd:
@@ -134,7 +151,7 @@ class MiddleOfCrowd:
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
         self.joints = JointCones(tree, joints, self.q, self.v, h)
-        self.near = NearEnds(self)
+        self.near = NearEnds.at_first(self)
         self._gather()
 
     def _held(self) -> Held:
@@ -156,12 +173,14 @@ class MiddleOfCrowd:
                 fastest = maximum(fastest, speed)
         return Moving([*numbers, *[0.0] * MOVING], self.h, hold(fastest))
 
-    def begun(self, impulses: Flat) -> list[Scalar]:
+    def begun(self, impulses: Flat) -> Begun:
         """Impulses to begin with, from those of the step before."""
         found, count = remembered(self.slots, self.rows, impulses), self.primal.count
-        return [*found[:count], *self.near.of_near(found[count:])]
+        found = [*found[:count], *self.near.of_near(found[count:])]
+        effort = self.primal.effort(found)
+        return Begun(found, effort, self.answered(effort))
 
-    def free_velocity(self, tau: Flat, impulses: Flat, f_ext: Forces, passes: int) -> list[Scalar]:
+    def free_velocity(self, tau: Flat, begin: Begun, f_ext: Forces, passes: int) -> list[Scalar]:
         """The velocity at the end without impulses."""
         mean, free = self.v, self.v
         for left in reversed(range(passes)):
@@ -169,19 +188,8 @@ class MiddleOfCrowd:
             nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, tau), b)
             free = [a + x for a, x in zip(self.v, self.held.gained(nu, self.h), strict=True)]
             if left:
-                mean = [0.5 * (a + b) for a, b in zip(self.v, self._foreseen(free, impulses), strict=True)]
+                mean = [0.5 * (a + b) for a, b in zip(self.v, begin.foreseen(free), strict=True)]
         return free
-
-    def _foreseen(self, free: list[Scalar], impulses: Flat) -> list[Scalar]:
-        """The velocity at the end with those impulses of the step before, or that part of them, which take most energy.
-
-        It is all of them where contact goes on as it was, and little after an impact.
-        """
-        effort = self.primal.effort(impulses)
-        push = self.answered(effort)
-        along, square = (sum((a * b for a, b in zip(effort, x, strict=True)), 0.0) for x in (free, push))
-        part = minimum(maximum(-along / maximum(square, 1e-30), 0.0), 1.0)
-        return [a + part * b for a, b in zip(free, push, strict=True)]
 
     # Rows of points.
     def _gather(self) -> None:
@@ -293,10 +301,10 @@ class MiddleOfCrowd:
         M = self.held.heavier(mass_matrix(self.tree, self.q), self.h)
         return replace(primal, M=M, U=U, by_freedom=by_freedom, along=self._pushed_along())
 
-    def solved(self, free: list[Scalar], begin: list[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    def solved(self, free: list[Scalar], begin: Begun) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """Velocities and impulses that obey all laws; and 1 where these are eased, else 0."""
         if self.along_freedoms:
-            return self.complete().solved(free, begin, self.rules)
+            return self.complete().solved(free, begin.impulses, self.rules)
         found = AlongRows(self, free, begin).solved()
         return found.v, found.impulses, found.eased
 
@@ -419,9 +427,9 @@ class MiddleOfCrowd:
         h, count, gives = self.h, self.crowd.kept, self.crowd.features.gives
 
         def row(
-            now: Flat, slot: Flat, J: Flat, before: Flat, other: Flat, own: Flat
+            now: Flat, slot: Flat, J: Flat, laws: Flat, before: Flat, other: Flat, own: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
-            (total, s), (_, start, drift), more = now, other, KeptPoint.of(slot, self.crowd.names).more
+            (total, s, *worst), (_, start, drift), more = now, other, KeptPoint.of(slot, self.crowd.names).more
             after = [
                 sum((a * x for a, x in zip(J[j * self.n : (j + 1) * self.n], v_new, strict=True)), 0.0)
                 for j in range(self.rows)
@@ -431,10 +439,13 @@ class MiddleOfCrowd:
             part = part_of_mean(start, h, *rates)
             part = where(more["stiffness"] > 0.0, 1.0, part) if gives else part
             is_used = more["number"] > 0.0
-            return [total + where(is_used, work, 0.0), where(is_used, minimum(s, part), s)], rates
+            missed = self.primal.missed_by_point(laws, own, after)
+            worst = [where(is_used, maximum(a, hold(b)), a) for a, b in zip(worst, missed, strict=True)]
+            return [total + where(is_used, work, 0.0), where(is_used, minimum(s, part), s), *worst], rates
 
-        columns = [self.slots, self.primal.J, self.before, self.others, self.primal.of_points(impulses)]
-        (work, s), made = over_used(self.used, columns, row, [0.0, 1.0])
+        primal = self.primal
+        columns = [self.slots, primal.J, primal.laws, self.before, self.others, primal.of_points(impulses)]
+        (work, s, *worst), made = over_used(self.used, columns, row, [0.0, 1.0, 0.0, 0.0, 0.0])
         self.rates = Items([x for two in made for x in two], range(0, 2 * count, 2), 2)
         """Of each point how fast its gap grows before and after."""
         works: list[Scalar] = [work, 0.0, 0.0]
@@ -453,7 +464,7 @@ class MiddleOfCrowd:
         made = over_used(self.used, [self.others, self.rates], at_end, [])[1]
         gaps = [where(number > 0.0, gap, UNUSED_GAP) for number, (gap,) in zip(numbers, made, strict=True)]
         moved = [h * ((1.0 - 0.5 * s) * b - 0.5 * (1.0 - s) * a) for a, b in zip(self.v, v_new, strict=True)]
-        residuals = [hold(x) for x in self.primal.residuals(v_new, impulses)]
+        residuals = [hold(x) for x in primal.missed_along(worst, v_new, impulses)]
         q_end, v_end = carry(self.tree, self.q, moved), carried(self.tree, v_new, moved)
         last = ContactStep(q_end, v_end, [*impulses, *numbers], gaps, residuals, self.overflow)
         both = list(zip(self.v, v_new, strict=True))

@@ -27,7 +27,6 @@ class Ends(NamedTuple):
     """Rows along joints in groups.
 
     Args:
-        rows: what each freedom counts for.
         factors: of W.
         laws: of each group the biases, the radii (negative for ends of ranges, of friction h times its force), and
             which rows are used.
@@ -35,36 +34,13 @@ class Ends(NamedTuple):
         numbers: velocities without impulses, those with the impulses to begin with, and these, of all rows.
     """
 
-    rows: Items
     factors: Factors
     laws: Items
     used: list[Scalar]
     numbers: list[list[Scalar]]
 
 
-NOTHING = Ends(Items((), (), 0), Factors((), ()), Items((), (), 0), [], [[], [], []])
-
-
-def every_end(along: Sequence[Along], speeds: tuple[Flat, Flat], impulses: Flat, size: int) -> Ends:
-    """All rows along joints, in groups of some size, without factors.
-
-    Args:
-        along: the rows.
-        speeds: velocities without impulses, and with those to begin with.
-        impulses: along joints, to begin with.
-        size: rows of a group.
-    """
-    if not along:
-        return NOTHING
-    n, spare = len(speeds[0]), -len(along) % size
-    rows = [[one.row.get(j, 0.0) for j in range(n)] for one in along] + [[0.0] * n] * spare
-    none = [0.0] * spare
-    numbers = [[*(one.of(v) for one in along), *none] for v in speeds]
-    biases, radii = [*(one.cone.bias[0] for one in along), *none], [*map(_radius, along), *none]
-    flags = [*[1.0] * len(along), *none]
-    groups = range(0, len(rows), size)
-    laws = Items.rows([[x for part in (biases, radii, flags) for x in part[k : k + size]] for k in groups])
-    return Ends(Items.rows(rows), NOTHING.factors, laws, [1.0 for _ in groups], [*numbers, [*impulses, *none]])
+NOTHING = Ends(Factors((), ()), Items((), (), 0), [], [[], [], []])
 
 
 def _radius(one: Along) -> Scalar:
@@ -72,37 +48,49 @@ def _radius(one: Along) -> Scalar:
 
 
 class NearEnds:
-    """Ends of ranges that joints may reach in a step, and dry friction, numbered one after the other."""
+    """Ends of ranges that joints may reach in a step, and dry friction, numbered one after the other.
 
-    def __init__(self, middle: MiddleOfCrowd) -> None:
+    Args:
+        middle: of the step.
+        near: which rows along joints these are.
+    """
+
+    def __init__(self, middle: MiddleOfCrowd, near: Sequence[Any]) -> None:
         self.middle = middle
         self.count: Scalar = 0.0
         self.places: list[list[Scalar]] = []
         """Of each row along joints its place, -1 where it is not near."""
-        for gap, rate in zip(middle.joints.gaps, middle.joints.before, strict=True):
-            near = True if gap is None else gap < REACH + 2.0 * middle.h * abs(rate)
-            self.places.append([where(near, self.count, -1.0)])
-            self.count = self.count + where(near, 1.0, 0.0)
+        for one in near:
+            self.places.append([where(one, self.count, -1.0)])
+            self.count = self.count + where(one, 1.0, 0.0)
+
+    @classmethod
+    def at_first(cls, middle: MiddleOfCrowd) -> NearEnds:
+        """Those near which joints are, for the speed that they have."""
+        joints, h = middle.joints, middle.h
+        both = zip(joints.gaps, joints.before, strict=True)
+        return cls(middle, [True if gap is None else gap < REACH + 2.0 * h * abs(rate) for gap, rate in both])
 
     def of_near(self, impulses: Flat) -> list[Scalar]:
         """Impulses along joints without those of rows that are not near."""
         return [where(place > -0.5, x, 0.0) for (place,), x in zip(self.places, impulses, strict=True)]
 
-    def gathered(self, speeds: tuple[Flat, Flat], impulses: Flat, size: int, most: int) -> Ends:
+    def gathered(self, speeds: tuple[Flat, Flat], impulses: Flat, size: int, most: int | None = None) -> Ends:
         """The near ones, in groups of some size.
 
         Args:
             speeds: velocities without impulses, and with those to begin with.
             impulses: along joints, to begin with.
             size: rows of a group.
-            most: groups.
+            most: groups; None: as many as there are.
         """
         middle, n = self.middle, self.middle.n
-        along, count = middle.primal.along, min(-(-len(self.places) // size), most) * size
+        along, room = middle.primal.along, -(-len(self.places) // size)
+        count = (room if most is None else min(room, most)) * size
         if not count:
             return NOTHING
 
-        def row_at(_: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        def row_at(state: Flat, place: Flat) -> tuple[list[Scalar], list[Scalar]]:
             row: list[Scalar] = [0.0] * n
             others: list[Scalar] = [0.0, -1.0, 0.0]
             for one, (there,), x in zip(along, self.places, impulses, strict=True):
@@ -112,12 +100,13 @@ class NearEnds:
                 found = (one.cone.bias[0], _radius(one), x)
                 others = [where(here, a, b) for a, b in zip(found, others, strict=True)]
             own = (sum((a * b for a, b in zip(row, v, strict=True)), 0.0) for v in speeds)
-            return [], [*row, *own, others[2], *others[:2]]
+            return list(state), [*row, *own, others[2], *others[:2]]
 
-        def asks(_: Flat, place: Flat) -> Any:
-            return place[0] < self.count - 0.5
+        def asks(state: Flat, place: Flat) -> Any:
+            return place[0] < state[0] - 0.5
 
-        made = looped_over([Items.rows([[float(k)] for k in range(count)])], row_at, [], (asks,), True)[1]
+        places = Items.rows([[float(k)] for k in range(count)])
+        made = looped_over([places], row_at, [self.count], (asks,), True)[1]
         flat, width = [x for row in made for x in row], n + 5
         starts = range(0, count * width, width)
         flags = [where(float(k) < self.count - 0.5, 1.0, 0.0) for k in range(count)]
@@ -132,7 +121,7 @@ class NearEnds:
             [where(used > 0.0, row[n + j], 0.0) for used, row in zip(flags, made, strict=True)] for j in range(3)
         ]
         # Groups that are used may have rows that are not.
-        return Ends(rows, middle.halves(rows, used, zeros=True), laws, firsts, numbers)
+        return Ends(middle.halves(rows, used, zeros=True), laws, firsts, numbers)
 
     def spread(self, impulses: Flat) -> list[Scalar]:
         """Of all rows along joints the impulses, from those of the places."""

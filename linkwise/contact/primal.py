@@ -24,6 +24,7 @@ from linkwise.spatial.scalar import (
     Scalar,
     by_digits,
     hold,
+    is_zero,
     looped_over,
     maximum,
     minimum,
@@ -84,6 +85,7 @@ class Primal:
         M: rows of the mass matrix (n × n); this and the next two only where it is solved.
         U: of each point the 𝓜⁻¹J* of its rows, likewise.
         by_freedom: of each freedom its column of all rows of all points.
+        easing: one where no surfaces have to part, else zero.
     """
 
     J: Items
@@ -94,6 +96,7 @@ class Primal:
     M: Items = NOTHING
     U: Items = NOTHING
     by_freedom: Items = NOTHING
+    easing: Scalar = 0.0
     n: int = field(init=False)
     rows: int = field(init=False)
 
@@ -148,7 +151,9 @@ class Primal:
             return Along(row, [hold(x) for x in one.push], replace(one.cone, bias=bias), hold(one.slope))
 
         M, J, U, by_freedom, laws, used = map(of, (self.M, self.J, self.U, self.by_freedom, self.laws, self.used))
-        return Primal(J, laws, self.disks, [along(one) for one in self.along], used, M, U, by_freedom)
+        return Primal(
+            J, laws, self.disks, [along(one) for one in self.along], used, M, U, by_freedom, hold(self.easing)
+        )
 
     def differentiated(
         self, free: Flat, v: Flat, impulses: Flat, answered: Callable[[Flat], list[Scalar]], width: Scalar
@@ -166,7 +171,7 @@ class Primal:
         missing = [_changed(a + b) for a, b in zip(free, answered(self.effort(pushed)), strict=True)]
 
         def turned(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            known = Laws.of(laws, self.disks)
+            known = self._known(laws)
             w = [self._along(J, j, held) + b for j, b in enumerate(known.bias)]
             w[0] = w[0] + known.give * own[0]
             return [], w
@@ -182,16 +187,18 @@ class Primal:
     def eased(self, eased: Scalar) -> Primal:
         """The same, where the number is one without surfaces that have to part."""
 
-        def step(state: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            laws = Laws.of(numbers, self.disks)
-            return [], [where(eased > 0.5, laws.eased, laws.bias[0]), *numbers[1:]]
-
         def along(one: Along) -> Along:
             (bias,) = one.cone.bias
             return replace(one, cone=replace(one.cone, bias=(where(eased > 0.5, maximum(bias, 0.0), bias),)))
 
-        laws = Items.rows(looped_over([self.laws], step, [])[1])
-        return replace(self, laws=laws, along=[along(one) for one in self.along])
+        return replace(self, easing=eased, along=[along(one) for one in self.along])
+
+    def _known(self, numbers: Flat) -> Laws:
+        """Laws of one point from their numbers."""
+        known = Laws.of(numbers, self.disks)
+        if is_zero(self.easing):
+            return known
+        return replace(known, bias=[where(self.easing > 0.5, known.eased, known.bias[0]), *known.bias[1:]])
 
     def effort(self, impulses: Flat) -> list[Scalar]:
         """J*λ."""
@@ -247,7 +254,7 @@ class Primal:
         def changed(j: int, change: Scalar) -> None:
             now.append([a + u * change for a, u in zip(now[-1], U[j * self.n : (j + 1) * self.n], strict=True)])
 
-        found = Laws.of(laws, self.disks).swept(impulses, lambda j: self._along(J, j, now[-1]), changed)
+        found = self._known(laws).swept(impulses, lambda j: self._along(J, j, now[-1]), changed)
         return now[-1], found
 
     def _gone_over(
@@ -282,7 +289,7 @@ class Primal:
         """The sum of (λ - proj(λ - w/ℓ))², what the laws are missed by."""
 
         def step(total: Flat, used: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            known = Laws.of(laws, self.disks)
+            known = self._known(laws)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             return [total[0] + where(used[0] > 0.0, known.missing(own, w), 0.0)], []
 
@@ -309,7 +316,7 @@ class Primal:
         def answer(
             _: Flat, used: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
-            known = Laws.of(laws, self.disks)
+            known = self._known(laws)
             w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
             K, shift = known.answer(own, w, square, proximal)
             if off is not None:
@@ -380,11 +387,19 @@ class Primal:
         """Largest residuals of Signorini's condition (m/s), the cones (N s) and maximal dissipation (J)."""
 
         def step(worst: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            known = Laws.of(laws, self.disks)
-            w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
-            return [maximum(a, b) for a, b in zip(worst, known.residuals(own, w), strict=True)], []
+            missed = self.missed_by_point(laws, own, [self._along(J, j, v) for j in range(self.rows)])
+            return [maximum(a, b) for a, b in zip(worst, missed, strict=True)], []
 
         worst = self._gone_over([self.J, self.laws, self.of_points(impulses)], step, [0.0, 0.0, 0.0])[0]
+        return self.missed_along(worst, v, impulses)
+
+    def missed_by_point(self, laws: Flat, own: Flat, along: Flat) -> tuple[Scalar, Scalar, Scalar]:
+        """Residuals of one point, from velocities along its rows."""
+        known = self._known(laws)
+        return known.residuals(own, [a + b for a, b in zip(along, known.bias, strict=True)])
+
+    def missed_along(self, worst: list[Scalar], v: Flat, impulses: Flat) -> list[Scalar]:
+        """The largest of some residuals and those of rows along joints."""
         for one, x in zip(self.along, impulses[self.count :], strict=True):
             w = one.of(v) + one.cone.bias[0]
             if one.cone.kind == "half_line":
