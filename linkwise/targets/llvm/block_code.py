@@ -43,6 +43,7 @@ class BlockCode:
         woven: Overlap | None = None,
         skipped: frozenset[tuple[int, int]] = frozenset(),
         registers: int = 0,
+        called: bool = False,
     ) -> None:
         self.program, self.plan, self.shape, self.vector, self.name = program, plan, shape, vector, name
         self.uniform = uniform  # inputs that hold one number for all lanes, not one for each
@@ -61,16 +62,19 @@ class BlockCode:
         pointers = [f"%in{i}" for i in range(len(program.inputs))]
         pointers += [f"%out{i}" for i in range(len(program.outputs))] + ["%frame"]
         pointers += woven.parameters if woven else ()
-        pointers += ["%constants"] if registers else ()
         promise = "noalias " if apart else ""  # arrays that may be one and the same promise nothing
+        self.given = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
+        pointers += ["%constants"] if registers else ()
         self.parameters = ", ".join(f"ptr {promise}{pointer}" for pointer in pointers)
         self.passed = ", ".join(f"ptr {pointer}" for pointer in pointers)
+        self.called = called and registers > 0
+        """Whether it is called with the beginning of its frame and without its constants."""
         self.functions = self._all()
 
     @property
     def frame_bytes(self) -> int:
-        """Scratch memory that the functions need, from the frame's pointer on."""
-        return max(0, self.frame_slots) * self.shape.size
+        """Scratch memory that the functions need, from the frame's pointer on, or from its beginning."""
+        return max(0, self.frame_slots + (REACH if self.called else 0)) * self.shape.size
 
     def _reserve(self, count: int) -> int:
         """Frame slots, whole vectors of them, so that a scalar frame can be read by vectors."""
@@ -90,13 +94,24 @@ class BlockCode:
                 self._share_slots((s, k, found.stored[s]) for s, k in waiting if s not in self.slots)
         self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
-        if len(pieces) == 1:
+        if not self._is_cut:
             return pieces
-        whole = FunctionText(f"define internal void @{self.name}({self.parameters}) noinline #0")
+        whole = FunctionText(
+            f"define internal void @{self.name}({self.given if self.called else self.parameters}) noinline #0"
+        )
+        passed = self.passed
+        if self.called:
+            behind, constants = whole.address(self.shape.real, "%frame", REACH), whole.emit(self.constants_pointer)
+            passed = passed.replace("ptr %frame", f"ptr {behind}").replace("%constants", constants)
         for k in range(len(pieces)):
-            whole.do(f"call void @{self.name}_{k}({self.passed})")
+            whole.do(f"call void @{self.name}_{k}({passed})")
         whole.do("ret void")
         return [*pieces, whole]
+
+    @property
+    def _is_cut(self) -> bool:
+        """Whether pieces are functions of their own, which another calls."""
+        return self.called or len(self.plan.pieces) > 1
 
     def _share_slots(self, lives: Iterable[tuple[int, int, int]]) -> None:
         """Places in the frame for values that wait there, each with the times of its beginning and end."""
@@ -132,7 +147,7 @@ class BlockCode:
         return residence(map(step_of, piece.steps))
 
     def _piece(self, k: int, piece: FunctionPiece) -> FunctionText:
-        name = self.name if len(self.plan.pieces) == 1 else f"{self.name}_{k}"
+        name = f"{self.name}_{k}" if self._is_cut else self.name
         return _PieceWriter(self, name, piece, self.residences[k], last=k == len(self.plan.pieces) - 1).function
 
     @property

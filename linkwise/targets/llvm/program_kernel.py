@@ -25,7 +25,7 @@ from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
-from linkwise.targets.llvm.statements import StatementWriter
+from linkwise.targets.llvm.statements import StatementWriter, keeps_order
 from linkwise.trace.in_place import in_place
 from linkwise.trace.program import (
     Copy,
@@ -82,7 +82,9 @@ def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
     transposes = [] if lanes == 1 else transpose.functions(machine, shape)
     functions = [*transposes, *grouped, *_moves(program, shape), *made, *entry, size]
-    return f"; {program.name}, {lanes} states at a time\n" + module_text(functions, [attributes(machine)])
+    return f"; {program.name}, {lanes} states at a time\n" + module_text(
+        functions, [attributes(machine), *writer.tables]
+    )
 
 
 def _moves(program: Program, shape: LaneShape) -> Iterator[FunctionText]:
@@ -190,7 +192,8 @@ class ProgramKernel:
 
         def write() -> tiers.Module:
             # As with functions of several pieces, LLVM's scheduler moves values away from where they are used.
-            in_order = lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks)
+            cut = lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks)
+            in_order = cut or keeps_order(machine, LaneShape(bits, lanes))
             return tiers.Module(program_module(program, machine, bits, lanes), in_order)
 
         key = kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine)

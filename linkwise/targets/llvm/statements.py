@@ -19,6 +19,7 @@ from linkwise.targets.llvm.fusing import fused
 from linkwise.targets.llvm.interpreted import InterpretedBlock
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
 from linkwise.targets.llvm.program_memory import Words
+from linkwise.targets.llvm.schedule import REGISTERS
 from linkwise.targets.llvm.source import entries_used
 from linkwise.targets.llvm.tiers import Word
 from linkwise.trace.block import Block
@@ -46,6 +47,11 @@ from linkwise.trace.program import (
     buffer_of,
     copied,
 )
+
+
+def keeps_order(machine: Machine, shape: LaneShape) -> bool:
+    """Whether LLVM keeps the order of instructions, as in functions without loops: steps take 15 % less time."""
+    return machine.masked and shape.lanes > 1
 
 
 class StatementWriter:
@@ -76,6 +82,8 @@ class StatementWriter:
         self.replaceable: dict[str, Word] = {}
         """Functions of interpreted blocks, and the word of each that compiled code may put its address in."""
         self.frame_bytes = 64
+        self.tables: list[str] = []
+        """Constants of blocks, as definitions."""
         self.functions: list[FunctionText] = []
         self._names: dict[tuple[int, frozenset[int], bool], str] = {}
         self._called: dict[int, StatementWriter] = {}
@@ -103,6 +111,7 @@ class StatementWriter:
         inner = StatementWriter(program, self.machine, self.shape, name, self.interpreted)
         self.functions += inner.write()
         self.held += inner.held
+        self.tables += inner.tables
         self.imports |= inner.imports
         self.replaceable |= inner.replaceable
         self.entries |= inner.entries
@@ -132,10 +141,16 @@ class StatementWriter:
                 functions, frame_bytes = table.functions, table.frame_bytes
             else:
                 block = fused(block, self.machine)
-                plan = make_plan(block)
+                ordered = keeps_order(self.machine, self.shape)
+                plan = make_plan(block, final=ordered)
                 masked = self.machine.masked and self.shape.lanes == 1
-                body = BlockCode(block, plan, self.shape, self.vector, name, masked, uniform=uniform, apart=apart)
+                # What waits where is ours to say too, but an input that a result has overwritten cannot be read again.
+                registers = REGISTERS if ordered and apart else 0
+                body = BlockCode(
+                    block, plan, self.shape, self.vector, name, masked, uniform, apart, registers=registers, called=True
+                )
                 self.entries.update(entries_used(plan))
+                self.tables += body.tables
                 functions, frame_bytes = body.functions, body.frame_bytes
             self.functions += functions
             self.frame_bytes = max(self.frame_bytes, frame_bytes + 64)
