@@ -18,7 +18,6 @@ from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
 from linkwise.targets.cuda.runtime import (
     Launcher,
-    compiled_kernel,
     compiled_kernels,
     cupy,
     external_stream,
@@ -28,7 +27,7 @@ from linkwise.targets.cuda.runtime import (
 )
 from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
-from linkwise.targets.cuda.thread_memory import ThreadKernel
+from linkwise.targets.cuda.thread_memory import ThreadKernel, most_thread_bytes, thread_bytes
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
 from linkwise.targets.recycled import steps_between
@@ -288,12 +287,26 @@ class DeviceProgram(Launched[Program]):
             return
         ready = self.ready()
         blocks = ready.kernel.blocks(count)
+        if len(ready.kernels) > 1:
+            self._launch_parts(ready, own, count, blocks)
+            return
         if ready.tables:
             name, tiles = self.program.name, min(blocks, ready.most)
             scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
             own = (*own, scratch, *ready.tables)
         threads, shared = ready.kernel.threads, ready.kernel.shared_bytes
-        ready.launcher((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
+        ready.launchers[0]((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
+
+    def _launch_parts(self, ready: _Ready, own: Sequence[object], count: int, blocks: int) -> None:
+        """A launch for each part, and each turn: as many states as the memory has room for."""
+        lanes = ready.kernel.threads
+        most = max(SCRATCH_BYTES, ready.most * ready.memory * lanes * self.dtype.itemsize)
+        scratch, tiles = working_memory(self.program.name, blocks, ready.memory, self.dtype, most)
+        given = (*own, scratch, *ready.tables, np.int64(count))
+        for begin in range(0, count, tiles * lanes):
+            end = min(count, begin + tiles * lanes)
+            for kernel, launcher in zip(ready.kernels, ready.launchers, strict=True):
+                _launch(kernel, launcher, end - begin, (*given, np.int64(begin), np.int64(end)))
 
     def ready(self) -> _Ready:
         """Parts of a launch on the current device."""
@@ -302,13 +315,14 @@ class DeviceProgram(Launched[Program]):
         known = self._ready.get(device.id)
         if known is None:
             writer = kernel_writer(self.program, self.dtype.itemsize * 8, shared_bytes(self._memory))
-            kernel = writer.kernel()
             tables, memory = (), 0
+            kernels = [writer.kernel()] if not isinstance(writer, DeviceKernel) else writer.parts()
             if isinstance(writer, DeviceKernel):
                 given = (writer.tables.whole_numbers, writer.tables.numbers(self.dtype))
                 tables, memory = tuple(cp.asarray(array) for array in given), writer.tables.size
             most = _TILES * int(device.attributes.get("MultiProcessorCount", 64))
-            known = self._ready[device.id] = _Ready(kernel, compiled_kernel(cp, kernel), tables, memory, most)
+            launchers = compiled_kernels(kernels)
+            known = self._ready[device.id] = _Ready(kernels, launchers, tables, memory, most)
         return known
 
 
@@ -365,18 +379,23 @@ class _Ready:
     """A program on one device.
 
     Args:
-        kernel: its text.
-        launcher: the kernel, compiled.
+        kernels: their texts, one or several that run one after the other.
+        launchers: the kernels, compiled.
         tables: where its buffers are in device memory, what steers it.
         memory: and the numbers of a state there.
         most: tiles that run at a time.
     """
 
-    kernel: Kernel
-    launcher: Launcher
+    kernels: Sequence[Kernel]
+    launchers: Sequence[Launcher]
     tables: tuple[object, ...]
     memory: int
     most: int
+
+    @property
+    def kernel(self) -> Kernel:
+        """The first."""
+        return self.kernels[0]
 
 
 def launch_on_stream(
@@ -400,8 +419,11 @@ def launch_on_stream(
 
 
 def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernelWriter:
-    """The writer of a program's kernel: for buffers whose size is data in device memory, else in that of threads."""
-    if any(buffer.open for buffer in program.buffers):
+    """The writer of a program's kernel: in the memory of threads, or of the device where that does not suffice.
+
+    Buffers whose size is data are always there.
+    """
+    if any(buffer.open for buffer in program.buffers) or thread_bytes(program, bits) > most_thread_bytes(program):
         return DeviceKernel(program, bits)
     return ThreadKernel(program, bits, available)
 

@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from linkwise.dataclass import dataclass, replace
-from linkwise.errors import InputError
 from linkwise.targets.c.lines import identifier, identifiers, literal, rounded
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
+from linkwise.targets.cuda.row_loops import copied_arguments
 from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.spilling import SpillPlan
 from linkwise.targets.cuda.statements import (
@@ -39,9 +39,28 @@ from linkwise.trace.program import PARAMETERS, Call, For, Place, Program, Slice,
 _WRITTEN_OUT = 5000  # instructions of all copies of a block, up to which it is written out wherever it is called
 _SMALL = 100  # instructions of a block that is written out in any case
 _LOCAL_BYTES = 64 * 1024  # of a thread's own memory: a card sets it aside for every thread it could run
+_FEW_LOCAL_BYTES, _CALLS = 16 * 1024, 8  # of programs of more calls one after the other, which need not be one kernel
 _FRAME_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 _LONG = 5000  # instructions of all blocks, above which warps stay together
 _WARPS = 8  # that do: so many have all the registers that a thread can have
+
+
+def most_thread_bytes(program: Program) -> int:
+    """Bytes of a thread's own memory up to which a program works there."""
+    calls = [each for each in program.statements if isinstance(each, Call)]
+    return _FEW_LOCAL_BYTES if len(calls) > _CALLS else _LOCAL_BYTES
+
+
+def thread_bytes(program: Program, bits: int) -> int:
+    """Bytes of a thread's own memory that a program takes, with those that it calls."""
+    copied = copied_arguments(program)
+
+    def numbers(each: Program) -> int:
+        passed = [] if each is program else [b.name for b in each.buffers if b.load or b.store]
+        own = sum(b.size for b in each.buffers if b.name not in passed or (id(each), b.name) in copied)
+        return own + max((numbers(code) for code in each.codes if isinstance(code, Program)), default=0)
+
+    return numbers(program) * bits // 8
 
 
 @dataclass(frozen=True)
@@ -127,24 +146,8 @@ class ThreadKernel(ProgramKernelWriter):
             plan, n = planned_body(block), times[id(block)]
             short = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
             self.blocks[id(block)] = self._function(k, block, plan, written_out=short, aligned=False)
-        self._check_memory()
         buffers = [buffer.name for buffer in program.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
-
-    def _check_memory(self) -> None:
-        numbers = self._memory(self.program)
-        if numbers * self.bits // 8 > _LOCAL_BYTES:
-            raise InputError(
-                f"a state of {self.program.name} needs more memory than a thread of a GPU has",
-                got=f"{numbers} numbers: {numbers * self.bits // 8 / 1024:.0f} kB",
-                allowed=f"{_LOCAL_BYTES // 1024} kB: mechanisms of up to some hundred joints",
-                do="a method with fewer stages (rk4, dopri5), or pass NumPy arrays",
-            )
-
-    def _memory(self, program: Program) -> int:
-        """Numbers of a program's own, and of those that it calls."""
-        own = sum(b.size for b in program.buffers if self.alias(b.name, StatementScope(program)) is None)
-        return own + max((self._memory(code) for code in program.codes if isinstance(code, Program)), default=0)
 
     def _function(
         self, number: int, block: Block, plan: tuple[list[int], SpillPlan], *, written_out: bool, aligned: bool
