@@ -130,6 +130,7 @@ class DeviceKernel(ProgramKernelWriter):
         super().__init__(program, bits)
         self.lanes = layouts.LANES[0]
         self.plans = {id(each): LoopPlans(each) for each in self.programs}
+        self.is_open = any(buffer.open for each in self.programs for buffer in each.buffers)
         self.tables = Tables(program, list(self.plans.values()))
         loops = [loop for plans in self.plans.values() for loop in plans.loops.values() if isinstance(loop, LinkLoop)]
         self.reals = max((loop.reals for loop in loops), default=0)
@@ -263,8 +264,9 @@ class DeviceKernel(ProgramKernelWriter):
         return call.removesuffix(");").format(memory=memory, array=f"{array} + first * {apart}") + more
 
     def _head(self, key: tuple[int, str], number: int = 0) -> str:
-        """A number of the table's head."""
-        return f"table[{self.tables.head_at[key] + number}]"
+        """A number of the table's head; where nothing is open, the number itself."""
+        place = self.tables.head_at[key] + number
+        return f"table[{place}]" if self.is_open else str(self.tables.head[place])
 
     def _start(self, name: str, program: Program | None = None) -> str:
         return f"(long long){self._head((id(program or self.program), name), 1)}"

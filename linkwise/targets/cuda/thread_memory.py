@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from linkwise.dataclass import dataclass, replace
 from linkwise.targets.c.lines import identifier, identifiers, literal, rounded
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
+from linkwise.targets.cuda.plan_writer import UNLIMITED, PlanWriter, planned_body
 from linkwise.targets.cuda.row_loops import copied_arguments
 from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.spilling import SpillPlan
@@ -72,8 +72,8 @@ class _BlockFunction:
         block: what it computes.
         body: its lines.
         written_out: wherever it is called.
-        aligned: whether its arrays are whole buffers, none of which is another one. Otherwise its results are stored
-            in the end: they may lie where its inputs do.
+        aligned: whether its arrays are whole buffers.
+        overlaps: whether results may lie where inputs do, so that they are stored in the end.
         frame: values that wait in memory.
         apart: numbers of shared memory from one warp's frame to the next one's; 0: the frame is the thread's own.
     """
@@ -83,6 +83,7 @@ class _BlockFunction:
     body: PlanWriter
     written_out: bool
     aligned: bool
+    overlaps: bool
     frame: int = 0
     apart: int = 0
 
@@ -90,7 +91,7 @@ class _BlockFunction:
         """Definition of the function."""
         names = [f"lw_in{k}" for k in range(len(self.block.inputs))]
         results = [f"lw_out{k}" for k in range(len(self.block.outputs))]
-        restrict = "__restrict__ " if self.aligned else ""
+        restrict = "" if self.overlaps else "__restrict__ "
         parameters = [f"const REAL *{restrict}{name}" for name in names]
         parameters += [f"REAL *{restrict}{name}" for name in results]
         how = "LW_INLINE" if self.written_out else "__device__ __noinline__"
@@ -104,7 +105,7 @@ class _BlockFunction:
             yield "    extern __shared__ __align__(16) REAL lw_memory[];"
             yield f"    volatile REAL *const frame = lw_memory + threadIdx.x / LW_LANES * {self.apart} + lw_lane();"
         yield from (f"    {line}" for line in self.body.lines)
-        if not self.aligned:
+        if self.overlaps:
             sizes = [spec.size for spec in self.block.outputs]
             yield from (f"    lw_out{a}[{e}] = lw_made{a}_{e};" for a, size in enumerate(sizes) for e in range(size))
         yield "}"
@@ -123,34 +124,43 @@ class ThreadKernel(ProgramKernelWriter):
         apart = {
             id(call.code) for call in calls if call not in top or not all(isinstance(p, str) for p in _places(call))
         }
+        overlapping = {id(call.code) for call in calls if _overlaps(call)}
         blocks = list({id(call.code): call.code for call in calls if isinstance(call.code, Block)}.values())
-        whole = [block for block in blocks if id(block) not in apart]
-        plans = [planned_body(block, LIMIT[bits]) for block in whole]
+        limits = [UNLIMITED if id(block) in overlapping else LIMIT[bits] for block in blocks]
+        plans = [planned_body(block, limit) for block, limit in zip(blocks, limits, strict=True)]
         frame = max((each.slots - each.given for _, each in plans), default=0)
         frame_bytes = frame * self.lanes * bits // 8
         self.frames = 0 if frame_bytes > min(_FRAME_BYTES, shared_bytes) else frame * self.lanes
         room = _WARPS if not self.frames else min(_WARPS, shared_bytes // frame_bytes)
-        self.warps = room if sum(len(each.steps) for _, each in plans) > _LONG else 1
+        lengths = {id(block): len(each.steps) for block, (_, each) in zip(blocks, plans, strict=True)}
+        whole = [id(block) for block in blocks if id(block) not in apart]
+        self.warps = room if sum(lengths[each] for each in whole) > _LONG else 1
         self.together = self.warps > 1
         self.shared_bytes = self.warps * frame_bytes if self.frames else 0
         called = [id(call.code) for call in calls]
-        times = {id(block): called.count(id(block)) for block in blocks}
-        lengths = [len(each.steps) for _, each in plans]
-        short = all(times[id(b)] == 1 or times[id(b)] * n <= _WRITTEN_OUT for b, n in zip(whole, lengths, strict=True))
-        short = short and len(self.programs) == 1
+        short = {each for each, n in lengths.items() if called.count(each) == 1 or called.count(each) * n <= _WRITTEN_OUT}
+        if len(self.programs) > 1 or not short >= set(whole):
+            short -= set(whole)
+        if sum(lengths.values()) > _LONG:
+            short -= apart
+        short |= {each for each, n in lengths.items() if n <= _SMALL}
         self.blocks = {
-            id(block): self._function(k, block, plans[k], written_out=short or lengths[k] <= _SMALL, aligned=True)
-            for k, block in enumerate(whole)
+            id(block): self._function(
+                k, block, plans[k], id(block) in short, id(block) not in apart, id(block) in overlapping
+            )
+            for k, block in enumerate(blocks)
         }
-        for k, block in enumerate((block for block in blocks if id(block) in apart), len(whole)):
-            plan, n = planned_body(block), times[id(block)]
-            short = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
-            self.blocks[id(block)] = self._function(k, block, plan, written_out=short, aligned=False)
         buffers = [buffer.name for buffer in program.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
 
     def _function(
-        self, number: int, block: Block, plan: tuple[list[int], SpillPlan], *, written_out: bool, aligned: bool
+        self,
+        number: int,
+        block: Block,
+        plan: tuple[list[int], SpillPlan],
+        written_out: bool,
+        aligned: bool,
+        overlaps: bool,
     ) -> _BlockFunction:
         given, steps = plan
 
@@ -162,12 +172,12 @@ class ThreadKernel(ProgramKernelWriter):
             return f"frame[LW_LANES * {own}]" if self.frames else f"frame[{own}]"
 
         def output(array: int, element: int, value: str) -> str:
-            return (
-                f"lw_out{array}[{element}] = {value};" if aligned else f"const REAL lw_made{array}_{element} = {value};"
-            )
+            place = f"const REAL lw_made{array}_{element}" if overlaps else f"lw_out{array}[{element}]"
+            return f"{place} = {value};"
 
         body, name = PlanWriter(block, steps, self.constants, slot, output), f"lw_{number}_{identifier(block.name)}"
-        return _BlockFunction(name, block, body, written_out, aligned, steps.slots - steps.given, self.frames)
+        waiting = steps.slots - steps.given
+        return _BlockFunction(name, block, body, written_out, aligned, overlaps, waiting, self.frames)
 
     def kernel(self) -> Kernel:
         """The whole."""
@@ -296,6 +306,12 @@ class ThreadKernel(ProgramKernelWriter):
         if self.together and scope.program is self.program and not function.written_out:
             yield "__syncthreads();"
         yield f"{function.name}({', '.join(self.at(place, scope).pointer for place in _places(call))});"
+
+
+def _overlaps(call: Call) -> bool:
+    """Whether results may lie where inputs do."""
+    read, written = ({buffer_of(place) for place in places} for places in (call.inputs, call.outputs))
+    return bool(read & written)
 
 
 def _places(call: Call) -> tuple[Place, ...]:
