@@ -10,8 +10,8 @@ What the laws are missed by is printed beside, since a faster answer can be a wo
 
 ``--gpu`` measures steps on arrays of a CUDA device (:mod:`bench.contact_gpu`): feet, whole robots, hills, environments
 with resets, in both precisions, in less than eight minutes. Where MuJoCo is not installed it takes native files, which
-``--save FOLDER`` writes where it is: ``python -m bench.contact go2.xml g1.xml --save robots``, then, on the machine with
-the device, ``python -m bench.contact robots/*.lw.json --gpu``.
+``--save FOLDER`` writes where it is: ``python -m bench.contact go2.xml g1.xml --save robots``, then, on the machine
+with the device, ``python -m bench.contact robots/*.lw.json --gpu``.
 
 ``--standing 60`` lets robots stand for so many seconds, held by springs and dampers at their joints, put on the ground
 or dropped from 5 cm: how deep surfaces overlap in any step, and how far feet creep in the second half.

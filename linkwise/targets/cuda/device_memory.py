@@ -156,7 +156,8 @@ class DeviceKernel(ProgramKernelWriter):
         """Statements with which parts begin, and the end."""
         cuts, length, statements = [0], 0, self.program.statements
         for k, statement in enumerate(statements):
-            own = sum(len(block.nodes) for block in {id(call.code): call.code for call in self._calls(statement)}.values())
+            blocks = {id(call.code): call.code for call in self._calls(statement)}
+            own = sum(len(block.nodes) for block in blocks.values())
             if length and length + own > _PART:
                 cuts.append(k)
                 length = 0

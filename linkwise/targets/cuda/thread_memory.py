@@ -17,6 +17,7 @@ besides (a linear system, say) and for mechanisms of moderate size; a batch of o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from linkwise.dataclass import dataclass, replace
@@ -137,8 +138,8 @@ class ThreadKernel(ProgramKernelWriter):
         self.warps = room if sum(lengths[each] for each in whole) > _LONG else 1
         self.together = self.warps > 1
         self.shared_bytes = self.warps * frame_bytes if self.frames else 0
-        called = [id(call.code) for call in calls]
-        short = {each for each, n in lengths.items() if called.count(each) == 1 or called.count(each) * n <= _WRITTEN_OUT}
+        times = Counter(id(call.code) for call in calls)
+        short = {each for each, n in lengths.items() if times[each] == 1 or times[each] * n <= _WRITTEN_OUT}
         if len(self.programs) > 1 or not short >= set(whole):
             short -= set(whole)
         if sum(lengths.values()) > _LONG:
