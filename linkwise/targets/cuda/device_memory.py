@@ -21,6 +21,7 @@ from types import MappingProxyType
 from linkwise.dataclass import dataclass, replace
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
+from linkwise.targets.cuda.parts import with_shorter_blocks
 from linkwise.targets.cuda.plan_writer import UNLIMITED, Constants, PlanWriter, planned_body
 from linkwise.targets.cuda.row_loops import (
     FROM,
@@ -127,7 +128,8 @@ class DeviceKernel(ProgramKernelWriter):
     )
 
     def __init__(self, program: Program, bits: int) -> None:
-        super().__init__(program, bits)
+        super().__init__(with_shorter_blocks(program, _PART), bits)
+        program = self.program
         self.lanes = layouts.LANES[0]
         self.plans = {id(each): LoopPlans(each) for each in self.programs}
         self.is_open = any(buffer.open for each in self.programs for buffer in each.buffers)
