@@ -93,7 +93,7 @@ def measure(paths: Sequence[Path], seconds: float = ALL_SECONDS) -> list[dict[st
     found: list[dict[str, Any]] = []
     for row in rows_of(paths):
         left = seconds - (time.monotonic() - began)
-        named = {"robot": Path(row["path"]).name.partition(".")[0], "row": _name(row), "precision": row["precision"]}
+        named = {"robot": Path(row["path"]).name.partition(".")[0], "row": name_of(row), "precision": row["precision"]}
         rows = _in_a_process(row, min(left, ROW_SECONDS)) if left > 5.0 else [{"failed": "no time was left"}]
         for each in rows:
             found.append({**named, **each})
@@ -101,7 +101,8 @@ def measure(paths: Sequence[Path], seconds: float = ALL_SECONDS) -> list[dict[st
     return found
 
 
-def _name(row: dict[str, str]) -> str:
+def name_of(row: dict[str, str]) -> str:
+    """Name of a row."""
     of = row["part"] if row["ground"] == "plane" else f"{row['part']} on hills"
     return f"{of}, {row['way']}"
 

@@ -142,7 +142,9 @@ def _in_pieces(call: Call, block: Block, longest: int, name: str) -> tuple[list[
             ask(number, count - 1)
     specs = [ArraySpec(f"in{k}", spec.shape) for k, spec in enumerate(block.inputs)]
     places: dict[str, Place] = {spec.name: place for spec, place in zip(specs, call.inputs, strict=True)}
-    calls, buffers, known = [], [], dict[int, tuple[str, int]]()
+    calls: list[Call] = []
+    buffers: list[Buffer] = []
+    known: dict[int, tuple[str, int]] = {}
     for k, numbers in enumerate(map(list, left)):
         whole = [(f"out{j}", row) for j, row in enumerate(block.results)]
         wanted = whole if k == count - 1 else [(f"{name}:{k}", numbers)]
