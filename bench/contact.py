@@ -8,7 +8,10 @@ needed. Both start from the file's first key frame and are pushed by the same ra
 ``contact_step`` on a batch, on one thread. Counted is the time of the thread, of all steps of a rollout, best of many.
 What the laws are missed by is printed beside, since a faster answer can be a worse one.
 
-``--gpu`` measures steps on arrays of a CUDA device.
+``--gpu`` measures steps on arrays of a CUDA device (:mod:`bench.contact_gpu`): feet, whole robots, hills, environments
+with resets, in both precisions, in less than eight minutes. Where MuJoCo is not installed it takes native files, which
+``--save FOLDER`` writes where it is: ``python -m bench.contact go2.xml g1.xml --save robots``, then, on the machine
+with the device, ``python -m bench.contact robots/*.lw.json --gpu``.
 
 ``--standing 60`` lets robots stand for so many seconds, held by springs and dampers at their joints, put on the ground
 or dropped from 5 cm: how deep surfaces overlap in any step, and how far feet creep in the second half.
@@ -48,9 +51,12 @@ QUANTILES = {"median m/s": 0.5, "99 %": 0.99, "99.9 %": 0.999}
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m bench.contact", description=__doc__)
-    parser.add_argument("robots", nargs="+", type=Path, help="MJCF files, or native ones where MuJoCo is not installed")
-    parser.add_argument("--gpu", action="store_true", help="on a CUDA device, by CuPy")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.contact", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("robots", nargs="+", type=Path, help="MJCF files")
+    parser.add_argument("--gpu", action="store_true", help="on a CUDA device, by CuPy; files may be native ones")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="write native files of the robots, for --gpu")
     parser.add_argument("--whole", action="store_true", help="whole robots, which touch themselves")
     parser.add_argument("--standing", type=float, metavar="SECONDS", help="standing robots, for so long")
     parser.add_argument("--derivatives", action="store_true", help="derivatives of a step, in both modes")
@@ -58,6 +64,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--hold", type=int, default=1, help="steps after which joint forces change (default 1)")
     parser.add_argument("--ways", nargs="+", choices=list(WAYS), default=list(WAYS), help="of solving (default: all)")
     options = parser.parse_args(argv)
+    if options.save or options.gpu:
+        from bench import contact_gpu
+
+        if options.save:
+            contact_gpu.save(options.robots, options.save)
+        if options.gpu:
+            contact_gpu.main(options.robots)
+        return
     if options.standing:
         for path in options.robots:
             for dt in (0.002, 0.005):
@@ -74,11 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     rows = []
     for path in options.robots:
-        rows += (
-            on_gpu(path, options.rounds, options.ways)
-            if options.gpu
-            else beside_mujoco(path, options.rounds, options.ways, options.hold)
-        )
+        rows += beside_mujoco(path, options.rounds, options.ways, options.hold)
     header = ("robot", "way", "compile s", "ns/step", "times MuJoCo", *QUANTILES, "worst", "dissipation J")
     print(report.table(header, [[row.get(key) for key in header] for row in rows]))
     report.write("contact", {"rows": rows})
@@ -89,8 +99,8 @@ def on_feet(path: Path) -> str:
     return on_a_floor(path, lambda geom: geom.get("class") == "foot", limited=False)
 
 
-def on_a_floor(path: Path, touches: Callable[[ET.Element], bool], *, limited: bool) -> str:
-    """The text of a robot of which some shapes touch, on a floor."""
+def on_a_floor(path: Path, touches: Callable[[ET.Element], bool], *, limited: bool, floor: bool = True) -> str:
+    """The text of a robot of which some shapes touch, on a floor or without one."""
     root = ET.parse(path).getroot()
     drives = ("actuator", "position", "motor", "general")
     for parent in list(root.iter()):
@@ -112,19 +122,9 @@ def on_a_floor(path: Path, touches: Callable[[ET.Element], bool], *, limited: bo
                 element.attrib.pop(name, None)
     world = root.find("worldbody")
     assert world is not None
-    ET.SubElement(world, "geom", name="floor", type="plane", size="0 0 .05")
+    if floor:
+        ET.SubElement(world, "geom", name="floor", type="plane", size="0 0 .05")
     return ET.tostring(root, encoding="unicode")
-
-
-def standing(model: lw.Model, height: float, count: int) -> dict[str, Any]:
-    """States near the neutral one, and joint forces."""
-    rng = np.random.default_rng(0)
-    q = np.tile(model.neutral(), (count, 1))
-    q[:, 6] = height
-    q[:, 7:] += 0.1 * rng.normal(size=(count, model.nq - 7))
-    tau = 5.0 * rng.normal(size=(count, model.nv))
-    tau[:, :6] = 0.0
-    return {"q": q, "v": 0.1 * rng.normal(size=(count, model.nv)), "tau": tau}
 
 
 def touching(model: lw.Model, rules: lw.ContactRules) -> lw.Model:
@@ -342,49 +342,6 @@ def mujoco_at(mujoco: Any, model: Any, q: Any, v: Any, tau: Any) -> tuple[Any, .
     for _ in range(2):
         mujoco.mj_step(model, data)
     return data, data.qpos.copy(), data.qvel.copy(), data.qacc_warmstart.copy()
-
-
-def on_gpu(path: Path, rounds: int, ways: Sequence[str]) -> list[dict[str, Any]]:
-    """Rows of one robot on a CUDA device, in single and in double precision."""
-    import cupy as cp
-
-    model = lw.load(path) if path.suffix == ".json" else lw.loads(on_feet(path))
-    rows = []
-    for way in ways:
-        robot = touching(model, WAYS[way])
-        step = robot.function("contact_step")
-        for dtype, count in ((np.float32, 262_144), (np.float64, 131_072)):
-            given = standing(robot, 0.3 if robot.nv < 20 else 0.8, count)
-            arrays = [given["q"], given["v"], given["tau"], np.zeros((count, *step.inputs[3][1])), np.full(count, STEP)]
-            q, v, tau, impulses, dt = (cp.asarray(array.astype(dtype)) for array in arrays)
-            started = time.perf_counter()
-            made = step(q, v, tau, impulses, dt)
-            cp.cuda.Device().synchronize()
-            first = time.perf_counter() - started
-            for _ in range(100):
-                made = step(made.q, made.v, tau, made.impulses, dt)
-            begin, end = cp.cuda.Event(), cp.cuda.Event()
-            best = float("inf")
-            for _ in range(rounds):
-                begin.record()
-                step(made.q, made.v, tau, made.impulses, dt)
-                end.record()
-                end.synchronize()
-                best = min(best, 1e6 * cp.cuda.get_elapsed_time(begin, end) / count)
-            residuals = cp.asnumpy(made.residuals)
-            rows.append(
-                {
-                    "robot": path.stem,
-                    "way": f"{way}, {np.dtype(dtype).name}",
-                    "compile s": round(first, 1),
-                    "ns/step": round(best, 2),
-                    **{name: f"{np.quantile(residuals[:, 0], part):.1e}" for name, part in QUANTILES.items()},
-                    "worst": f"{residuals[:, 0].max():.1e}",
-                    "dissipation J": f"{np.quantile(residuals[:, 2], 0.999):.1e}",
-                }
-            )
-            print(rows[-1], flush=True)
-    return rows
 
 
 if __name__ == "__main__":

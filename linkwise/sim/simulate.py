@@ -185,9 +185,8 @@ def simulate(
     Fixed steps run in float32, at twice the speed, if q0, v0, p and x0 are all float32.
 
     Where q0, v0, p or x0 are arrays on a GPU (CuPy, PyTorch, JAX), the whole loop runs there, one state per thread,
-    and the samples stay there; see :class:`Trajectory`. Models whose working memory does not fit the 64 kB of a thread
-    and controls that run in Python at every evaluation are refused. Events are noticed in the kernel; where one
-    happens, and what its action does, is found on the host.
+    and the samples stay there; see :class:`Trajectory`. Controls that run in Python at every evaluation are refused.
+    Events are noticed in the kernel; where one happens, and what its action does, is found on the host.
 
     Args:
         model: the mechanism.

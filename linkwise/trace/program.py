@@ -267,6 +267,15 @@ def inside(statement: Statement) -> tuple[Statement, ...]:
     return ()
 
 
+def walked(*statements: Statement) -> Iterator[Statement]:
+    """Statements and all inside them, outer ones first."""
+    todo = list(reversed(statements))
+    while todo:
+        statement = todo.pop()
+        yield statement
+        todo.extend(reversed(inside(statement)))
+
+
 def places_of(statement: Statement) -> tuple[Sequence[Place], Sequence[Place]]:
     """The places that a statement reads and those that it writes, without those of the statements inside it."""
     match statement:
@@ -424,11 +433,7 @@ class Program:
 
     def walk(self) -> Iterator[Statement]:
         """All statements, outer ones first."""
-        todo = list(reversed(self.statements))
-        while todo:
-            statement = todo.pop()
-            yield statement
-            todo.extend(reversed(inside(statement)))
+        return walked(*self.statements)
 
     @cached_property
     def codes(self) -> tuple[Block | Program, ...]:

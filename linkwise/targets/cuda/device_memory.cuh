@@ -54,6 +54,22 @@ LW_INLINE void lw_from_lanes(REAL *array, const REAL *lanes, long long row, long
     }
 }
 
+// Several at a time, since each takes long to come.
+LW_INLINE void lw_copy_some(const REAL *from, long long from_apart, REAL *to, long long to_apart, int size)
+{
+    int e = 0;
+#pragma unroll 1
+    for (; e + 8 <= size; e += 8) {
+        REAL some[8];
+#pragma unroll
+        for (int k = 0; k < 8; ++k) some[k] = from[(e + k) * from_apart];
+#pragma unroll
+        for (int k = 0; k < 8; ++k) to[(e + k) * to_apart] = some[k];
+    }
+#pragma unroll 1
+    for (; e < size; ++e) to[e * to_apart] = from[e * from_apart];
+}
+
 // What links have for all states, INTEGERS whole numbers and REALS numbers, on its way to a ring in shared memory: each
 // lane brings its part. While a link is worked on, those of the next LW_AHEAD links are there, one more is being put there
 // and another one is coming.

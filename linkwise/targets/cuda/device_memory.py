@@ -7,16 +7,22 @@ constants are tables, see :mod:`linkwise.targets.cuda.row_loops`.
 A few thousand states leave each part of a multiprocessor one or two warps, so nothing hides the time that memory takes:
 while one link is worked on, the numbers of the next few are on their way to shared memory, and what a link hands to the
 next stays in registers.
+
+A program of many calls is cut into parts, a kernel for each, which leave in the memory of the tiles what the next ones
+need: shorter texts compile side by side, and stay in the cache of instructions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import pairwise
 from types import MappingProxyType
 
+from linkwise.dataclass import dataclass, replace
+from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
+from linkwise.targets.cuda.parts import with_shorter_blocks
+from linkwise.targets.cuda.plan_writer import UNLIMITED, Constants, PlanWriter, planned_body
 from linkwise.targets.cuda.row_loops import (
     FROM,
     KIND_BITS,
@@ -26,7 +32,7 @@ from linkwise.targets.cuda.row_loops import (
     Tables,
     elements_read,
 )
-from linkwise.targets.cuda.source import Kernel, device_functions, opening
+from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.statements import (
     Argument,
     ProgramKernelWriter,
@@ -35,10 +41,75 @@ from linkwise.targets.cuda.statements import (
     indented,
 )
 from linkwise.trace.block import Block
-from linkwise.trace.program import PARAMETERS, Call, For, Place, Program, Slice, Statement, Stretch, buffer_of
+from linkwise.trace.program import PARAMETERS, Call, For, Place, Program, Slice, Statement, Stretch, buffer_of, walked
 
 _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
 _FETCHED_BYTES = 32 * 1024  # of shared memory for them
+_PART = 6000  # nodes of all blocks of a part that has several statements
+_SHORT = 40  # nodes of a block that is written out wherever it is called
+_TURN = ("const long long lw_begin", "const long long lw_end")
+
+
+@dataclass(frozen=True)
+class _BlockCall:
+    """The call of a block."""
+
+    call: Call
+    code: Block
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Inputs and outputs."""
+        return (*self.call.inputs, *self.call.outputs)
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Distances between the numbers of each place."""
+        return tuple("1" if buffer_of(place) == PARAMETERS else DeviceKernel.apart for place in self.places)
+
+    @property
+    def key(self) -> tuple[int, tuple[str, ...]]:
+        """The same for calls that one function serves."""
+        return id(self.code), self.apart
+
+    @property
+    def used(self) -> list[int]:
+        """Numbers of the places that are read or written."""
+        read = {array for array, _ in elements_read(self.code)}
+        return [k for k in range(len(self.places)) if k in read or k >= len(self.call.inputs)]
+
+    @property
+    def kinds(self) -> list[str]:
+        """Types of pointers to these."""
+        return ["const REAL *" if k < len(self.call.inputs) else "REAL *" for k in self.used]
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether results may lie where inputs do."""
+        read, written = ({buffer_of(place) for place in each} for each in (self.call.inputs, self.call.outputs))
+        return bool(read & written)
+
+
+@dataclass(frozen=True)
+class _BlockFunction:
+    """A block that is called in several places."""
+
+    name: str
+    call: _BlockCall
+    overlaps: bool
+
+
+def _repeated(calls: Sequence[_BlockCall]) -> dict[tuple[int, tuple[str, ...]], _BlockFunction]:
+    """Functions of the blocks that are called more than once and not short."""
+    of_key: dict[tuple[int, tuple[str, ...]], list[_BlockCall]] = {}
+    for call in calls:
+        if len(call.code.nodes) > _SHORT:
+            of_key.setdefault(call.key, []).append(call)
+    several = {key: own for key, own in of_key.items() if len(own) > 1}
+    return {
+        key: _BlockFunction(f"lw_{k}_{identifier(own[0].code.name)}", own[0], any(call.overlaps for call in own))
+        for k, (key, own) in enumerate(several.items())
+    }
 
 
 class DeviceKernel(ProgramKernelWriter):
@@ -57,9 +128,11 @@ class DeviceKernel(ProgramKernelWriter):
     )
 
     def __init__(self, program: Program, bits: int) -> None:
-        super().__init__(program, bits)
+        super().__init__(with_shorter_blocks(program, _PART), bits)
+        program = self.program
         self.lanes = layouts.LANES[0]
         self.plans = {id(each): LoopPlans(each) for each in self.programs}
+        self.is_open = any(buffer.open for each in self.programs for buffer in each.buffers)
         self.tables = Tables(program, list(self.plans.values()))
         loops = [loop for plans in self.plans.values() for loop in plans.loops.values() if isinstance(loop, LinkLoop)]
         self.reals = max((loop.reals for loop in loops), default=0)
@@ -72,13 +145,57 @@ class DeviceKernel(ProgramKernelWriter):
 
     def kernel(self) -> Kernel:
         """The whole."""
+        return self._kernel(None)
+
+    def parts(self) -> list[Kernel]:
+        """Kernels that run one after the other, whose last parameters are besides the first and the last state."""
+        cuts = self._cuts()
+        if len(cuts) == 2:
+            return [self.kernel()]
+        return [self._kernel(range(begin, end)) for begin, end in pairwise(cuts)]
+
+    def _cuts(self) -> list[int]:
+        """Statements with which parts begin, and the end."""
+        cuts, length, statements = [0], 0, self.program.statements
+        for k, statement in enumerate(statements):
+            blocks = {id(call.code): call.code for call in self._calls(statement)}
+            own = sum(len(block.nodes) for block in blocks.values())
+            if length and length + own > _PART:
+                cuts.append(k)
+                length = 0
+            length += own
+        return [*cuts, len(statements)]
+
+    def _called_by(self, statements: Sequence[Statement]) -> set[int]:
+        """Programs that statements call, and those that these call."""
+        found: set[int] = set()
+        open_ones = [call.code for each in statements for call in walked(each) if isinstance(call, Call)]
+        while open_ones:
+            code = open_ones.pop()
+            if isinstance(code, Program) and id(code) not in found:
+                found.add(id(code))
+                open_ones += code.codes
+        return found
+
+    def _calls(self, *statements: Statement) -> list[_BlockCall]:
+        """Calls of blocks in statements and in the programs that these call, each program once."""
+        called = self._called_by(statements)
+        bodies = [walked(*statements), *(each.walk() for each in self.programs if id(each) in called)]
+        calls = [call for body in bodies for call in body if isinstance(call, Call)]
+        return [_BlockCall(call, call.code) for call in calls if isinstance(call.code, Block)]
+
+    def _kernel(self, part: range | None) -> Kernel:
         square = self.lanes * (self.lanes + 1)
         numbers = square + self.ring * self.reals + self.stages * self.early * self.lanes
         shared = numbers * self.bits // 8 + self.ring * self.integers * 4
-        return Kernel(self.name, "\n".join(self._lines()), self.lanes, shared, in_place=True)
+        return Kernel(self.name, "\n".join(self._lines(part)), self.lanes, shared, in_place=True)
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, part: range | None) -> Iterator[str]:
         real = "float" if self.bits == 32 else "double"
+        statements = self.program.statements if part is None else [self.program.statements[k] for k in part]
+        called, calls = self._called_by(statements), self._calls(*statements)
+        self.constants = Constants.of((call.code for call in calls), self.bits)
+        self._functions = _repeated(calls)
         yield f"// {self.program.name}: in device memory, one state per thread, {real}. Generated by linkwise."
         yield from opening(self.bits, self.lanes)
         yield f"#define LW_AHEAD {self.stages - 1}"
@@ -86,18 +203,22 @@ class DeviceKernel(ProgramKernelWriter):
         yield device_functions("statements.cuh")
         yield device_functions("device_memory.cuh")
         yield from self.constants.table()
+        for function in self._functions.values():
+            yield from self._function(function)
         for program in reversed(self.programs[1:]):
-            yield from self.function(program)
+            if id(program) in called:
+                yield from self.function(program)
         # Few warps with many registers each, see above.
         yield f'extern "C" __global__ void __launch_bounds__({self.lanes}, 1)'
         fixed = ["REAL *scratch", "const int *__restrict__ table", "const REAL *__restrict__ numbers"]
-        yield f"{self.name}({', '.join([*self.parameters(), *fixed, 'const long long count'])})"
+        last = ["const long long count", *([] if part is None else _TURN)]
+        yield f"{self.name}({', '.join([*self.parameters(), *fixed, *last])})"
         yield "{"
-        yield from indented(self._inside_kernel())
+        yield from indented(self._inside_kernel(part))
         yield "}"
         yield ""
 
-    def _inside_kernel(self) -> Iterator[str]:
+    def _inside_kernel(self, part: range | None) -> Iterator[str]:
         yield "extern __shared__ __align__(16) REAL lw_memory[];"
         yield "const int lane = lw_lane();"
         yield "REAL *const square = lw_memory;"
@@ -107,13 +228,19 @@ class DeviceKernel(ProgramKernelWriter):
         yield "REAL *const memory = scratch + (long long)blockIdx.x * table[0] * LW_LANES;"
         yield "REAL *const own = memory + lane;"
         yield "(void)own; (void)constant_ring; (void)fetched; (void)row_ring; (void)numbers;"
+        if part is not None:
+            yield "const long long first = lw_begin + (long long)blockIdx.x * LW_LANES;"
+            yield "const int rows = lw_end - first < LW_LANES ? (int)(lw_end - first) : LW_LANES;"
+            yield from self._tile(part)
+            return
         yield "for (long long tile = blockIdx.x; tile * LW_LANES < count; tile += gridDim.x) {"
-        yield from indented(self._tile())
+        yield "    const long long first = tile * LW_LANES;"
+        yield "    const int rows = count - first < LW_LANES ? (int)(count - first) : LW_LANES;"
+        yield from indented(self._tile(range(len(self.program.statements))))
         yield "}"
 
-    def _tile(self) -> Iterator[str]:
-        yield "const long long first = tile * LW_LANES;"
-        yield "const int rows = count - first < LW_LANES ? (int)(count - first) : LW_LANES;"
+    def _tile(self, part: range) -> Iterator[str]:
+        statements = self.program.statements
         if any((self.program.tables, self.program.records, self.program.curves, self.program.series)):
             yield "const bool inside = lane < rows;"
             yield "const long long state = first + (inside ? lane : rows - 1);"
@@ -122,13 +249,14 @@ class DeviceKernel(ProgramKernelWriter):
             if buffer.load and buffer.in_lanes:
                 array, size = self.array(Argument("array", "in", buffer.name)), self.size(buffer.name)
                 yield f"const REAL *const {array}_lanes = {array} + first * {size} + lane;"
-            elif buffer.load:
+            elif buffer.load and part.start == 0:
                 yield self._moved("in", buffer.name, "lw_to_lanes({memory}, {array});")
-        yield from self.begin(self.program)
-        yield from self.statements(self.program.statements, StatementScope(self.program))
+        if part.start == 0:
+            yield from self.begin(self.program)
+        yield from self.statements([statements[k] for k in part], StatementScope(self.program))
         yield "__syncwarp(LW_MASK);"
         for buffer in self.program.buffers:
-            if buffer.store:
+            if buffer.store and part.stop == len(statements):
                 yield self._moved("out", buffer.name, "lw_from_lanes({array}, {memory});")
 
     def _moved(self, role: str, name: str, call: str) -> str:
@@ -139,8 +267,9 @@ class DeviceKernel(ProgramKernelWriter):
         return call.removesuffix(");").format(memory=memory, array=f"{array} + first * {apart}") + more
 
     def _head(self, key: tuple[int, str], number: int = 0) -> str:
-        """A number of the table's head."""
-        return f"table[{self.tables.head_at[key] + number}]"
+        """A number of the table's head; where nothing is open, the number itself."""
+        place = self.tables.head_at[key] + number
+        return f"table[{place}]" if self.is_open else str(self.tables.head[place])
 
     def _start(self, name: str, program: Program | None = None) -> str:
         return f"(long long){self._head((id(program or self.program), name), 1)}"
@@ -188,6 +317,11 @@ class DeviceKernel(ProgramKernelWriter):
         is_data = any(buffer.name == name and buffer.open for buffer in program.buffers)
         return self._head((id(program), name)) if is_data else str(program.sizes[name])
 
+    def copy(self, source: Strided, target: Strided, size: str) -> Iterator[str]:
+        """As a loop: these numbers are in memory in any case."""
+        if size != "0":
+            yield f"lw_copy_some({source.pointer}, {source.apart}, {target.pointer}, {target.apart}, {size});"
+
     def any(self, flag: str, scope: StatementScope) -> str:
         """The states of a tile stay together."""
         return f"__any_sync(LW_MASK, {flag} != (REAL)0)"
@@ -203,30 +337,55 @@ class DeviceKernel(ProgramKernelWriter):
             yield from super().statement(statement, scope)
 
     def block(self, block: Block, call: Call, scope: StatementScope) -> Iterator[str]:
-        """All numbers that are read, then everything computed and stored."""
-        read, cut = elements_read(block), len(call.inputs)
-        used = {array for array, _ in read}
+        """The call of a function, or the arithmetic itself."""
+        made = _BlockCall(call, block)
+        pointers = [self.at(place, scope).pointer for place in made.places]
+        if made.key in self._functions:
+            yield f"{self._functions[made.key].name}({', '.join(pointers)});"
+            return
         yield "{"
-        apart = {}
-        for k, place in enumerate((*call.inputs, *call.outputs)):
-            if k in used or k >= cut:
-                there = self.at(place, scope)
-                apart[k] = Strided(f"at{k}", there.apart)
-                yield f"    {'const ' if k < cut else ''}REAL *const at{k} = {there.pointer};"
-        for number, (array, element) in enumerate(read):
-            yield f"    const REAL x{number} = {apart[array].element(element)};"
-        known = {place: f"x{number}" for number, place in enumerate(read)}
-        made = self._body(block, known, lambda a, e, x: f"{apart[cut + a].element(e)} = {x};")
-        yield from (f"    {line}" for line in made)
+        for kind, k in zip(made.kinds, made.used, strict=True):
+            yield f"    {kind}const at{k} = {pointers[k]};"
+        yield from indented(self._arithmetic(made, overlapping=made.overlaps))
         yield "}"
 
+    def _function(self, function: _BlockFunction) -> Iterator[str]:
+        """A block as a function of the beginnings of its arrays."""
+        made = function.call
+        kinds = dict(zip(made.used, made.kinds, strict=True))
+        parameters = [f"{kinds.get(k, 'const REAL *')}at{k}" for k in range(len(made.places))]
+        yield f"__device__ __noinline__ void {function.name}({', '.join(parameters)})"
+        yield "{"
+        yield from indented(self._arithmetic(made, function.overlaps))
+        yield "}"
+        yield ""
+
+    def _arithmetic(self, made: _BlockCall, overlapping: bool) -> Iterator[str]:
+        """Numbers read when they are needed, or all of them first where results may lie where inputs do."""
+        read, cut = elements_read(made.code), len(made.call.inputs)
+        there = [Strided(f"at{k}", apart) for k, apart in enumerate(made.apart)]
+        known = {(array, element): there[array].element(element) for array, element in read}
+        if overlapping:
+            for number, place in enumerate(read):
+                yield f"const REAL x{number} = {known[place]};"
+                known[place] = f"x{number}"
+        limit = UNLIMITED if overlapping else LIMIT[self.bits]
+        yield from self._body(made.code, known, lambda a, e, x: f"{there[cut + a].element(e)} = {x};", limit)
+
     def _body(
-        self, block: Block, inputs: Mapping[tuple[int, int], str], output: Callable[[int, int, str], str]
+        self,
+        block: Block,
+        inputs: Mapping[tuple[int, int], str],
+        output: Callable[[int, int, str], str],
+        limit: int = UNLIMITED,
     ) -> Sequence[str]:
-        """The arithmetic, from named inputs."""
-        given, steps = planned_body(block)
+        """The arithmetic, from named inputs; of more values than registers hold, some wait in the thread's memory."""
+        given, steps = planned_body(block, limit)
         names = [inputs[block.nodes[value][1:]] for value in given]
-        return PlanWriter(block, steps, self.constants, names.__getitem__, output).lines
+        waiting = steps.slots - steps.given
+        names += [f"far[{k}]" for k in range(waiting)]
+        lines = PlanWriter(block, steps, self.constants, names.__getitem__, output).lines
+        return [f"volatile REAL far[{waiting}];", *lines] if waiting else lines
 
     # Loops over rows.
     def over_rows(self, loop: For, scope: StatementScope) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,7 +20,6 @@ from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
 from linkwise.targets.cuda.runtime import (
     Launcher,
-    compiled_kernel,
     compiled_kernels,
     cupy,
     external_stream,
@@ -28,7 +29,7 @@ from linkwise.targets.cuda.runtime import (
 )
 from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
-from linkwise.targets.cuda.thread_memory import ThreadKernel
+from linkwise.targets.cuda.thread_memory import ThreadKernel, most_thread_bytes, thread_bytes
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
 from linkwise.targets.recycled import steps_between
@@ -79,6 +80,9 @@ class Launched(ABC, Generic[Code]):
         """Whether an output may be the same array as an input: where all inputs are read before results are written."""
         return True
 
+    def prepare(self, kinds: tuple[ArrayOrder, ...]) -> None:
+        """Compile for the current device, if that is not left to the first launch."""
+
     @abstractmethod
     def launch(
         self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
@@ -127,6 +131,10 @@ class LaunchedBlock(Launched[Block]):
     @abstractmethod
     def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
         """The texts for arrays that come in these ways, for devices with so much shared memory."""
+
+    def prepare(self, kinds: tuple[ArrayOrder, ...]) -> None:
+        """Compile all kernels."""
+        self._loaded(kinds)
 
     def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> list[tuple[Kernel, Launcher]]:
         device = cupy().cuda.Device().id
@@ -245,6 +253,11 @@ class DeviceProgram(Launched[Program]):
         """Not where an early call could write what a later one reads."""
         return self._calls is None
 
+    def prepare(self, kinds: tuple[ArrayOrder, ...]) -> None:
+        """Compile the kernels, but for a sequence of calls, which does so when it is launched."""
+        if self._calls is None:
+            self.ready()
+
     def launch(
         self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
     ) -> None:
@@ -288,12 +301,26 @@ class DeviceProgram(Launched[Program]):
             return
         ready = self.ready()
         blocks = ready.kernel.blocks(count)
+        if len(ready.kernels) > 1:
+            self._launch_parts(ready, own, count, blocks)
+            return
         if ready.tables:
             name, tiles = self.program.name, min(blocks, ready.most)
             scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
             own = (*own, scratch, *ready.tables)
         threads, shared = ready.kernel.threads, ready.kernel.shared_bytes
-        ready.launcher((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
+        ready.launchers[0]((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
+
+    def _launch_parts(self, ready: _Ready, own: Sequence[object], count: int, blocks: int) -> None:
+        """A launch for each part, and each turn: as many states as the memory has room for."""
+        lanes = ready.kernel.threads
+        most = max(SCRATCH_BYTES, ready.most * ready.memory * lanes * self.dtype.itemsize)
+        scratch, tiles = working_memory(self.program.name, blocks, ready.memory, self.dtype, most)
+        given = (*own, scratch, *ready.tables, np.int64(count))
+        for begin in range(0, count, tiles * lanes):
+            end = min(count, begin + tiles * lanes)
+            for kernel, launcher in zip(ready.kernels, ready.launchers, strict=True):
+                _launch(kernel, launcher, end - begin, (*given, np.int64(begin), np.int64(end)))
 
     def ready(self) -> _Ready:
         """Parts of a launch on the current device."""
@@ -302,18 +329,22 @@ class DeviceProgram(Launched[Program]):
         known = self._ready.get(device.id)
         if known is None:
             writer = kernel_writer(self.program, self.dtype.itemsize * 8, shared_bytes(self._memory))
-            kernel = writer.kernel()
             tables, memory = (), 0
+            kernels = [writer.kernel()] if not isinstance(writer, DeviceKernel) else writer.parts()
             if isinstance(writer, DeviceKernel):
                 given = (writer.tables.whole_numbers, writer.tables.numbers(self.dtype))
                 tables, memory = tuple(cp.asarray(array) for array in given), writer.tables.size
             most = _TILES * int(device.attributes.get("MultiProcessorCount", 64))
-            known = self._ready[device.id] = _Ready(kernel, compiled_kernel(cp, kernel), tables, memory, most)
+            launchers = compiled_kernels(kernels)
+            known = self._ready[device.id] = _Ready(kernels, launchers, tables, memory, most)
         return known
 
 
 def is_sequence(program: Program, bits: int) -> bool:
-    """Whether a program is nothing but calls from whole buffers to whole buffers, some of them of long blocks."""
+    """Whether a program is nothing but calls from whole buffers to whole buffers, some of them of long blocks.
+
+    One that works in device memory is cut there (:meth:`~linkwise.targets.cuda.device_memory.DeviceKernel.parts`).
+    """
     calls = [each for each in program.statements if isinstance(each, Call)]
     places = [place for call in calls for place in (*call.inputs, *call.outputs)]
     own = (program.initial, program.tables, program.records, program.curves, program.series)
@@ -323,6 +354,7 @@ def is_sequence(program: Program, bits: int) -> bool:
         and not any(b.open or b.in_lanes or (b.load and b.store) for b in program.buffers)
         and all(isinstance(place, str) and place != PARAMETERS for place in places)
         and any(isinstance(call.code, Block) and is_long(call.code, bits) for call in calls)
+        and not works_on_device(program, bits)
     )
 
 
@@ -342,22 +374,60 @@ class CallSequence:
         }
         self.calls = [(launched[id(call.code)], (*call.inputs, *call.outputs)) for call in calls]
         self.between = [buffer for buffer in program.buffers if not (buffer.load or buffer.store)]
+        self._prepared: set[Hashable] = set()
 
     def launch(self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int) -> bool:
-        """Run on the current device and stream; False, and nothing done, where memory does not suffice."""
+        """Run on the current device and stream, in turns where memory does not suffice for all states.
+
+        False, and nothing done, where that cannot be: the states of columns do not lie one behind the other.
+        """
         lanes, numbers = layouts.LANES[0], sum(buffer.size for buffer in self.between)
         memory, tiles = working_memory(self.program.name, -(-count // lanes), numbers, self.dtype, BETWEEN_BYTES)
-        if tiles * lanes < count:
+        if tiles * lanes < count and "columns" in kinds:
             return False
-        kept = [b.name for b in self.program.buffers if b.load] + [b.name for b in self.program.buffers if b.store]
-        at: dict[object, tuple[object, ArrayOrder]] = dict(zip(kept, zip(arrays, kinds, strict=True), strict=True))
+        own = [b for b in self.program.buffers if b.load] + [b for b in self.program.buffers if b.store]
+        for begin in range(0, count, tiles * lanes):
+            some = min(count - begin, tiles * lanes)
+            at: dict[object, tuple[object, ArrayOrder]] = {}
+            for buffer, array, kind in zip(own, arrays, kinds, strict=True):
+                skipped = 0 if kind == "one" else begin * buffer.size * self.dtype.itemsize
+                at[buffer.name] = (_from(array, skipped), kind)
+            at |= self._between(memory, some)
+            self._prepare({name: kind for name, (_, kind) in at.items()})
+            for code, places in self.calls:
+                code.launch([at[place][0] for place in places], tuple(at[place][1] for place in places), some)
+        return True
+
+    def _between(self, memory: Any, count: int) -> dict[object, tuple[object, ArrayOrder]]:
+        """Arrays of the buffers between the calls."""
+        found: dict[object, tuple[object, ArrayOrder]] = {}
         begin = 0
         for buffer in self.between:
-            at[buffer.name] = (memory[begin : begin + max(1, buffer.size) * count], "columns")
+            found[buffer.name] = (memory[begin : begin + max(1, buffer.size) * count], "columns")
             begin += buffer.size * count
-        for code, places in self.calls:
-            code.launch([at[place][0] for place in places], tuple(at[place][1] for place in places), count)
-        return True
+        return found
+
+    def _prepare(self, kinds: Mapping[object, ArrayOrder]) -> None:
+        """Compile all kernels side by side, before the first launch."""
+        device = cupy().cuda.Device().id
+        key = (device, tuple(kinds.items()))
+        if key in self._prepared:
+            return
+
+        def prepared(call: tuple[Launched[Any], tuple[object, ...]]) -> None:
+            with cupy().cuda.Device(device):
+                call[0].prepare(tuple(kinds[place] for place in call[1]))
+
+        with ThreadPoolExecutor(min(len(self.calls), os.cpu_count() or 1)) as pool:
+            list(pool.map(prepared, self.calls))
+        self._prepared.add(key)
+
+
+def _from(array: Any, skipped: int) -> object:
+    """An array from some byte on."""
+    if not skipped:
+        return array
+    return np.uint64((int(array) if isinstance(array, (int, np.integer)) else array.data.ptr) + skipped)
 
 
 @dataclass(frozen=True)
@@ -365,18 +435,23 @@ class _Ready:
     """A program on one device.
 
     Args:
-        kernel: its text.
-        launcher: the kernel, compiled.
+        kernels: their texts, one or several that run one after the other.
+        launchers: the kernels, compiled.
         tables: where its buffers are in device memory, what steers it.
         memory: and the numbers of a state there.
         most: tiles that run at a time.
     """
 
-    kernel: Kernel
-    launcher: Launcher
+    kernels: Sequence[Kernel]
+    launchers: Sequence[Launcher]
     tables: tuple[object, ...]
     memory: int
     most: int
+
+    @property
+    def kernel(self) -> Kernel:
+        """The first."""
+        return self.kernels[0]
 
 
 def launch_on_stream(
@@ -400,10 +475,17 @@ def launch_on_stream(
 
 
 def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernelWriter:
-    """The writer of a program's kernel: for buffers whose size is data in device memory, else in that of threads."""
-    if any(buffer.open for buffer in program.buffers):
-        return DeviceKernel(program, bits)
-    return ThreadKernel(program, bits, available)
+    """The writer of a program's kernel: in the memory of threads, or of the device where that does not suffice.
+
+    Buffers whose size is data are always there.
+    """
+    return DeviceKernel(program, bits) if works_on_device(program, bits) else ThreadKernel(program, bits, available)
+
+
+def works_on_device(program: Program, bits: int) -> bool:
+    """Whether a program's buffers are in device memory."""
+    is_open = any(buffer.open for buffer in program.buffers)
+    return is_open or thread_bytes(program, bits) > most_thread_bytes(program)
 
 
 def distances(program: Program, arrays: Mapping[str, Array], count: int) -> dict[tuple[str, str], int]:

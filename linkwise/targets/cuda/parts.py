@@ -4,6 +4,9 @@ A multiprocessor keeps some thousand instructions at hand; a longer program wait
 is cut where few values are alive. These, and the results, go from kernel to kernel through memory between them, where
 every value has a place, and those of 32 states lie side by side. The last kernel spreads the results, each different
 number once, to the rows of matrices where they belong (:func:`linkwise.targets.cuda.wide.last_kernel`).
+
+Long blocks of programs that work in device memory are cut as well, into blocks with buffers between them
+(:func:`with_shorter_blocks`).
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.dataclass import dataclass, field
+from linkwise.dataclass import dataclass, field, replace
 from linkwise.targets.cuda.instructions import (
     Instruction,
     Operand,
@@ -25,7 +28,9 @@ from linkwise.targets.cuda.instructions import (
     pure_angles,
 )
 from linkwise.targets.places import shared_places
-from linkwise.trace.block import Block
+from linkwise.trace.block import ArraySpec, Block, arguments
+from linkwise.trace.passes import extract
+from linkwise.trace.program import Buffer, Call, Place, Program, Statement
 
 _EVEN = 0.75  # of the longest part, above which it is cut where fewest values are alive
 _SHARES = (0.75, 0.87, 1.0)  # of the length that is allowed, all of which are tried
@@ -95,6 +100,63 @@ def split(program: Block, longest: int) -> KernelParts:
     )
     values = len(program.nodes) + len(kept)
     return KernelParts(parts, places, len(results), tables, values, frozenset(angles), frozenset(safe))
+
+
+def with_shorter_blocks(program: Program, longest: int) -> Program:
+    """The program with several calls in place of one, where it calls a block of more nodes one after the other."""
+    statements: list[Statement] = []
+    buffers = list(program.buffers)
+    for k, statement in enumerate(program.statements):
+        block = statement.code if isinstance(statement, Call) else None
+        if isinstance(statement, Call) and isinstance(block, Block) and len(block.nodes) > longest:
+            calls, between = _in_pieces(statement, block, longest, f"cut{k}")
+            statements += calls
+            buffers += between
+        else:
+            statements.append(statement)
+    if len(statements) == len(program.statements):
+        return program
+    return replace(program, statements=tuple(statements), buffers=tuple(buffers))
+
+
+def _in_pieces(call: Call, block: Block, longest: int, name: str) -> tuple[list[Call], list[Buffer]]:
+    """Calls of about equally long blocks that do what one does, and the buffers between them."""
+    order = [number for number in block.live if block.nodes[number][0] not in ("const", "input")]
+    count = -(-len(order) // longest)
+    home = {number: k * count // len(order) for k, number in enumerate(order)}
+    left: list[dict[int, None]] = [{} for _ in range(count)]  # by each piece, for later ones
+
+    def ask(number: int, piece: int) -> None:
+        if home.get(number, piece) < piece:
+            if is_truth(block.nodes[number]):  # found again from the numbers it compares: memory holds numbers
+                for each in arguments(block.nodes[number]):
+                    ask(each, piece)
+            else:
+                left[home[number]][number] = None
+
+    for number in order:
+        for each in arguments(block.nodes[number]):
+            ask(each, home[number])
+    for row in block.results:
+        for number in row:
+            ask(number, count - 1)
+    specs = [ArraySpec(f"in{k}", spec.shape) for k, spec in enumerate(block.inputs)]
+    places: dict[str, Place] = {spec.name: place for spec, place in zip(specs, call.inputs, strict=True)}
+    calls: list[Call] = []
+    buffers: list[Buffer] = []
+    known: dict[int, tuple[str, int]] = {}
+    for k, numbers in enumerate(map(list, left)):
+        whole = [(f"out{j}", row) for j, row in enumerate(block.results)]
+        wanted = whole if k == count - 1 else [(f"{name}:{k}", numbers)]
+        sizes = {buffer.name: buffer.size for buffer in buffers}
+        made = extract(block.name, block.nodes, specs, wanted, known, None, sizes)
+        inputs = tuple(places[spec.name] for spec in made.inputs)
+        calls.append(Call(made, inputs, call.outputs if k == count - 1 else (f"{name}:{k}",)))
+        if k < count - 1:
+            buffers.append(Buffer(f"{name}:{k}", len(numbers)))
+            places[f"{name}:{k}"] = f"{name}:{k}"
+            known |= {number: (f"{name}:{k}", e) for e, number in enumerate(numbers)}
+    return calls, buffers
 
 
 def _kept(program: Block, made: list[Instruction]) -> dict[Operand, int]:

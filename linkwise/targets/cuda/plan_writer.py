@@ -60,10 +60,11 @@ KEEP, KEEP_TRUTH = "mov.{type} {out}, {0};", "selp.{type} {out}, {one}, {zero}, 
 
 
 _MOST = 8000  # constants of a table: 64 kB are all that a kernel can have
-_UNLIMITED = 1 << 30  # values in registers: what does not fit is left to the compiler, which knows them all
+UNLIMITED = 1 << 30
+"""Values in registers: what does not fit is left to the compiler, which knows them all."""
 
 
-def planned_body(program: Block, limit: int = _UNLIMITED) -> tuple[list[int], SpillPlan]:
+def planned_body(program: Block, limit: int = UNLIMITED) -> tuple[list[int], SpillPlan]:
     """The inputs in the order of their slots, and the instructions with loads and stores."""
     given = [value for value, node in enumerate(program.nodes) if node[0] == "input"]
     wanted = [operand(program, value).value for row in program.results for value in row]

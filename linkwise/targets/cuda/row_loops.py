@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
+from linkwise.targets.places import lifetimes, places_of_buffers
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
     PARAMETERS,
@@ -153,6 +154,12 @@ class LoopPlans:
     def spared(self) -> set[str]:
         """Buffers that need no memory."""
         return {each.angles.arguments for each in self.loops.values() if isinstance(each, LinkLoop) and each.angles}
+
+    @property
+    def made_early(self) -> set[str]:
+        """Buffers of sines and cosines that the loop before their statement makes."""
+        taken = [each.angles for each in self.loops.values() if isinstance(each, LinkLoop) and each.angles]
+        return {name for angles in taken for name in (angles.sines, angles.cosines)}
 
     def _sequence(self, statements: Sequence[Statement]) -> None:
         for statement, following in zip(statements, (*statements[1:], None), strict=False):
@@ -335,24 +342,38 @@ class Tables:
         return np.concatenate([*self.reals, np.zeros(1)]).astype(dtype)
 
     def _places(self) -> tuple[dict[tuple[int, str], int], int]:
-        """Beginning of each buffer in the memory of a state, and the size of all."""
-        starts, position = {}, 0
+        """Beginning of each buffer in the memory of a state, and the size of all.
+
+        Those of called programs are behind those of all that call them, as on a stack.
+        """
+        starts: dict[tuple[int, str], int] = {}
+        begin = dict.fromkeys((id(each.program) for each in self.plans), 0)
+        size = 0
         for each in self.plans:
-            spared = each.spared
-            for buffer in each.program.buffers:
-                key = (id(each.program), buffer.name)
+            program, first = each.program, begin[id(each.program)]
+            sizes = {}
+            for buffer in program.buffers:
                 kept = buffer.load or buffer.store
-                passed = kept and each.program is not self.whole and key not in self.copied
-                if buffer.name not in spared and not buffer.in_lanes and not passed:
-                    starts[key] = position
-                    position += buffer.size
-        if position >= 2**31:
+                passed = kept and program is not self.whole and (id(program), buffer.name) not in self.copied
+                if buffer.name not in each.spared and not buffer.in_lanes and not passed:
+                    sizes[buffer.name] = buffer.size
+            lives = lifetimes(program)
+            for name in each.made_early:
+                lives[name] = max(0, lives[name][0] - 1), lives[name][1]
+            own = places_of_buffers(sizes, lives)
+            starts |= {(id(program), name): first + start for name, start in own.items()}
+            end = first + max((start + sizes[name] for name, start in own.items()), default=0)
+            for code in program.codes:
+                if isinstance(code, Program):
+                    begin[id(code)] = max(begin[id(code)], end)
+            size = max(size, end)
+        if size >= 2**31:
             raise InputError(
                 f"{self.whole.name} needs too much memory for each state on a GPU",
-                got=f"{position} numbers",
+                got=f"{size} numbers",
                 allowed="fewer than 2³¹",
             )
-        return starts, position
+        return starts, size
 
     def _add_integers(self, values: ArrayLike) -> int:
         self.integers.append(np.asarray(values, np.int32).reshape(-1))

@@ -17,13 +17,14 @@ besides (a linear system, say) and for mechanisms of moderate size; a batch of o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from linkwise.dataclass import dataclass, replace
-from linkwise.errors import InputError
 from linkwise.targets.c.lines import identifier, identifiers, literal, rounded
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.plan_writer import PlanWriter, planned_body
+from linkwise.targets.cuda.plan_writer import UNLIMITED, PlanWriter, planned_body
+from linkwise.targets.cuda.row_loops import copied_arguments
 from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.spilling import SpillPlan
 from linkwise.targets.cuda.statements import (
@@ -39,9 +40,28 @@ from linkwise.trace.program import PARAMETERS, Call, For, Place, Program, Slice,
 _WRITTEN_OUT = 5000  # instructions of all copies of a block, up to which it is written out wherever it is called
 _SMALL = 100  # instructions of a block that is written out in any case
 _LOCAL_BYTES = 64 * 1024  # of a thread's own memory: a card sets it aside for every thread it could run
+_FEW_LOCAL_BYTES, _CALLS = 16 * 1024, 8  # of programs of more calls one after the other, which need not be one kernel
 _FRAME_BYTES = 56 * 1024  # of shared memory for a tile, above which values wait in local memory instead
 _LONG = 5000  # instructions of all blocks, above which warps stay together
 _WARPS = 8  # that do: so many have all the registers that a thread can have
+
+
+def most_thread_bytes(program: Program) -> int:
+    """Bytes of a thread's own memory up to which a program works there."""
+    calls = [each for each in program.statements if isinstance(each, Call)]
+    return _FEW_LOCAL_BYTES if len(calls) > _CALLS else _LOCAL_BYTES
+
+
+def thread_bytes(program: Program, bits: int) -> int:
+    """Bytes of a thread's own memory that a program takes, with those that it calls."""
+    copied = copied_arguments(program)
+
+    def numbers(each: Program) -> int:
+        passed = [] if each is program else [b.name for b in each.buffers if b.load or b.store]
+        own = sum(b.size for b in each.buffers if b.name not in passed or (id(each), b.name) in copied)
+        return own + max((numbers(code) for code in each.codes if isinstance(code, Program)), default=0)
+
+    return numbers(program) * bits // 8
 
 
 @dataclass(frozen=True)
@@ -53,8 +73,8 @@ class _BlockFunction:
         block: what it computes.
         body: its lines.
         written_out: wherever it is called.
-        aligned: whether its arrays are whole buffers, none of which is another one. Otherwise its results are stored
-            in the end: they may lie where its inputs do.
+        aligned: whether its arrays are whole buffers.
+        overlaps: whether results may lie where inputs do, so that they are stored in the end.
         frame: values that wait in memory.
         apart: numbers of shared memory from one warp's frame to the next one's; 0: the frame is the thread's own.
     """
@@ -64,6 +84,7 @@ class _BlockFunction:
     body: PlanWriter
     written_out: bool
     aligned: bool
+    overlaps: bool
     frame: int = 0
     apart: int = 0
 
@@ -71,7 +92,7 @@ class _BlockFunction:
         """Definition of the function."""
         names = [f"lw_in{k}" for k in range(len(self.block.inputs))]
         results = [f"lw_out{k}" for k in range(len(self.block.outputs))]
-        restrict = "__restrict__ " if self.aligned else ""
+        restrict = "" if self.overlaps else "__restrict__ "
         parameters = [f"const REAL *{restrict}{name}" for name in names]
         parameters += [f"REAL *{restrict}{name}" for name in results]
         how = "LW_INLINE" if self.written_out else "__device__ __noinline__"
@@ -85,7 +106,7 @@ class _BlockFunction:
             yield "    extern __shared__ __align__(16) REAL lw_memory[];"
             yield f"    volatile REAL *const frame = lw_memory + threadIdx.x / LW_LANES * {self.apart} + lw_lane();"
         yield from (f"    {line}" for line in self.body.lines)
-        if not self.aligned:
+        if self.overlaps:
             sizes = [spec.size for spec in self.block.outputs]
             yield from (f"    lw_out{a}[{e}] = lw_made{a}_{e};" for a, size in enumerate(sizes) for e in range(size))
         yield "}"
@@ -104,50 +125,43 @@ class ThreadKernel(ProgramKernelWriter):
         apart = {
             id(call.code) for call in calls if call not in top or not all(isinstance(p, str) for p in _places(call))
         }
+        overlapping = {id(call.code) for call in calls if _overlaps(call)}
         blocks = list({id(call.code): call.code for call in calls if isinstance(call.code, Block)}.values())
-        whole = [block for block in blocks if id(block) not in apart]
-        plans = [planned_body(block, LIMIT[bits]) for block in whole]
+        limits = [UNLIMITED if id(block) in overlapping else LIMIT[bits] for block in blocks]
+        plans = [planned_body(block, limit) for block, limit in zip(blocks, limits, strict=True)]
         frame = max((each.slots - each.given for _, each in plans), default=0)
         frame_bytes = frame * self.lanes * bits // 8
         self.frames = 0 if frame_bytes > min(_FRAME_BYTES, shared_bytes) else frame * self.lanes
         room = _WARPS if not self.frames else min(_WARPS, shared_bytes // frame_bytes)
-        self.warps = room if sum(len(each.steps) for _, each in plans) > _LONG else 1
+        lengths = {id(block): len(each.steps) for block, (_, each) in zip(blocks, plans, strict=True)}
+        whole = [id(block) for block in blocks if id(block) not in apart]
+        self.warps = room if sum(lengths[each] for each in whole) > _LONG else 1
         self.together = self.warps > 1
         self.shared_bytes = self.warps * frame_bytes if self.frames else 0
-        called = [id(call.code) for call in calls]
-        times = {id(block): called.count(id(block)) for block in blocks}
-        lengths = [len(each.steps) for _, each in plans]
-        short = all(times[id(b)] == 1 or times[id(b)] * n <= _WRITTEN_OUT for b, n in zip(whole, lengths, strict=True))
-        short = short and len(self.programs) == 1
+        times = Counter(id(call.code) for call in calls)
+        short = {each for each, n in lengths.items() if times[each] == 1 or times[each] * n <= _WRITTEN_OUT}
+        if len(self.programs) > 1 or not short >= set(whole):
+            short -= set(whole)
+        if sum(lengths.values()) > _LONG:
+            short -= apart
+        short |= {each for each, n in lengths.items() if n <= _SMALL}
         self.blocks = {
-            id(block): self._function(k, block, plans[k], written_out=short or lengths[k] <= _SMALL, aligned=True)
-            for k, block in enumerate(whole)
+            id(block): self._function(
+                k, block, plans[k], id(block) in short, id(block) not in apart, id(block) in overlapping
+            )
+            for k, block in enumerate(blocks)
         }
-        for k, block in enumerate((block for block in blocks if id(block) in apart), len(whole)):
-            plan, n = planned_body(block), times[id(block)]
-            short = n == 1 or n * len(plan[1].steps) <= _WRITTEN_OUT
-            self.blocks[id(block)] = self._function(k, block, plan, written_out=short, aligned=False)
-        self._check_memory()
         buffers = [buffer.name for buffer in program.buffers]
         self.places = dict(zip(buffers, identifiers([f"b_{name}" for name in buffers]), strict=True))
 
-    def _check_memory(self) -> None:
-        numbers = self._memory(self.program)
-        if numbers * self.bits // 8 > _LOCAL_BYTES:
-            raise InputError(
-                f"a state of {self.program.name} needs more memory than a thread of a GPU has",
-                got=f"{numbers} numbers: {numbers * self.bits // 8 / 1024:.0f} kB",
-                allowed=f"{_LOCAL_BYTES // 1024} kB: mechanisms of up to some hundred joints",
-                do="a method with fewer stages (rk4, dopri5), or pass NumPy arrays",
-            )
-
-    def _memory(self, program: Program) -> int:
-        """Numbers of a program's own, and of those that it calls."""
-        own = sum(b.size for b in program.buffers if self.alias(b.name, StatementScope(program)) is None)
-        return own + max((self._memory(code) for code in program.codes if isinstance(code, Program)), default=0)
-
     def _function(
-        self, number: int, block: Block, plan: tuple[list[int], SpillPlan], *, written_out: bool, aligned: bool
+        self,
+        number: int,
+        block: Block,
+        plan: tuple[list[int], SpillPlan],
+        written_out: bool,
+        aligned: bool,
+        overlaps: bool,
     ) -> _BlockFunction:
         given, steps = plan
 
@@ -159,12 +173,12 @@ class ThreadKernel(ProgramKernelWriter):
             return f"frame[LW_LANES * {own}]" if self.frames else f"frame[{own}]"
 
         def output(array: int, element: int, value: str) -> str:
-            return (
-                f"lw_out{array}[{element}] = {value};" if aligned else f"const REAL lw_made{array}_{element} = {value};"
-            )
+            place = f"const REAL lw_made{array}_{element}" if overlaps else f"lw_out{array}[{element}]"
+            return f"{place} = {value};"
 
         body, name = PlanWriter(block, steps, self.constants, slot, output), f"lw_{number}_{identifier(block.name)}"
-        return _BlockFunction(name, block, body, written_out, aligned, steps.slots - steps.given, self.frames)
+        waiting = steps.slots - steps.given
+        return _BlockFunction(name, block, body, written_out, aligned, overlaps, waiting, self.frames)
 
     def kernel(self) -> Kernel:
         """The whole."""
@@ -293,6 +307,12 @@ class ThreadKernel(ProgramKernelWriter):
         if self.together and scope.program is self.program and not function.written_out:
             yield "__syncthreads();"
         yield f"{function.name}({', '.join(self.at(place, scope).pointer for place in _places(call))});"
+
+
+def _overlaps(call: Call) -> bool:
+    """Whether results may lie where inputs do."""
+    read, written = ({buffer_of(place) for place in places} for places in (call.inputs, call.outputs))
+    return bool(read & written)
 
 
 def _places(call: Call) -> tuple[Place, ...]:

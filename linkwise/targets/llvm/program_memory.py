@@ -7,14 +7,13 @@ begin and end, and where the tables of called programs are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.trace.block import Block
-from linkwise.trace.program import Angles, Buffer, Call, Program, Statement, buffer_of, inside, places_of
+from linkwise.targets.places import lifetimes, places_of_buffers
+from linkwise.trace.program import Angles, Buffer, Program
 from linkwise.trace.waiting import WaitingLoops
 
 
@@ -81,56 +80,6 @@ _LARGE = 1 << 18
 """Bytes of buffers from which on those share places that are never needed together: so they stay in a cache."""
 
 
-def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
-    """Of each buffer, the first and the last of the program's statements that need it.
-
-    Where it is not made as a whole by the first of them, by a block, it is taken to be needed all the time: programs
-    may leave numbers as they were that nobody asks for.
-    """
-    always = 0, len(program.statements)
-    found: dict[str, tuple[int, int]] = {b.name: always for b in program.buffers if b.load}
-    found |= {number.buffer: always for number in program.initial}
-    for k, statement in enumerate(program.statements):
-        made = set[str]()
-        if isinstance(statement, Call) and isinstance(statement.code, Block):
-            made = {place for place in statement.outputs if isinstance(place, str)}
-        read, written = _buffers_of(statement)
-        for name in read | written:
-            if name in found:
-                found[name] = found[name][0], max(k, found[name][1])
-            else:
-                found[name] = (k, k) if name in made and name not in read else always
-    for buffer in program.buffers:
-        if buffer.store or buffer.name not in found:
-            found[buffer.name] = found.get(buffer.name, always)[0], always[1]
-    return found
-
-
-def _buffers_of(statement: Statement) -> tuple[set[str], set[str]]:
-    """Buffers that a statement, or one inside it, reads, and those that it writes."""
-    read, written = ({buffer_of(place) for place in places} for places in places_of(statement))
-    for one in inside(statement):
-        more = _buffers_of(one)
-        read |= more[0]
-        written |= more[1]
-    return read, written
-
-
-def shared_places(sizes: Mapping[str, int], lives: Mapping[str, tuple[int, int]]) -> dict[str, int]:
-    """Where each of some buffers begins, if those may lie in one place that are never needed together."""
-    starts: dict[str, int] = {}
-    for name in sorted(sizes, key=lambda name: -sizes[name]):
-        first, last = lives[name]
-        beside = [other for other in starts if lives[other][0] <= last and first <= lives[other][1]]
-        start = 0
-        for other in sorted(beside, key=lambda other: starts[other]):
-            if start + sizes[name] <= starts[other]:
-                break
-            start = max(start, starts[other] + sizes[other])
-        starts[name] = start
-    return starts
-
-
 class ProgramMemory:
     """The table of one program in one precision, and the memory that it works in.
 
@@ -175,7 +124,7 @@ class ProgramMemory:
         apart = position  # as it is without sharing: how many blocks wait together does not hang on that
         if position * lanes * dtype.itemsize > _LARGE and not spare:
             sizes = {name: end - starts[name] for name, end in ends.items()}
-            starts |= shared_places(sizes, lifetimes(program))
+            starts |= places_of_buffers(sizes, lifetimes(program, as_a_whole=True))
             position = max(starts[name] + size for name, size in sizes.items())
         self.own_bytes = -(-position * lanes * dtype.itemsize // 64) * 64
         self._rows = np.ascontiguousarray(program.rows, np.int64)

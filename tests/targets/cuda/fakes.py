@@ -116,9 +116,10 @@ class _Launcher:
         assert shared_mem <= max(48 * 1024, self.max_dynamic_shared_size_bytes)
         assert shared_mem <= self.fake.shared_bytes
         numbers = [int(a) for a in arguments if isinstance(a, np.int64)]
-        count = numbers[-1] if "const long long count)" in self.code else numbers[0]  # last, or before all others
-        loops = "lw_records" in self.code  # which take turns
-        some = numbers[2] - numbers[1] if "const long long lw_begin" in self.code else count
+        turns = "const long long lw_begin" in self.code  # the first and the last state come after the count
+        count = numbers[-1] if "const long long count)" in self.code else numbers[-3] if turns else numbers[0]
+        loops = "lw_records" in self.code and not turns  # which take turns
+        some = numbers[-1] - numbers[-2] if turns else count
         tile = re.search(r"#define LW_STATES (\d+)", self.code)
         blocks = -(-some // (int(tile[1]) if tile else block[0]))
         assert 1 <= grid[0] <= blocks if loops else grid == (blocks,)

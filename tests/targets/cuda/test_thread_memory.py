@@ -11,6 +11,7 @@ import pytest
 import linkwise as lw
 from linkwise.errors import InputError
 from linkwise.targets.cuda import tile_layout
+from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.launching import distances, kernel_writer
 from linkwise.targets.cuda.source import rollout_kernel
 from linkwise.targets.cuda.statements import arguments_of
@@ -223,12 +224,16 @@ def test_programs_with_loops(dtype: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(*found, rtol=1e-12 if dtype is np.float64 else 1e-4, atol=1e-6)
 
 
+def test_what_is_too_large_for_threads_works_in_device_memory() -> None:
+    programs = [Program("large", (Buffer("a", size),), ()) for size in (8000, 10_000)]
+    assert [type(kernel_writer(each, 64)) for each in programs] == [ThreadKernel, DeviceKernel]
+    assert isinstance(kernel_writer(programs[1], 32), ThreadKernel)
+
+
 def test_what_no_kernel_can_do_is_refused() -> None:
     buffers = (Buffer("a", 2, load=True, store=True), Buffer("b", 2))
     with pytest.raises(ValueError, match="Python functions"):
         ThreadKernel(Program("host", buffers, (Host(lambda a: (a,), ("a",), ("b",)),)), 64)
-    with pytest.raises(InputError, match=r"more memory than a thread[\s\S]*64 kB"):
-        ThreadKernel(Program("large", (Buffer("a", 10_000),), ()), 64)
     n = TILE + 3
     step = TiledSystem(np.ones((n, n), bool), n).factor
     with pytest.raises(InputError, match=r"loops over the links[\s\S]*with_sweeps"):

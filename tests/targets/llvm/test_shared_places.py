@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.targets.llvm.program_kernel import ProgramKernel
-from linkwise.targets.llvm.program_memory import lifetimes, shared_places
+from linkwise.targets.places import lifetimes, places_of_buffers
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.program import Buffer, Call, Copy, For, Program
 from linkwise.trace.tracer import trace
@@ -38,7 +38,7 @@ def test_buffers_that_are_needed_together_lie_apart() -> None:
     rng = np.random.default_rng(0)
     sizes = {f"b{k}": int(rng.integers(1, 50)) for k in range(60)}
     lives = {name: tuple(sorted(rng.integers(0, 40, size=2).tolist())) for name in sizes}
-    starts = shared_places(sizes, lives)
+    starts = places_of_buffers(sizes, lives)
     for a in sizes:
         for b in sizes:
             if a < b and lives[a][0] <= lives[b][1] and lives[b][0] <= lives[a][1]:
@@ -48,7 +48,7 @@ def test_buffers_that_are_needed_together_lie_apart() -> None:
 
 def test_lifetimes() -> None:
     program = long_program(4, 6)
-    lives = lifetimes(program)
+    lives = lifetimes(program, as_a_whole=True)
     assert lives["in"] == lives["sum"] == lives["more"] == (0, len(program.statements))
     assert lives["stage0"] == (1, 3)
     assert lives["stage3"] == (4, 7)  # also in the loop behind it
