@@ -113,15 +113,15 @@ class NearEnds:
         used = Items(flags, range(count), 1)
         rows = Items(flat, starts, n)
         groups = [range(k, k + size) for k in range(0, count, size)]
-        laws = Items.rows(
-            [[*(made[k][n + j] for j in (3, 4) for k in group), *flags[group.start : group.stop]] for group in groups]
+        # Chosen, not taken as they are: a state that goes on beside others takes these along, and not all rows.
+        *numbers, biases, radii = (
+            [where(used > 0.0, row[n + j], other) for used, row in zip(flags, made, strict=True)]
+            for j, other in enumerate((0.0, 0.0, 0.0, 0.0, -1.0))
         )
+        laws = [[x for part in (biases, radii, flags) for x in part[group.start : group.stop]] for group in groups]
         firsts = [flags[group[0]] for group in groups]  # those that are used come first
-        numbers = [
-            [where(used > 0.0, row[n + j], 0.0) for used, row in zip(flags, made, strict=True)] for j in range(3)
-        ]
         # Groups that are used may have rows that are not.
-        return Ends(middle.halves(rows, used, zeros=True), laws, firsts, numbers)
+        return Ends(middle.halves(rows, used, zeros=True), Items.rows(laws), firsts, numbers)
 
     def spread(self, impulses: Flat) -> list[Scalar]:
         """Of all rows along joints the impulses, from those of the places."""

@@ -37,80 +37,50 @@ MOVED = 8
 
 @dataclass(frozen=True)
 class WaitingLoop:
-    """A loop that waits for a flag.
+    """The first loop of a program that waits for a flag, and what stands around it.
 
     Args:
+        before: statements.
         flag: raised by states that are not done.
         body: of the loop.
+        after: statements.
         taken: buffers whose numbers a state takes along into the loop.
         brought: those whose numbers it brings back.
+        waits: those that hold numbers of a state while it is in the loop; all others may be shared by all blocks.
     """
 
+    before: tuple[Statement, ...]
     flag: str
     body: tuple[Statement, ...]
+    after: tuple[Statement, ...]
     taken: tuple[str, ...]
     brought: tuple[str, ...]
-
-    @classmethod
-    def of(cls, program: Program, statement: Statement, asked: set[str]) -> WaitingLoop | None:
-        """None if states could not go with others there, or if its passes cost less than moving.
-
-        Args:
-            program: the program.
-            statement: one of its statements.
-            asked: buffers that the statements after it need.
-        """
-        if not isinstance(statement, WhileAny) or not _goes_anywhere(statement.body):
-            return None
-        later = asked | {buffer.name for buffer in program.kept if buffer.store}
-        needed, written = _needed(program, statement.body) | {statement.flag}, _written(statement.body)
-        in_order = [buffer.name for buffer in program.buffers]
-        taken, brought = (tuple(x for x in in_order if x in names) for names in (needed, written & later))
-        moved = sum(program.sizes[name] for name in (*taken, *brought))
-        if with_statements(program, statement.body, program.buffers).length < MOVED * moved:
-            return None
-        return cls(statement.flag, statement.body, taken, brought)
-
-
-@dataclass(frozen=True)
-class WaitingLoops:
-    """Loops of a program that wait for flags, and what stands around them.
-
-    Args:
-        loops: one after the other.
-        parts: statements before each of them, and after the last.
-        waits: buffers that hold numbers of a state while it is in a loop; all others may be shared by all blocks.
-    """
-
-    loops: tuple[WaitingLoop, ...]
-    parts: tuple[tuple[Statement, ...], ...]
     waits: frozenset[str]
 
     @classmethod
-    def of(cls, program: Program) -> WaitingLoops | None:
-        """None if there is none."""
+    def of(cls, program: Program) -> WaitingLoop | None:
+        """None if there is none in which states could go with others, or none whose passes cost more than moving."""
+        found = [k for k, statement in enumerate(program.statements) if isinstance(statement, WhileAny)]
+        loop = program.statements[found[0]] if found else None
+        if not isinstance(loop, WhileAny) or not _goes_anywhere(loop.body):
+            return None
         if any(buffer.in_lanes for buffer in program.buffers):
             return None
-        loops, parts, waits, begin = list[WaitingLoop](), list[tuple[Statement, ...]](), set[str](), 0
-        for k, statement in enumerate(program.statements):
-            asked = _needed(program, program.statements[k + 1 :]) if isinstance(statement, WhileAny) else set()
-            loop = WaitingLoop.of(program, statement, asked)
-            if loop is not None:
-                loops.append(loop)
-                parts.append(program.statements[begin:k])
-                begin, made = k + 1, _written(program.statements[: k + 1])
-                waits |= {*loop.taken, *loop.brought, *asked}
-                waits |= {b.name for b in program.kept if b.store and (b.load or b.name in made)}
-        if not loops:
+        before, after = program.statements[: found[0]], program.statements[found[0] + 1 :]
+        asked = _needed(program, after)
+        later = asked | {buffer.name for buffer in program.kept if buffer.store}
+        written = {buffer_of(place) for one in _all(loop.body) for place in places_of(one)[1]}
+        needed = _needed(program, loop.body) | {loop.flag}
+        in_order = [buffer.name for buffer in program.buffers]
+        taken, brought = (tuple(x for x in in_order if x in names) for names in (needed, written & later))
+        moved = sum(program.sizes[name] for name in (*taken, *brought))
+        if with_statements(program, loop.body, program.buffers).length < MOVED * moved:
             return None
-        waits |= {number.buffer for number in program.initial}
+        made = {buffer_of(place) for one in _all(before) for place in places_of(one)[1]} | written
+        waits = needed | set(brought) | asked | {number.buffer for number in program.initial}
+        waits |= {b.name for b in program.kept if b.store and (b.load or b.name in made)}
         waits |= {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
-        return cls(tuple(loops), (*parts, program.statements[begin:]), frozenset(waits))
-
-
-def _written(statements: Sequence[Statement]) -> set[str]:
-    """Buffers that statements, or those inside them, write."""
-    return {buffer_of(place) for one in _all(statements) for place in places_of(one)[1]}
+        return cls(before, loop.flag, loop.body, after, taken, brought, frozenset(waits))
 
 
 def _all(statements: Sequence[Statement]) -> Iterator[Statement]:

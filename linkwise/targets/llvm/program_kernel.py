@@ -38,7 +38,7 @@ from linkwise.trace.program import (
     Unit,
     WhileAny,
 )
-from linkwise.trace.waiting import WaitingLoops, with_loops_inlined
+from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
 ENTRY = "linkwise_program"
 FRAME_ENTRY = "linkwise_frame_bytes"
@@ -70,13 +70,13 @@ def quick_program_module(program: Program, machine: Machine, bits: int, lanes: i
 
 def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
     machine, bits, lanes = writer.machine, shape.bits, shape.lanes
-    loops = WaitingLoops.of(program) if lanes > 1 else None
-    if loops is None:
+    loop = WaitingLoop.of(program) if lanes > 1 else None
+    if loop is None:
         made, entry = writer.write(), [_entry(program, shape)]
     else:
-        shared = frozenset(buffer.name for buffer in program.buffers) - loops.waits
-        made = writer.write_parts(pool.parts_of(loops), shared)
-        entry = pool.PoolWriter(program, loops, shape, ENTRY).functions()
+        parts = {pool.BEFORE: loop.before, pool.PASS: loop.body, pool.AFTER: loop.after}
+        made = writer.write_parts(parts, frozenset(buffer.name for buffer in program.buffers) - loop.waits)
+        entry = pool.PoolWriter(program, loop, shape, ENTRY).functions()
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from linkwise.targets.places import lifetimes, places_of_buffers
 from linkwise.trace.program import Angles, Buffer, Program
-from linkwise.trace.waiting import WaitingLoops
+from linkwise.trace.waiting import WaitingLoop
 
 
 class Words:
@@ -70,8 +70,8 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
 SLOTS = 16
 """The most blocks of states that wait together."""
 
-CONTROL = 512
-"""Bytes that say who waits where: of each loop, and beside them."""
+CONTROL = 1024
+"""Bytes that say who waits where."""
 
 _WAITING = 1 << 23  # bytes of all blocks that wait, at most; those that are in use should stay in the nearer caches
 
@@ -101,7 +101,7 @@ class ProgramMemory:
             ProgramMemory(c, dtype, lanes, vector, called=True) for c in program.codes if isinstance(c, Program)
         ]
         angles = {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
-        loop = None if called or lanes == 1 else WaitingLoops.of(program)
+        loop = None if called or lanes == 1 else WaitingLoop.of(program)
         starts: dict[str, int] = {}
         ends: dict[str, int] = {}
         spare: list[int] = []  # lanes beyond the last angle take part in the call: let them be ordinary
@@ -139,13 +139,11 @@ class ProgramMemory:
         table[Words.INITIAL] = len(self._places)
         table[Words.INITIAL_PLACES] = self._places.ctypes.data
         table[Words.INITIAL_VALUES] = self._values.ctypes.data
-        self.slots, self.pools = 1, 0
+        self.slots = 1
         if loop is not None:
             self.slots = max(1, min(SLOTS, _WAITING // max(64, apart * lanes * dtype.itemsize)))
             table[words.common_bytes] = -(-common * lanes * dtype.itemsize // 64) * 64
-            self.pools = len(loop.loops)
-            blocks = self.slots + self.pools
-            table[Words.FRAME] = table[words.common_bytes] + blocks * self.own_bytes + (self.pools + 1) * CONTROL
+            table[Words.FRAME] = table[words.common_bytes] + (self.slots + 1) * self.own_bytes + CONTROL
             frame = int(table[Words.FRAME]) // (lanes * dtype.itemsize)
             for buffer in program.buffers:  # the caller's are counted from the scratch memory's beginning
                 if buffer.name not in loop.waits and not (buffer.load or buffer.store):
@@ -170,8 +168,7 @@ class ProgramMemory:
     def bytes(self) -> int:
         """Scratch memory of a call."""
         inner = max((memory.bytes for memory in self.inner), default=0)
-        # The block farthest from the start.
-        before = self.table[self.words.common_bytes] + (self.slots + max(0, self.pools - 1)) * self.own_bytes
+        before = self.table[self.words.common_bytes] + self.slots * self.own_bytes  # the block farthest from the start
         return int(self.table[Words.INNER] + inner + (before if inner else 0))
 
     @property
