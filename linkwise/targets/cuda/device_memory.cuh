@@ -54,9 +54,10 @@ LW_INLINE void lw_from_lanes(REAL *array, const REAL *lanes, long long row, long
     }
 }
 
-// Several at a time, since each takes long to come.
+// Several at a time, since each takes long to come; a state that goes on in place is there already.
 LW_INLINE void lw_copy_some(const REAL *from, long long from_apart, REAL *to, long long to_apart, int size)
 {
+    if (from == to) return;
     int e = 0;
 #pragma unroll 1
     for (; e + 8 <= size; e += 8) {

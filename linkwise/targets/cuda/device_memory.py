@@ -41,6 +41,7 @@ from linkwise.targets.cuda.statements import (
     indented,
 )
 from linkwise.trace.block import Block
+from linkwise.trace.in_place import in_place
 from linkwise.trace.program import PARAMETERS, Call, For, Place, Program, Slice, Statement, Stretch, buffer_of, walked
 
 _STAGES = (4, 2, 1)  # links whose numbers are in shared memory or on their way there, as many as fit; powers of two
@@ -116,6 +117,7 @@ class DeviceKernel(ProgramKernelWriter):
     """The kernel of a program in device memory; its last parameters: ``scratch``, ``table``, ``numbers``, ``count``."""
 
     apart = "LW_LANES"
+    goes_on_in_place = True
     context = MappingProxyType(
         {
             "own": "REAL *",
@@ -128,7 +130,7 @@ class DeviceKernel(ProgramKernelWriter):
     )
 
     def __init__(self, program: Program, bits: int) -> None:
-        super().__init__(with_shorter_blocks(program, _PART), bits)
+        super().__init__(with_shorter_blocks(in_place(program), _PART), bits)
         program = self.program
         self.lanes = layouts.LANES[0]
         self.plans = {id(each): LoopPlans(each) for each in self.programs}

@@ -106,6 +106,8 @@ class ProgramKernelWriter(ABC):
 
     apart: ClassVar[str] = "1"
     """Distance from one number of a state to the next in the memory of its buffers."""
+    goes_on_in_place: ClassVar[bool] = False
+    """Whether called programs may write results where their states are (:mod:`linkwise.trace.in_place`)."""
     context: ClassVar[Mapping[str, str]] = {}
     """Names that the functions of called programs are given besides, and their types."""
 
@@ -265,7 +267,7 @@ class ProgramKernelWriter(ABC):
 
     def _called(self, code: Program, call: Call, scope: StatementScope) -> str:
         """The call of another program, which is a function of pointers to what it loads and stores."""
-        if set(call.inputs) & set(call.outputs):
+        if set(call.inputs) & set(call.outputs) and not self.goes_on_in_place:
             raise ValueError(f"the call of {code.name} in {scope.program.name} writes what it reads")
         passed = [self.at(place, scope).pointer for place in (*call.inputs, *call.outputs)]
         given = zip(_passed(code)[0], call.inputs, strict=True)

@@ -9,12 +9,13 @@ import pytest
 
 import linkwise as lw
 from linkwise.functions.rolled import on_device, segments
-from linkwise.targets.cuda import launching
+from linkwise.targets.cuda import launching, thread_memory
 from linkwise.targets.cuda.launching import DeviceBlock, DeviceProgram, DividedBlock, device_block
 from linkwise.targets.cuda.target import TARGET
 from linkwise.trace.block import Block
 from tests.functions.rolled.test_long_chain import CUT, chain, state
 from tests.sim.mechanisms import double_pendulum, pendulum
+from tests.targets.cuda import test_contact as contact
 from tests.targets.cuda.models import binary, branches, every_joint, random_state, sum_of_squares, ulps, unary
 
 cp = importlib.import_module("cupy") if TARGET.available() else None
@@ -450,3 +451,20 @@ def test_rollout_as_any_routine() -> None:
     DeviceProgram(routine, np.float64).run(rows, {}, {}, 200)
     for k, name in enumerate(("q", "v")):
         assert cp.allclose(rows[routine.made(k)], getattr(expected, name), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("count", [9, 1000])
+def test_contact_of_feet_and_of_crowds(dtype: type, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one kernel, and in parts in the memory of the device; the last tile is not full."""
+    for model, start, few in (
+        (contact.hopper(), None, 1 << 20),
+        (contact.bodies(contact.hills()), contact.ABOVE, 1 << 20),
+        (contact.bodies(contact.hills()), contact.ABOVE, 1000),
+    ):
+        monkeypatch.setattr(thread_memory, "_CALLS", 2)
+        monkeypatch.setattr(thread_memory, "_FEW_LOCAL_BYTES", few)
+        given = [x.astype(dtype) for x in contact.state(model, count, start)]
+        step = model.function("contact_step")
+        got = step(*(cp.asarray(x) for x in given))
+        contact.close(type(got)(*(cp.asnumpy(x) for x in got)), step(*given), dtype)
