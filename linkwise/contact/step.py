@@ -600,28 +600,27 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 
 
 _SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
-_MOST = 2.0  # times what a point needs by itself: friction may ask for more
-_TINY = 1e-30
+_MUCH = 0.3  # of an impulse: less than what several points share, more than what gravity needs after an impact
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, at each point no more than some times what would stop its approach V by itself.
+    """Impulses of the step before, without those of points at which a third of them would be too much now.
 
-    After an impact, little is needed where surfaces stay together, and nothing where they part.
+    So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
+    stay together, and nothing where they part.
     """
     found = list(impulses)
     none = [0.0] * response.count
-    part: dict[int | None, Scalar] = {}
+    goes_on: dict[int | None, Scalar] = {}
     for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
         if cone.kind == "half_line":
             needed = -response.velocities(k, V, none)[0] * response.inverses[k]
-            most, before = _MOST * maximum(hold(needed), 0.0), hold(impulses[start])
-            part[k] = where(before > most, most / maximum(before, _TINY), 1.0)
+            goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
         place = k if cone.kind == "half_line" else cone.follows
-        if place in part:
+        if place in goes_on:
             for i in range(start, start + len(cone.rows)):
-                found[i] = part[place] * found[i]
+                found[i] = where(goes_on[place], found[i], 0.0)
     return found
 
 
