@@ -64,8 +64,10 @@ They can press on each other at a dead centre: nothing there moves along the nor
 bounds. To the ground, what flies always answers as its whole mass does or more.
 """
 
-CLOSE = 1e-9
-"""m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps."""
+CLOSE, STEADY = 1e-9, 0.015
+"""m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps; and with closures, m/s²,
+with the square of the step: else each step on a table that is shaken would count as a little blow, and forces chatter.
+"""
 
 
 class AccountedStep(NamedTuple):
@@ -429,13 +431,14 @@ class MiddleOfStep:
         h, (v_new, V, impulses) = self.h, end
         s: Scalar = 1.0
         close = by_digits(h, lifting.CLOSE, lifting.CLOSE_SINGLE) if self.lifts else CLOSE
+        near = maximum(close, STEADY * h * h) if self.holding.closes else close
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after, close))
+                s = minimum(s, part_of_mean(gap, h, before, after, near))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
