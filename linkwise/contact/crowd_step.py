@@ -34,7 +34,7 @@ from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
-from linkwise.contact.step import AccountedStep, part_of_mean, stiffened
+from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, stiffened
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
@@ -425,6 +425,7 @@ class MiddleOfCrowd:
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:
         """The q⁺, v⁺, gaps, and where energy came from and went."""
         h, count, gives = self.h, self.crowd.kept, self.crowd.features.gives
+        near = maximum(CLOSE, STEADY * h * h) if self.held.closes else CLOSE
 
         def row(
             now: Flat, slot: Flat, J: Flat, laws: Flat, before: Flat, other: Flat, own: Flat
@@ -436,7 +437,7 @@ class MiddleOfCrowd:
             ]
             work = sum((0.5 * x * (a + b) for x, a, b in zip(own, before, after, strict=True)), 0.0)
             rates = [before[0] - drift, after[0] - drift]
-            part = part_of_mean(start, h, *rates)
+            part = part_of_mean(start, h, rates[0], rates[1], near)
             part = where(more["stiffness"] > 0.0, 1.0, part) if gives else part
             is_used = more["number"] > 0.0
             missed = self.primal.missed_by_point(laws, own, after)

@@ -64,8 +64,10 @@ They can press on each other at a dead centre: nothing there moves along the nor
 bounds. To the ground, what flies always answers as its whole mass does or more.
 """
 
-CLOSE = 1e-9
-"""m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps."""
+CLOSE, STEADY = 1e-9, 0.015
+"""m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps; and with closures, m/s²,
+with the square of the step: else each step on a table that is shaken would count as a little blow, and forces chatter.
+"""
 
 
 class AccountedStep(NamedTuple):
@@ -429,13 +431,14 @@ class MiddleOfStep:
         h, (v_new, V, impulses) = self.h, end
         s: Scalar = 1.0
         close = by_digits(h, lifting.CLOSE, lifting.CLOSE_SINGLE) if self.lifts else CLOSE
+        near = maximum(close, STEADY * h * h) if self.holding.closes else close
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after, close))
+                s = minimum(s, part_of_mean(gap, h, before, after, near))
         first = self.pulled.pulls.count
         ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
         for gap, before, after in ends:
@@ -600,28 +603,27 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 
 
 _SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
-_MOST = 2.0  # times what a point needs by itself: friction may ask for more
-_TINY = 1e-30
+_MUCH = 0.3  # of an impulse: less than what several points share, more than what gravity needs after an impact
 _ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
-    """Impulses of the step before, at each point no more than some times what would stop its approach V by itself.
+    """Impulses of the step before, without those of points at which a third of them would be too much now.
 
-    After an impact, little is needed where surfaces stay together, and nothing where they part.
+    So much would stop the approach V of a point by itself. After an impact, next to nothing is needed where surfaces
+    stay together, and nothing where they part.
     """
     found = list(impulses)
     none = [0.0] * response.count
-    part: dict[int | None, Scalar] = {}
+    goes_on: dict[int | None, Scalar] = {}
     for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
         if cone.kind == "half_line":
             needed = -response.velocities(k, V, none)[0] * response.inverses[k]
-            most, before = _MOST * maximum(hold(needed), 0.0), hold(impulses[start])
-            part[k] = where(before > most, most / maximum(before, _TINY), 1.0)
+            goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
         place = k if cone.kind == "half_line" else cone.follows
-        if place in part:
+        if place in goes_on:
             for i in range(start, start + len(cone.rows)):
-                found[i] = part[place] * found[i]
+                found[i] = where(goes_on[place], found[i], 0.0)
     return found
 
 

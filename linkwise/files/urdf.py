@@ -173,13 +173,14 @@ def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarn
             x, y, z = values.vector(at, "scale", one, of=of)
             return Geometry("mesh", (), values.text(at, "filename", of=of), (x, y, z), placement, name)
         if at.tag == "box":
-            return Geometry("box", values.sizes(at, *values.vector(at, "size", of=of), of=of), None, one, placement, name)
+            size = values.sizes(at, *values.vector(at, "size", of=of), of=of)
+            return Geometry("box", size, None, one, placement, name)
         if at.tag == "sphere":
-            return Geometry("sphere", values.sizes(at, values.number(at, "radius", of=of), of=of), None, one, placement, name)
+            size = values.sizes(at, values.number(at, "radius", of=of), of=of)
+            return Geometry("sphere", size, None, one, placement, name)
         if at.tag == "cylinder" or at.tag == "capsule":
-            size = values.number(at, "radius", of=of), values.number(at, "length", of=of)
-            kind = "cylinder" if at.tag == "cylinder" else "capsule"
-            return Geometry(kind, values.sizes(at, *size, of=of), None, one, placement, name)
+            size = values.sizes(at, values.number(at, "radius", of=of), values.number(at, "length", of=of), of=of)
+            return Geometry("cylinder" if at.tag == "cylinder" else "capsule", size, None, one, placement, name)
     warnings.append(
         ModelWarning(
             f"{values.file}:{element.line}: the {of} has a shape that is not known, and was left out",

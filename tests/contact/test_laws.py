@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -102,9 +104,10 @@ def test_a_heavy_table_that_moves_takes_what_lies_on_it_along() -> None:
     assert run.v[-1, -1] == pytest.approx(0.5, rel=2e-5)
 
 
-def test_a_shaken_table_carries_a_ball() -> None:
+@pytest.mark.parametrize(("solver", "dt"), [("dual", 0.0005), ("dual", 0.002), ("dual", 0.005), ("primal", 0.002)])
+def test_a_shaken_table_carries_a_ball(solver: Any, dt: float) -> None:
     """A table moved by the clock, z = A(1 - cos ωt): what lies on it is pressed by m(g + z̈)."""
-    A, omega, dt = 0.02, 10.0, 0.0005
+    A, omega = 0.02, 10.0
     assert A * omega**2 < G
     b = lw.ModelBuilder("shaker")
     plate = shape("box", (1.0, 1.0, 0.1))
@@ -114,14 +117,14 @@ def test_a_shaken_table_carries_a_ball() -> None:
     inertia = np.diag([J] * 3)
     b.add_body("ball", joint=lw.Free(), placement=at, mass=M, inertia=inertia, collisions=[shape("sphere", (R,))])
     b.add_coupling("drive", lw.closures.Prescribed("lift", lambda t: A * (1.0 - lw.math.cos(omega * t))))
-    model = b.build().with_contacts(between=[("table", "ball")])
+    model = b.build().with_contacts(between=[("table", "ball")], rules=lw.ContactRules(solver=solver))
     run = lw.simulate(model, model.neutral(), duration=0.5, dt=dt, method="moreau")
     middle = run.t[1:] - dt / 2
     force = M * (G + A * omega**2 * np.cos(omega * middle))
     late = middle > 0.05
-    assert contact(run, "impulses")[1:, 0][late] / dt == pytest.approx(force[late], rel=0.02)
+    assert contact(run, "impulses")[1:, 0][late] / dt == pytest.approx(force[late], rel=2.0 * dt**2)
     assert run.q[:, 0] == pytest.approx(A * (1.0 - np.cos(omega * run.t)), abs=1e-12)
-    assert np.abs(contact(run, "gaps")).max() < 1e-5
+    assert np.abs(contact(run, "gaps")).max() < 3.0 * dt**3
 
 
 def struck(**material: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

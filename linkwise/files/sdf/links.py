@@ -157,8 +157,8 @@ def _shape(element: Element, link: NamedFrame, warnings: list[ModelWarning]) -> 
             return Geometry("sphere", size, None, one, placement, link.name)
         if at.tag == "cylinder" or at.tag == "capsule":
             size = values.child_number(at, "radius", of=of), values.child_number(at, "length", of=of)
-            kind = "cylinder" if at.tag == "cylinder" else "capsule"
-            return Geometry(kind, values.sizes(at, *size, of=of), None, one, placement, link.name)
+            size = values.sizes(at, *size, of=of)
+            return Geometry("cylinder" if at.tag == "cylinder" else "capsule", size, None, one, placement, link.name)
         if at.tag == "ellipsoid" and element.tag == "collision":
             size = values.content_vector(values.required_child(at, "radii", of=of), of=of)
             return Geometry("ellipsoid", values.sizes(at, *size, of=of), None, one, placement, link.name)
