@@ -133,7 +133,8 @@ class Touching(Methods):
 
 def _check_step(dt: ArrayLike) -> None:
     """Raise InputError for steps on this machine that do not go forward; traced ones have no value yet."""
-    if isinstance(dt, Real | np.ndarray) and getattr(dt, "dtype", None) != object and not np.all(np.greater(dt, 0.0)):
+    known = dt.dtype.kind in "fiu" if isinstance(dt, np.ndarray) else isinstance(dt, Real)
+    if known and not np.all(np.greater(dt, 0.0)):
         raise InputError("dt is not a positive number", got=repr(dt), allowed="s, above 0, for each state")
 
 
