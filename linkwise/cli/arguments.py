@@ -27,8 +27,12 @@ def load_model(options: Namespace) -> Model:
     """The model that the options name, on the ground that they add."""
     import linkwise as lw
 
+    from linkwise.mechanism.checks import checked_pose
+
     model, height = _loaded(options), getattr(options, "ground", None)
-    return model if height is None else model.with_contacts(lw.Ground(lw.transform(xyz=(0.0, 0.0, height))))
+    if height is None:
+        return model
+    return model.with_contacts(lw.Ground(checked_pose(lw.transform(xyz=(0.0, 0.0, height)), "the --ground")))
 
 
 def _loaded(options: Namespace) -> Model:

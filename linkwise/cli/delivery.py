@@ -82,7 +82,7 @@ def _facts(motion: Trajectory) -> dict[str, object]:
 
 def _contacts(found: MotionContacts) -> str:
     """What touched, and how well the laws were obeyed, in one line."""
-    pushed = np.linalg.norm(np.nan_to_num(found.force), axis=-1).max(initial=0.0)
+    pushed = np.linalg.norm(found.force, axis=-1).max(initial=0.0)
     lost = found.overflow.max(initial=0.0)
     return (
         f"contact: {found.count.max(initial=0)} points press at most, with {number(pushed)} N; "

@@ -150,6 +150,8 @@ class ChangedCopies:
     ) -> Self:
         """A copy whose bodies touch grounds and each other, with their shapes for contact; meshes as their hulls.
 
+        What an earlier call said is replaced.
+
         >>> import linkwise as lw
         >>> b = lw.ModelBuilder("ball")
         >>> ball = lw.Geometry("sphere", (0.1,), None, (1, 1, 1), lw.transform(), "ball")

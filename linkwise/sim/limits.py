@@ -66,6 +66,14 @@ class Limit:
         push = _push(depth, rate, self.stiffness, loss)
         return {i: -(push * slope) for i, slope in gradient.items()}
 
+    def implicit_share(self, q: Flat, v: Flat, loss: float, h: Scalar) -> dict[int, Scalar]:
+        """By h·damper + h²/4·spring of :meth:`force`, on each freedom, steps of h resist more, so that none is long."""
+        depth, gradient = self.depth(q), self.gradient(q)
+        rate = dot((v[i] for i in gradient), gradient.values())
+        share = h * self.stiffness * (depth * loss + 0.25 * h)
+        acts = _push(depth, rate, self.stiffness, loss) > 0.0
+        return {i: where(acts, share * slope * slope, 0.0) for i, slope in gradient.items()}
+
     def energy(self, q: Flat) -> Scalar:
         """½ k δ²."""
         return _stored(self.depth(q), self.stiffness)

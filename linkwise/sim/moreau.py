@@ -138,7 +138,7 @@ def _stepped(m: Motion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> lis
     at = Instant(time, middle, v, x, p)
     tau, active = m.all_forces(at)
     given = m.closure_inputs(t[0], x, p)
-    implicit = _implicit(m, active, h[0])
+    implicit = _implicit(m, at, active, h[0])
     done: Any = model._run(
         "step_account" if m.works else "contact_step",
         objects(q),
@@ -147,7 +147,7 @@ def _stepped(m: Motion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> lis
         objects(before["contact_impulses"]),
         objects(h).reshape(()),
         f_ext=m.body_forces(at),
-        implicit=objects(implicit.both),
+        implicit=objects(implicit.all),
         **given,
     )
     flowing = m.element_rates(at, accounted=False)
@@ -160,15 +160,16 @@ def _stepped(m: Motion, model: Model, y: Flat, t: Flat, h: Flat, p: Flat) -> lis
 
 
 class Implicit(NamedTuple):
-    """The h·(dampers) + h²/4·(springs) of all freedoms (nv), N m s²: of joints, and of actuators."""
+    """The h·(dampers) + h²/4·(springs) of all freedoms (nv), N m s²: of joints, of actuators, of ends of ranges."""
 
     joints: list[Scalar]
     actuators: list[Scalar]
+    limits: list[Scalar]
 
     @property
-    def both(self) -> list[Scalar]:
+    def all(self) -> list[Scalar]:
         """Their sum."""
-        return plus(self.joints, self.actuators)
+        return plus(plus(self.joints, self.actuators), self.limits)
 
 
 def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> list[Scalar]:
@@ -179,7 +180,7 @@ def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> 
     costs against gravity is work of contact.
     """
     forces = m.forces_by_cause(at)
-    for cause, share in (("damping", implicit.joints), ("control", implicit.actuators)):
+    for cause, share in zip(("damping", "control", "limits"), implicit, strict=True):
         less = (s * dv / h for s, dv in zip(share, done.change, strict=True))
         forces[cause] = minus(forces[cause], less)
     total = dict(zip(CAUSES, (h * power for power in m.powers(at.q, done.mean, at.p, forces)), strict=True))
@@ -192,8 +193,8 @@ def _works(m: Motion, done: Any, implicit: Implicit, at: Instant, h: Scalar) -> 
     return [total[cause] for cause in CAUSES]
 
 
-def _implicit(m: Motion, active: Flat, h: Scalar) -> Implicit:
-    """Gains of actuators act only where these are not at their limits."""
+def _implicit(m: Motion, at: Instant, active: Flat, h: Scalar) -> Implicit:
+    """Gains of actuators act only where these are not at their limits, springs of ranges beyond their ends."""
     total: list[Scalar] = [0.0] * m.nv
     limits = [float(limit) for limit in m.model.limits.effort]
     for element in m.elements:
@@ -203,4 +204,8 @@ def _implicit(m: Motion, active: Flat, h: Scalar) -> Implicit:
                 more = h * float(kd) + 0.25 * h * h * float(kp)
                 free = abs(active[i]) < limits[i] if m.rules.effort and limits[i] < float("inf") else True
                 total[i] = total[i] + where(free, more, 0.0)
-    return Implicit([h * d for d in m.damping()], total)
+    ends: list[Scalar] = [0.0] * m.nv
+    for limit in m.limits if m.rules.limits == "spring" else ():
+        for i, share in limit.implicit_share(at.q, at.v, m.rules.limit_loss, h).items():
+            ends[i] = ends[i] + share
+    return Implicit([h * d for d in m.damping()], total, ends)

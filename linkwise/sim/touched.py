@@ -254,25 +254,27 @@ class MotionContacts:
     @cached_property
     def force(self) -> Array:
         """Force on the first body of each point, in the world's axes (..., T, n, 3), N."""
-        places, own = self.places, self.impulse / self.step[..., None, None]
-        along = own[..., 1:, None] * np.asarray(places.tangents)
-        return np.asarray(own[..., :1] * np.asarray(places.normal) + along.sum(axis=-2))
+        return self._in_world(self.impulse)
 
     @cached_property
     def moment(self) -> Array:
         """Moment on the first body of each point (..., T, n, 3), N m, in the world's axes, of torsion and rolling."""
-        places, own = self.places, self._rows[..., 3:] / self.step[..., None, None]
-        about = own[..., 1:, None] * np.asarray(places.tangents)
-        return np.asarray(own[..., :1] * np.asarray(places.normal) + about.sum(axis=-2))
+        return self._in_world(self._rows[..., 3:])
+
+    def _in_world(self, along: Array) -> Array:
+        """Means over the step of impulses along, or about, normals and tangents (..., T, n, 3), in the world's axes."""
+        axes = np.concatenate([np.asarray(self.places.normal)[..., None, :], np.asarray(self.places.tangents)], axis=-2)
+        mean = along / self.step[..., None, None]
+        # Points that are not used are nowhere, and have no axes.
+        return np.where(mean.any(axis=-1, keepdims=True), np.einsum("...i,...ij->...j", mean, axes), 0.0)
 
     @cached_property
     def wrenches(self) -> Array:
         """[moment, force] on bodies (..., T, n_bodies, 6), at their origins in their axes, N m and N."""
         X = np.asarray(self.model.poses(np.asarray(self.motion.q, float), p=self.motion.model_parameters))
         found = np.zeros((*X.shape[:-2], 6))
-        used = self.impulse[..., 0] != 0.0
-        force, turn = (np.where(used[..., None], each, 0.0) for each in (self.force, self.moment))
-        points = np.where(used[..., None], self.points, 0.0)
+        force, turn = self.force, self.moment
+        points = np.where(self.impulse[..., :1] != 0.0, self.points, 0.0)
         for side, sign in ((0, 1.0), (1, -1.0)):
             sides = self._sides[..., side]
             for body in np.unique(sides[sides >= 0]):
@@ -316,9 +318,8 @@ class MotionContacts:
             there = self._sides[..., side] == own
             if other is not None:
                 there &= self._sides[..., 1 - side] == other
-            counts += sign * (there & (self.impulse[..., 0] != 0.0))
-        force = np.where(counts[..., None] != 0.0, self.force, 0.0)
-        return np.asarray((counts[..., None] * force).sum(axis=-2))
+            counts += sign * there
+        return np.asarray((counts[..., None] * self.force).sum(axis=-2))
 
     def pressing(self, body: str, within: Callable[[Array], Array] | None = None) -> Array:
         """The sum of the normal forces on a body (..., T), N.

@@ -242,3 +242,19 @@ def test_links_that_fold_on_each_other_stay_finite() -> None:
     assert np.isfinite(end.v).all()
     after = model.kinetic_energy(end.q, end.v) + model.potential_energy(end.q)
     assert (after < 1.001 * energy).all()  # those that fly on gain up to 4e-5 in 400 steps
+
+
+def test_a_humanoid_falls_with_its_joints_at_the_ends_of_their_ranges() -> None:
+    """Blows drive light links into the springs there; steps of 2 ms take these implicitly."""
+    from linkwise import samples
+
+    robot = samples.humanoid("all")
+    touching = [body.name for body in robot.bodies if body.collisions]
+    robot = robot.with_contacts(lw.Ground(), only=touching, material=lw.Material(friction=0.8))
+    robot = robot.with_joint_constants(damping=0.5)
+    push = np.zeros(robot.nv)
+    push[3] = 0.4
+    motion = lw.simulate(robot, robot.configurations["stand"], push, duration=1.2, dt=0.002, account=True)
+    assert np.abs(motion.v).max() < 50.0
+    assert motion.pose("head")[-1, 2, 3] < 0.3
+    assert motion.energy_account().work["limits"].min() < -1.0  # J: they stop what turns

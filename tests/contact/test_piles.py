@@ -39,6 +39,17 @@ def test_stack_of_ten_carries_what_is_above():
     assert np.abs(motion.q[-1] - q0).max() < 1e-7
 
 
+def test_steps_begin_with_the_impulses_of_the_step_before(monkeypatch):
+    """What rests is solved once."""
+    from linkwise.sim.piles.interior import InteriorPoint
+
+    solved, calls = InteriorPoint.impulses, []
+    monkeypatch.setattr(InteriorPoint, "impulses", lambda *given: calls.append(1) or solved(*given))
+    q0 = placed([[0, 0, EDGE * (k + 0.5)] for k in range(10)])
+    lw.simulate(boxes(10), q0, duration=0.04, dt=0.002, method="moreau")
+    assert len(calls) == 1
+
+
 def test_contacts_are_those_of_mechanisms(tmp_path):
     """The same arrays as a mechanism's, which add up to the same forces; saved and loaded with the motion."""
     from linkwise.sim.sensors import FootForce, Touch

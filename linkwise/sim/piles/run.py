@@ -197,18 +197,19 @@ class Pile:
         before = np.hstack([turned(R, s.spin), s.speed])
         free = np.hstack([turned(R, _spun(self.bodies.inertia, s.spin, h)), s.speed + h * self.bodies.gravity])
         after, moved, parted = free, 0.5 * h * free, np.zeros((len(R), 6))
-        self.touched = Touched(found, np.zeros((0, 3)), np.zeros(0), len(R))
+        touched = Touched(found, np.zeros((0, 3)), np.zeros(0), len(R))
         if len(found.gap):
             rows, gap, approach = self._rows(found, middle, R, before, h)
             solution = settled(rows, free, self._last(found, rows.frame))
             force = np.einsum("mkj,mk->mj", rows.frame, solution.impulse)
-            self.touched = Touched(replace(found, gap=gap), force, solution.missed, len(R))
+            touched = Touched(replace(found, gap=gap), force, solution.missed, len(R))
             after = solution.velocity
             leaving = _leaving(after, found, rows.arms, rows.frame)
             part = self._part(found, gap, approach, leaving, h)[:, None]
             moved = h * ((1.0 - 0.5 * part) * after - 0.5 * (1.0 - part) * before)
             parted = self._parted(found, gap, rows, h)
         back = R.swapaxes(1, 2)
+        self.touched = touched
         self.states = States(
             turned_on(middle.turn, turned(back, moved[:, :3] + parted[:, :3])),
             middle.place + moved[:, 3:] + parted[:, 3:],
