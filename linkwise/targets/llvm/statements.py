@@ -85,7 +85,7 @@ class StatementWriter:
         self.tables: list[str] = []
         """Constants of blocks, as definitions."""
         self.functions: list[FunctionText] = []
-        self._names: dict[tuple[int, frozenset[int], bool], str] = {}
+        self._names: dict[tuple[object, ...], str] = {}
         self._called: dict[int, StatementWriter] = {}
         for code in program.codes:
             if isinstance(code, Program):
@@ -125,12 +125,13 @@ class StatementWriter:
     def function_of(self, block: Block, call: Call) -> str:
         """The name of a block's function, written when first asked for.
 
-        Blocks of several calls share one, if they share what is the same for all states, and whether an output may lie
-        where an input does.
+        Blocks of several calls share one, if they share what is the same for all states, whether an output may lie
+        where an input does, and what is there already.
         """
         uniform = frozenset(k for k, place in enumerate(call.inputs) if buffer_of(place) == PARAMETERS)
         apart = not set(call.inputs) & set(call.outputs)
-        key = (id(block), uniform, apart)
+        skipped = frozenset[tuple[int, int]]() if apart else _there_already(block, call)
+        key = (id(block), uniform, apart, skipped)
         if key not in self._names:
             name = self._names[key] = f"{self.name}block{len(self._names)}"
             if self.interpreted:  # also the short ones: most tables are shorter than their code
@@ -147,7 +148,17 @@ class StatementWriter:
                 # What waits where is ours to say too, but an input that a result has overwritten cannot be read again.
                 registers = REGISTERS if ordered and apart else 0
                 body = BlockCode(
-                    block, plan, self.shape, self.vector, name, masked, uniform, apart, registers=registers, called=True
+                    block,
+                    plan,
+                    self.shape,
+                    self.vector,
+                    name,
+                    masked,
+                    uniform,
+                    apart,
+                    skipped=skipped,
+                    registers=registers,
+                    called=True,
                 )
                 self.entries.update(entries_used(plan))
                 self.tables += body.tables
@@ -155,6 +166,17 @@ class StatementWriter:
             self.functions += functions
             self.frame_bytes = max(self.frame_bytes, frame_bytes + 64)
         return self._names[key]
+
+
+def _there_already(block: Block, call: Call) -> frozenset[tuple[int, int]]:
+    """Array and element of results that are numbers of an input which lies in the same place."""
+    return frozenset(
+        (array, element)
+        for array, (place, values) in enumerate(zip(call.outputs, block.results, strict=True))
+        for element, value in enumerate(values)
+        if block.nodes[value][0] == "input"
+        and (call.inputs[block.nodes[value][1]], block.nodes[value][2]) == (place, element)
+    )
 
 
 class _RunWriter:
