@@ -207,13 +207,6 @@ class SmoothedLaws:
         inverse = self.response.inverses[k]
         return FIRMNESS * inverse if self.response.cones[k].kind == "half_line" else inverse
 
-    def answers(self, proximal: Scalar) -> tuple[list[dict[int, Scalar]], list[Scalar]]:
-        """δ of every row as lines · δV + shift."""
-        steps: list[tuple[list[dict[int, Scalar]], list[Scalar]]] = []
-        for k in range(len(self.response.cones)):
-            steps.append(self._eliminated(k, steps, proximal))
-        return [line for lines, _ in steps for line in lines], [x for _, shift in steps for x in shift]
-
     def newton_step(self, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ.
 
@@ -239,6 +232,8 @@ class SmoothedLaws:
         ]
         y = eliminated(matrix, right)
         V_change = [sparse_product(row, y) for row in response.Lambda]
+        if all(row.is_pull for cone in response.cones for row in cone.rows):  # then C*δ is δ
+            return [*V_change, *y]
         change: list[Scalar] = []
         for lines, shift in steps:
             for own, x in zip(lines, shift, strict=True):

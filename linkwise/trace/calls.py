@@ -7,7 +7,7 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from linkwise.dataclass import dataclass, replace
@@ -62,6 +62,7 @@ class CallingTracer(Tracer):
         self.large_models = large_models
         self.calls: list[_Called] = []
         self._loop_arrays: set[int] = set()
+        self._captured_before: list[Captured] = []
         self._same: dict[Hashable, list[list[Traced]]] = {}
         self._round_of_array: dict[int, int] = {}
         self._rounds: list[int] = []
@@ -166,7 +167,7 @@ class CallingTracer(Tracer):
         own = [(self.nodes[x[0].number][1] if x else -1, len(x)) for x in (state, *items)]
         numbers = [tuple(self.number(x) for x in values) for _, values in outputs]
         if known is None:
-            known = self._split(self._captured({array for array, _ in own}, numbers))
+            known = self._as_before(self._split(self._captured({array for array, _ in own}, numbers)))
         given = {x.number: ("captured", k) for k, x in enumerate(known.numbers)}
         for array in known.arrays:
             given |= {x.number: (self.inputs[array].name, k) for k, x in enumerate(self.of_array(array))}
@@ -199,8 +200,19 @@ class CallingTracer(Tracer):
                 rest.append(Traced(self, number))
         return Captured(rest, list(arrays))
 
-    def _captured(self, arrays: set[int], outputs: Sequence[tuple[int, ...]]) -> list[int]:
-        """Values that do not depend on some input arrays, of which values that do, or outputs, are made directly."""
+    def _as_before(self, captured: Captured) -> Captured:
+        """Captured values; or those of a loop before, if they are these and few more: they are in memory already."""
+        own, inside = {x.number for x in captured.numbers}, self._depending(self._loop_arrays)
+        for other in self._captured_before:
+            numbers = {x.number for x in other.numbers}
+            fits = other.arrays == captured.arrays and own <= numbers and len(numbers) <= 2 * len(own)
+            if fits and not any(inside[x] for x in numbers):
+                return other
+        self._captured_before.append(captured)
+        return captured
+
+    def _depending(self, arrays: Set[int]) -> list[bool]:
+        """For each value, whether it depends on some input arrays."""
         depends = [False] * len(self.nodes)
         caller = {spec.name: call for call in self.calls for spec in call.results}
         calls_depend: dict[int, bool] = {}
@@ -214,6 +226,12 @@ class CallingTracer(Tracer):
                 depends[number] = node[1] in arrays or (call is not None and calls_depend[id(call)])
             elif node[0] != "const":
                 depends[number] = any(depends[a] for a in node[1:])
+        return depends
+
+    def _captured(self, arrays: set[int], outputs: Sequence[tuple[int, ...]]) -> list[int]:
+        """Values that do not depend on some input arrays, of which values that do, or outputs, are made directly."""
+        depends = self._depending(arrays)
+        caller = {spec.name: call for call in self.calls for spec in call.results}
         found: dict[int, None] = {}
         seen: set[int] = set()
         asked: set[int] = set()

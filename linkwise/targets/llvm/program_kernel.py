@@ -25,7 +25,7 @@ from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
-from linkwise.targets.llvm.statements import StatementWriter, keeps_order
+from linkwise.targets.llvm.statements import StatementWriter, is_planned
 from linkwise.trace.in_place import in_place
 from linkwise.trace.program import (
     Copy,
@@ -192,8 +192,8 @@ class ProgramKernel:
 
         def write() -> tiers.Module:
             # As with functions of several pieces, LLVM's scheduler moves values away from where they are used.
-            cut = lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks)
-            in_order = cut or keeps_order(machine, LaneShape(bits, lanes))
+            planned = any(is_planned(block, machine, LaneShape(bits, lanes)) for block in program.blocks)
+            in_order = planned or (lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks))
             return tiers.Module(program_module(program, machine, bits, lanes), in_order)
 
         key = kernel.cache_key(program, f"program x {lanes}", f"float{bits}", machine)

@@ -48,10 +48,16 @@ from linkwise.trace.program import (
     copied,
 )
 
+PLANNED = 1000
+"""Nodes of a block from which on its order is ours, and what waits where, as in functions without loops.
 
-def keeps_order(machine: Machine, shape: LaneShape) -> bool:
-    """Whether LLVM keeps the order of instructions, as in functions without loops: steps take 15 % less time."""
-    return machine.masked and shape.lanes > 1
+Steps with contact then take 15 % less time; sweeps over the links in loops, whose blocks are short, would take 40 % more.
+"""
+
+
+def is_planned(block: Block, machine: Machine, shape: LaneShape) -> bool:
+    """Whether LLVM is to keep the order of a block's instructions."""
+    return machine.masked and shape.lanes > 1 and len(block.nodes) > PLANNED
 
 
 class StatementWriter:
@@ -85,7 +91,7 @@ class StatementWriter:
         self.tables: list[str] = []
         """Constants of blocks, as definitions."""
         self.functions: list[FunctionText] = []
-        self._names: dict[tuple[int, frozenset[int], bool], str] = {}
+        self._names: dict[tuple[object, ...], str] = {}
         self._called: dict[int, StatementWriter] = {}
         for code in program.codes:
             if isinstance(code, Program):
@@ -125,12 +131,13 @@ class StatementWriter:
     def function_of(self, block: Block, call: Call) -> str:
         """The name of a block's function, written when first asked for.
 
-        Blocks of several calls share one, if they share what is the same for all states, and whether an output may lie
-        where an input does.
+        Blocks of several calls share one, if they share what is the same for all states, whether an output may lie
+        where an input does, and what is there already.
         """
         uniform = frozenset(k for k, place in enumerate(call.inputs) if buffer_of(place) == PARAMETERS)
         apart = not set(call.inputs) & set(call.outputs)
-        key = (id(block), uniform, apart)
+        skipped = frozenset[tuple[int, int]]() if apart else _there_already(block, call)
+        key = (id(block), uniform, apart, skipped)
         if key not in self._names:
             name = self._names[key] = f"{self.name}block{len(self._names)}"
             if self.interpreted:  # also the short ones: most tables are shorter than their code
@@ -140,14 +147,24 @@ class StatementWriter:
                 self.replaceable[name] = table.word
                 functions, frame_bytes = table.functions, table.frame_bytes
             else:
+                # An input that a result has overwritten could not be read again.
+                planned = apart and is_planned(block, self.machine, self.shape)
                 block = fused(block, self.machine)
-                ordered = keeps_order(self.machine, self.shape)
-                plan = make_plan(block, final=ordered)
+                plan = make_plan(block, final=planned)
                 masked = self.machine.masked and self.shape.lanes == 1
-                # What waits where is ours to say too, but an input that a result has overwritten cannot be read again.
-                registers = REGISTERS if ordered and apart else 0
+                registers = REGISTERS if planned else 0
                 body = BlockCode(
-                    block, plan, self.shape, self.vector, name, masked, uniform, apart, registers=registers, called=True
+                    block,
+                    plan,
+                    self.shape,
+                    self.vector,
+                    name,
+                    masked,
+                    uniform,
+                    apart,
+                    skipped=skipped,
+                    registers=registers,
+                    called=True,
                 )
                 self.entries.update(entries_used(plan))
                 self.tables += body.tables
@@ -155,6 +172,17 @@ class StatementWriter:
             self.functions += functions
             self.frame_bytes = max(self.frame_bytes, frame_bytes + 64)
         return self._names[key]
+
+
+def _there_already(block: Block, call: Call) -> frozenset[tuple[int, int]]:
+    """Array and element of results that are numbers of an input which lies in the same place."""
+    return frozenset(
+        (array, element)
+        for array, (place, values) in enumerate(zip(call.outputs, block.results, strict=True))
+        for element, value in enumerate(values)
+        if block.nodes[value][0] == "input"
+        and (call.inputs[block.nodes[value][1]], block.nodes[value][2]) == (place, element)
+    )
 
 
 class _RunWriter:
