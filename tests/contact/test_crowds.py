@@ -153,6 +153,25 @@ def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limit
     assert same[solved].mean() > 0.97  # Coulomb's law may have several solutions
 
 
+def test_ends_of_ranges_that_no_joint_was_near_are_kept_once_they_are_reached() -> None:
+    """Forces throw joints from rest against their ends within a step, and these throw others against theirs."""
+    low = np.array([0.2, -1.1] * 4)
+    ranges, rng = (lw.JointLimits(0.2, 0.9), lw.JointLimits(-1.1, -0.4)), np.random.default_rng(13)
+    q, dt = np.tile(STANDING, (64, 1)), 0.004
+    q[:, 6] = 2.0
+    q[:, 7:] = low + rng.uniform(0.01, 0.1, (64, 8))
+    tau = np.concatenate([np.zeros((64, 6)), rng.normal(size=(64, 8)) * ([80.0, 20.0] * 4)], axis=-1)
+    found = [
+        beast(lw.ContactRules(joint_limits=True, solver=solver), ranges=ranges).contact_step(q, 0.0 * tau, tau, dt=dt)
+        for solver in ("auto", "primal")
+    ]
+    reached = np.asarray(found[0].impulses)[:, 48:56] > 1e-6
+    assert 100 < reached.sum() < 400
+    assert (np.asarray(found[0].q)[:, 7:] > low - 1e-9).all()
+    assert np.asarray(found[0].residuals)[:, 0].max() < 1e-6
+    assert np.allclose(found[0].v, found[1].v, rtol=0.0, atol=1e-5)
+
+
 @pytest.mark.parametrize("solver", ["auto", "primal"])
 def test_steps_do_not_hang_on_what_memory_held_before(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """States that use few points beside others that use many: what is passed over is never read."""
