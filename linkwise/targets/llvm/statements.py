@@ -51,7 +51,7 @@ from linkwise.trace.program import (
 PLANNED = 1000
 """Nodes of a block from which on its order is ours, and what waits where, as in functions without loops.
 
-Steps with contact then take 15 % less time; sweeps over the links in loops, whose blocks are short, would take 40 % more.
+Steps with contact then take 15 % less time; sweeps over links in loops, whose blocks are short, would take 40 % more.
 """
 
 
