@@ -26,7 +26,6 @@ BUILT_IN = (
 def load_model(options: Namespace) -> Model:
     """The model that the options name, on the ground that they add."""
     import linkwise as lw
-
     from linkwise.mechanism.checks import checked_pose
 
     model, height = _loaded(options), getattr(options, "ground", None)
