@@ -315,7 +315,10 @@ class AlongRows:
             for flag, rate in zip(near, reached(solution.v), strict=True):
                 beyond = maximum(beyond, where(flag > 0.5, 0.0, rate))
             again = where(beyond > self.limit, 1.0, 0.0)
-            return [*solution.v, *solution.impulses, solution.eased, again, *near, *free]
+            # Some that have no solution have one with all ends, though the others are not reached.
+            more = (solution.eased > 0.5) & (sum(near, 0.0) < len(near) - 0.5)
+            near = [where(more, 1.0, flag) for flag in near]
+            return [*solution.v, *solution.impulses, solution.eased, where(more, 2.0, again), *near, *free]
 
         # Those that had no room come for the first time, and those that reach ends which were not near.
         for rate in reached(v):
