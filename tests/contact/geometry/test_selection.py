@@ -56,8 +56,8 @@ def _mujoco_pairs():
         meets = (m.geom_contype[i] & m.geom_conaffinity[j]) or (m.geom_contype[j] & m.geom_conaffinity[i])
         related = wa == wb or (wa != 0 and wb != 0 and (wa == pb or wb == pa))
         if meets and not related and not {(a << 16) + b, (b << 16) + a} & excluded:
-            names = [mujoco.mj_id2name(m, int(mujoco.mjtObj.mjOBJ_BODY), int(k)) or "world" for k in (a, b)]
-            found.append(tuple(sorted(names)))
+            # What is fixed in the world has the names of its shapes.
+            found.append(tuple(sorted(m.body(int(k)).name if k else m.geom(g).name for g, k in ((i, a), (j, b)))))
     return sorted(found)
 
 
