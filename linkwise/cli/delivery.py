@@ -81,7 +81,7 @@ def _facts(motion: Trajectory) -> dict[str, object]:
 
 
 def _contacts(found: MotionContacts) -> str:
-    """What touched, and how well the laws were obeyed, in one line."""
+    """Line on contact: most points that pressed, their force, and how well the laws were obeyed."""
     pushed = np.linalg.norm(found.force, axis=-1).max(initial=0.0)
     lost = found.overflow.max(initial=0.0)
     return (
