@@ -230,9 +230,9 @@ def test_links_that_fold_on_each_other_stay_finite() -> None:
         parent = f"link {k}"
     model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
     rng = np.random.default_rng(5)
-    q = np.concatenate([rng.normal(size=(1000, 4)), np.full((1000, 3), 1.2), rng.normal(size=(1000, 3))], axis=1)
+    q = np.concatenate([rng.normal(size=(400, 4)), np.full((400, 3), 1.2), rng.normal(size=(400, 3))], axis=1)
     q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
-    v = 2.0 * rng.normal(size=(1000, model.nv))
+    v = 2.0 * rng.normal(size=(400, model.nv))
     apart = model.distances(q).min(axis=1) > 0.0
     q, v = q[apart], v[apart]
     energy = model.kinetic_energy(q, v) + model.potential_energy(q)
