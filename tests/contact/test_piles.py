@@ -40,7 +40,7 @@ def test_stack_of_ten_carries_what_is_above():
 
 
 def test_steps_begin_with_the_impulses_of_the_step_before(monkeypatch):
-    """What rests is solved once."""
+    """Stacks at rest are solved once."""
     from linkwise.sim.piles.interior import InteriorPoint
 
     solved, calls = InteriorPoint.impulses, []
