@@ -352,11 +352,17 @@ class TracedBool(_OfTrace):
         return TracedBool(self.tracer, self.tracer.node(("not", self.number)))
 
     def where(self, a: Number, b: Number) -> Number:
-        """``a`` where true, ``b`` where false."""
+        """``a`` where true, ``b`` where false; of two numbers that were compared, one operation instead of two."""
         if isinstance(a, Traced) and isinstance(b, Traced) and a.number == b.number:
             return a
         t = self.tracer
-        return Traced(t, t.node(("select", self.number, t.number(a), t.number(b))))
+        chosen = t.number(a), t.number(b)
+        condition = t.nodes[self.number]
+        if condition == ("lt", *chosen):
+            return Traced(t, t.node(("min", *chosen)))
+        if condition == ("lt", *chosen[::-1]):
+            return Traced(t, t.node(("max", *chosen)))
+        return Traced(t, t.node(("select", self.number, *chosen)))
 
 
 _NO_VALUE = (
