@@ -11,7 +11,7 @@ constants, numbers with their sign changed, truths on their way to memory.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from linkwise.targets.c.lines import rounded
 from linkwise.targets.cuda.instructions import Instruction, Operand, is_truth
@@ -20,7 +20,8 @@ from linkwise.targets.cuda.spilling import Reload, Spill, SpillPlan
 from linkwise.trace.block import Block
 
 Address = tuple[str, str]
-"""Address of a number: the memory of PTX and the address there; or "C++", and an expression."""
+"""Address of a number: the memory of PTX and the address there; "C++", and an expression; or "columns", and how many
+bytes columns are apart, the number of the column, and where the first one is."""
 
 _BLOCK = 1000  # lines of a statement: compilers have limits
 
@@ -29,7 +30,8 @@ def declarations(count: int, constants: Constants, local: int) -> list[str]:
     """The first lines of a kernel: its registers, for so many values, and its local slots."""
     bits, size = constants.bits, constants.bits // 8
     used = ' :: "l"(lw_constant)' if constants.places else ""  # the compiler drops what it sees nobody use
-    lines = [f'asm volatile(".reg .f{bits} t<{count}>, n<3>; .reg .pred p, p<{count}>;"{used});']
+    registers = f".reg .f{bits} t<{count}>, n<3>; .reg .pred p, p<{count}>; .reg .u64 lw_at;"
+    lines = [f'asm volatile("{registers}"{used});']
     if local:
         lines.append(f'asm volatile(".local .align {size} .b8 lw_far[{local * size}];");')
     return lines
@@ -54,7 +56,7 @@ class Assembly:
         plan: SpillPlan,
         constants: Constants,
         place: Callable[[int], Address],
-        leaves: Mapping[int, Address],
+        leaves: Mapping[int, Sequence[Address]],
         pointers: Mapping[str, str],
         safe_angles: Collection[int] = (),
     ) -> None:
@@ -71,8 +73,8 @@ class Assembly:
             else:
                 self._instruction(step)
                 for value in step.writes:
-                    if value in leaves:
-                        self._store(value, leaves[value])
+                    for left in leaves.get(value, ()):
+                        self._store(value, left)
             if len(self._block) >= _BLOCK:
                 self._close()
         self._close()
@@ -85,6 +87,7 @@ class Assembly:
             return
         name = self._name(value)
         into = name if name.startswith("t") else "n0"
+        memory, address = self._reached(memory, address)
         self._block.append(f"ld.{memory}.{self.type} {into}, [{address}];")
         if into != name:
             self._block.append(f"setp.ne.{self.type} {name}, n0, {self._number(0.0)};")
@@ -95,7 +98,15 @@ class Assembly:
         if name.startswith("p"):
             self._block.append(f"selp.{self.type} n0, {self._number(1.0)}, {self._number(0.0)}, {name};")
             name = "n0"
+        memory, address = self._reached(memory, address)
         self._block.append(f"st.{memory}.{self.type} [{address}], {name};")
+
+    def _reached(self, memory: str, address: str) -> Address:
+        """An address that loads and stores take."""
+        if memory != "columns":
+            return memory, address
+        self._block.append(f"mad.wide.u32 lw_at, {address};")
+        return "global", "lw_at+0"
 
     def _number(self, value: float) -> str:
         form, kind = (">f", "0f") if self.bits == 32 else (">d", "0d")

@@ -31,7 +31,7 @@ from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel, most_thread_bytes, thread_bytes
 from linkwise.targets.cuda.tile_layout import ArrayOrder
-from linkwise.targets.cuda.wide import LONGEST, last_kernel, part_kernel
+from linkwise.targets.cuda.wide import LONGEST, Homes, last_kernel, part_kernel
 from linkwise.targets.recycled import steps_between
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
@@ -98,11 +98,20 @@ class Launched(ABC, Generic[Code]):
         """
 
 
-def device_block(block: Block, dtype: DTypeLike, routine: Repetition | None = None) -> LaunchedBlock:
-    """A block for GPUs: one kernel, or several if its results are wide or it is long."""
+def device_block(
+    block: Block, dtype: DTypeLike, routine: Repetition | None = None, *, apart: bool = True
+) -> LaunchedBlock:
+    """A block for GPUs: one kernel, or several if its results are wide or it is long.
+
+    Args:
+        block: what is computed.
+        dtype: float64 or float32.
+        routine: for many steps of it in one launch.
+        apart: whether its outputs never lie where inputs do, unless it says that they may (``in_place``).
+    """
     bits = np.dtype(dtype).itemsize * 8
     if routine is None and (is_long(block, bits) or is_wide(block, bits)):
-        return DividedBlock(block, dtype)
+        return DividedBlock(block, dtype, apart)
     return DeviceBlock(block, dtype, routine)
 
 
@@ -195,7 +204,24 @@ class DeviceBlock(LaunchedBlock):
 
 
 class DividedBlock(LaunchedBlock):
-    """A block with wide results, or a long one: several kernels in sequence, and the memory between them."""
+    """A block with wide results, or a long one: several kernels in sequence, and the memory between them.
+
+    Args:
+        program: what is computed.
+        dtype: float64 or float32.
+        apart: whether results may be left where they belong while inputs are still read.
+    """
+
+    def __init__(self, program: Block, dtype: DTypeLike, apart: bool = True) -> None:
+        super().__init__(program, dtype)
+        self.apart = apart
+
+    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
+        """Whether results are written when all inputs have been read: by a last kernel."""
+        return self._homes(kinds) is None
+
+    def _homes(self, kinds: tuple[ArrayOrder, ...]) -> Homes | None:
+        return self.division.homes(kinds[len(self.program.inputs) :]) if self.apart else None
 
     @cached_property
     def division(self) -> KernelParts:
@@ -203,17 +229,20 @@ class DividedBlock(LaunchedBlock):
         return split(self.program, LONGEST[self.dtype.itemsize * 8])
 
     def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
-        """A kernel for each part, and the last one."""
+        """A kernel for each part, and a last one if their results are to be spread."""
         program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
         given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
+        homes = self._homes(kinds)
 
         def of_part(part: KernelPart) -> Kernel:
             # Whatever way the others come, its text is the same.
             own = tuple(given[number] for number in part.inputs(program))
-            key = (part, own, available)
-            return once(self._texts, key, lambda: part_kernel(program, whole, part, bits, given, available))
+            key = (part, own, available, homes is None)
+            return once(self._texts, key, lambda: part_kernel(program, whole, part, bits, given, available, homes))
 
         parts = [of_part(part) for part in whole.parts]
+        if homes is not None:
+            return parts
         key = (filled, available)
         last = once(self._texts, key, lambda: last_kernel(program, whole, bits, filled, available))
         return [*parts, last]
@@ -224,16 +253,19 @@ class DividedBlock(LaunchedBlock):
         """One launch for each kernel, and each turn."""
         if count == 0:
             return
-        *parts, last = self._loaded(kinds)
+        parts, last = self._loaded(kinds), []
         lanes, cut = layouts.LANES[0], len(self.program.inputs)
+        if self.in_place(kinds):
+            parts, last = parts[:-1], parts[-1:]
+        taken, filled = (arrays[:cut], arrays[cut:]) if last else (arrays, ())
         name, places = self.program.name, self.division.places
         between, tiles = working_memory(name, -(-count // lanes), places, self.dtype, BETWEEN_BYTES)
         for begin in range(0, count, tiles * lanes):
             end = min(count, begin + tiles * lanes)
             numbers = (np.int64(count), np.int64(begin), np.int64(end))
-            for kernel, launcher in parts:
-                _launch(kernel, launcher, end - begin, (*arrays[:cut], between, *numbers))
-            _launch(*last, end - begin, (*arrays[cut:], between, *numbers))
+            for own, kernels in ((taken, parts), (filled, last)):
+                for kernel, launcher in kernels:
+                    _launch(kernel, launcher, end - begin, (*own, between, *numbers))
 
 
 def _launch(kernel: Kernel, launcher: Launcher, states: int, arguments: tuple[object, ...]) -> None:
@@ -368,8 +400,11 @@ class CallSequence:
         self.program, self.dtype = program, np.dtype(dtype)
         calls = [each for each in program.statements if isinstance(each, Call)]
         codes = {id(call.code): call.code for call in calls}
+        overlapping = {id(call.code) for call in calls if set(call.inputs) & set(call.outputs)}
         launched = {
-            key: device_block(code, dtype) if isinstance(code, Block) else DeviceProgram(code, dtype)
+            key: device_block(code, dtype, apart=key not in overlapping)
+            if isinstance(code, Block)
+            else DeviceProgram(code, dtype)
             for key, code in codes.items()
         }
         self.calls = [(launched[id(call.code)], (*call.inputs, *call.outputs)) for call in calls]

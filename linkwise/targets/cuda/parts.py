@@ -3,7 +3,8 @@
 A multiprocessor keeps some thousand instructions at hand; a longer program waits for them more than it computes. So it
 is cut where few values are alive. These, and the results, go from kernel to kernel through memory between them, where
 every value has a place, and those of 32 states lie side by side. The last kernel spreads the results, each different
-number once, to the rows of matrices where they belong (:func:`linkwise.targets.cuda.wide.last_kernel`).
+number once, to the rows of matrices where they belong (:func:`linkwise.targets.cuda.wide.last_kernel`). Results
+that are columns, with neighbouring states side by side, are left where they belong as soon as they are known.
 
 Long blocks of programs that work in device memory are cut as well, into blocks with buffers between them
 (:func:`with_shorter_blocks`).
@@ -27,6 +28,7 @@ from linkwise.targets.cuda.instructions import (
     orders,
     pure_angles,
 )
+from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.places import shared_places
 from linkwise.trace.block import ArraySpec, Block, arguments
 from linkwise.trace.passes import extract
@@ -34,6 +36,7 @@ from linkwise.trace.program import Buffer, Call, Place, Program, Statement
 
 _EVEN = 0.75  # of the longest part, above which it is cut where fewest values are alive
 _SHARES = (0.75, 0.87, 1.0)  # of the length that is allowed, all of which are tried
+_ZEROS = 16  # among results that are left where they belong: matrices have more
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,21 @@ class KernelParts:
     values: int
     angles: frozenset[int]
     safe: frozenset[int]
+
+    def homes(self, kinds: Sequence[ArrayOrder]) -> Mapping[int, Sequence[tuple[int, int]]] | None:
+        """Output and number of all that a result is, by its place, -1 for zeros; None where a last kernel spreads them.
+
+        Args:
+            kinds: how each output comes.
+        """
+        zeros, numbers = sum(table.count(-1) for table in self.tables), sum(map(len, self.tables))
+        if set(kinds) != {"columns"} or zeros > _ZEROS or numbers > 2 * self.results + _ZEROS:
+            return None
+        found: dict[int, list[tuple[int, int]]] = {}
+        for array, table in enumerate(self.tables):
+            for number, place in enumerate(table):
+                found.setdefault(place, []).append((array, number))
+        return found
 
 
 def split(program: Block, longest: int) -> KernelParts:

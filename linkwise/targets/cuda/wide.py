@@ -1,12 +1,13 @@
 """The kernels of blocks with wide results (:mod:`linkwise.targets.cuda.parts`), one for each part and a last one.
 
 As everywhere a thread has a state. Its inputs are brought to slots of shared memory, where values for which there is no
-register wait too. What another kernel needs is in memory between the kernels, 32 states side by side.
+register wait too. What another kernel needs is in memory between the kernels, 32 states side by side, or among results
+that have their states side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
@@ -28,14 +29,23 @@ _BYTES = 104 * 1024  # of shared memory for a block, so that two find room on th
 _FEW = 2  # warps that share a multiprocessor at least, however large inputs are
 _WARPS = {32: 8, 64: 6}  # that share a multiprocessor: eight have all the registers that a thread can have
 
+Homes = Mapping[int, Sequence[tuple[int, int]]]
+"""Outputs and numbers in them that results are, by their places."""
+
 
 def part_kernel(
-    program: Block, whole: KernelParts, part: KernelPart, bits: int, kinds: Sequence[ArrayOrder], shared_bytes: int
+    program: Block,
+    whole: KernelParts,
+    part: KernelPart,
+    bits: int,
+    kinds: Sequence[ArrayOrder],
+    shared_bytes: int,
+    homes: Homes | None = None,
 ) -> Kernel:
     """The kernel of a part.
 
-    Its parameters are the inputs, the memory between the kernels, ``count``, and which states it
-    takes: from ``lw_begin`` to ``lw_end``.
+    Its parameters are the inputs, the outputs if they have ``homes``, the memory between the kernels, ``count``, and
+    which states it takes: from ``lw_begin`` to ``lw_end``.
 
     Args:
         program: the whole.
@@ -44,8 +54,9 @@ def part_kernel(
         bits: 64 or 32.
         kinds: how each input comes.
         shared_bytes: shared memory that a block may have.
+        homes: of results that are left where they belong.
     """
-    return _WideKernelWriter(program, whole, part, bits, kinds, shared_bytes).kernel()
+    return _WideKernelWriter(program, whole, part, bits, kinds, shared_bytes, homes).kernel()
 
 
 class _WideKernelWriter:
@@ -59,11 +70,14 @@ class _WideKernelWriter:
         bits: int,
         kinds: Sequence[ArrayOrder],
         shared_bytes: int,
+        homes: Homes | None,
     ) -> None:
-        self.program, self.whole, self.bits = program, whole, bits
+        self.program, self.whole, self.bits, self.homes = program, whole, bits, homes or {}
         self.name = f"linkwise_{identifier(program.name)}"
-        names = array_names(program)[: len(program.inputs)]
-        self.inputs = list(zip(names, program.inputs, kinds, strict=True))
+        names, given = array_names(program), len(program.inputs)
+        self.inputs = list(zip(names[:given], program.inputs, kinds, strict=True))
+        self.outputs = () if homes is None else names[given:]
+        self.zeros = self.homes.get(-1, ()) if part is whole.parts[-1] else ()
         slot_bytes = (layouts.LANES[0] + 1) * bits // 8
         self.given = self._given(part, shared_bytes // (_FEW * slot_bytes))
         truths = [value for value, node in enumerate(program.nodes) if is_truth(node)]
@@ -76,8 +90,10 @@ class _WideKernelWriter:
         tame = all(self.given[value] >= 0 for value in angles)
         self.angles = sorted(angles) if tame else []
         self.constants = Constants.of([program], bits)
-        pointers = {"lw_own": "r", "lw_row": "l"} | {name: "l" for name, _, kind in self.inputs if kind == "one"}
-        leaves = {value: self._between(place) for value, place in part.writes.items()}
+        pointers = {"lw_own": "r", "lw_row": "l"} | dict.fromkeys(self._ones, "l")
+        if self.outputs:
+            pointers |= {"lw_apart": "r"} | {f"lw_to{k}": "l" for k in range(len(self.outputs))}
+        leaves = {value: self._left(place) for value, place in part.writes.items()}
         self.body = Assembly(
             program, self.shared.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
         )
@@ -101,7 +117,7 @@ class _WideKernelWriter:
         self.elsewhere: list[Address] = []
         for value in read:
             if value in part.reads:
-                self.elsewhere.append(self._between(part.reads[value]))
+                self.elsewhere.append(self._left(part.reads[value])[0])
             elif value in inputs and value not in given:
                 self.elsewhere.append(self._at_home(*nodes[value][1:]))
             else:
@@ -113,15 +129,23 @@ class _WideKernelWriter:
         """A number of an input that is read where it is."""
         name, spec, kind = self.inputs[array]
         if kind == "one":
-            ones = [other for other, _, kind in self.inputs if kind == "one"]
-            return "global", f"%{2 + ones.index(name)}+{number * self.bits // 8}"
+            return "global", f"%{2 + self._ones.index(name)}+{number * self.bits // 8}"
         return (
             "C++",
             f"{name}[lw_here * {spec.size} + {number}]" if kind == "rows" else f"{name}[{number} * count + lw_here]",
         )
 
-    def _between(self, place: int) -> Address:
-        return "global", f"%1+{place * layouts.LANES[0] * self.bits // 8}"
+    @property
+    def _ones(self) -> list[str]:
+        """Names of the inputs that serve all states."""
+        return [name for name, _, kind in self.inputs if kind == "one"]
+
+    def _left(self, place: int) -> list[Address]:
+        """Addresses at which a value is left for others: all numbers that a result is, or one between the kernels."""
+        apart = 2 + len(self._ones)
+        if place in self.homes:
+            return [("columns", f"%{apart}, {number}, %{apart + 1 + array}") for array, number in self.homes[place]]
+        return [("global", f"%1+{place * layouts.LANES[0] * self.bits // 8}")]
 
     def _place(self, slot: int) -> Address:
         size = self.bits // 8
@@ -144,6 +168,7 @@ class _WideKernelWriter:
         yield device_functions("wide.cuh")
         yield from self.constants.table()
         parameters = [f"const REAL *{name}" for name, _, _ in self.inputs]
+        parameters += [f"REAL *{name}" for name in self.outputs]
         parameters += [
             "REAL *lw_between",
             "const long long count",
@@ -167,6 +192,10 @@ class _WideKernelWriter:
         yield "const long long lw_here = first + (lane < rows ? lane : 0);"
         yield "const lw_shared lw_own = lw_address(lw_slots + lane);"
         yield f"REAL *const lw_row = lw_between + (long long)blockIdx.x * ({self.whole.places} * LW_LANES) + lane;"
+        if self.outputs:  # a lane without a state writes to its own place between the kernels
+            yield "const unsigned lw_apart = lane < rows ? (unsigned)(count * sizeof(REAL)) : 0;"
+            for k, name in enumerate(self.outputs):
+                yield f"REAL *const lw_to{k} = lane < rows ? {name} + lw_here : lw_row;"
         for k, slot in self.first.items():
             name, spec, kind = self.inputs[k]
             if kind == "rows":
@@ -186,6 +215,8 @@ class _WideKernelWriter:
             yield "}"
         yield "(void)count, (void)lw_here;"
         yield from self.body.lines
+        for array, number in self.zeros:
+            yield f"if (lane < rows) {self.outputs[array]}[{number} * count + lw_here] = 0;"
 
 
 def last_kernel(

@@ -17,6 +17,7 @@ _EXPRESSIONS = {
     "and": "{0} && {1}",
     "or": "{0} || {1}",
     "not": "!{0}",
+    "mad": "(unsigned long long)(unsigned){0} * {1}u + (unsigned long long){2}",  # wide, of 32 bits
 }
 _COMPARED = {"lt": "<", "le": "<=", "gt": ">", "eq": "==", "ne": "!="}
 
@@ -37,7 +38,9 @@ def _registers(text: str) -> str:
     reals = sorted(name for name in used if name.startswith("t"))
     truths = sorted(used - set(reals))
     return " ".join(
-        [f"REAL {name} = NAN;" for name in (*reals, "n0", "n1", "n2")] + [f"bool {name};" for name in (*truths, "p")]
+        [f"REAL {name} = NAN;" for name in (*reals, "n0", "n1", "n2")]
+        + [f"bool {name};" for name in (*truths, "p")]
+        + ["unsigned long long lw_at;"]
     )
 
 
@@ -64,6 +67,8 @@ def _operand(text: str, pointers: list[str]) -> str:
         place, offset = text.strip("[]").split("+")
         base = pointers[int(place[1:])] if place.startswith("%") else place
         return f"*(REAL *)((char *){base} + {offset})"
+    if text.startswith("%"):
+        return pointers[int(text[1:])]
     if text.startswith("0f"):
         return f"__int_as_float(0x{text[2:]})"
     if text.startswith("0d"):

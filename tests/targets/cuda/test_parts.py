@@ -116,7 +116,8 @@ def launch(program: Block, kinds: list[ArrayOrder], given: list[Any], dtype: typ
     for number, kernel in enumerate(whole):
         home = folder / str(number)
         home.mkdir()
-        arrays = outputs if kernel is whole[-1] else given
+        spreads = made.in_place(tuple(kinds))
+        arrays = [*given, *outputs] if not spreads else outputs if kernel is whole[-1] else given
         emulated.append((Emulated.of(kernel, len(arrays) + 4, home), arrays))
     for begin in range(0, count, step):
         end = min(count, begin + step)
@@ -175,8 +176,14 @@ def test_columns_and_one_for_all(tmp_path: Path) -> None:
     ("longest", "dtype"),
     usual([(7, np.float64), (5000, np.float32)], (3, np.float64), (3, np.float32), (7, np.float32), (5000, np.float64)),
 )
-def test_results_of_every_kind(longest: int, dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inputs, constants, zeros, signs changed, truths, the same number twice; huge angles; also from part to part."""
+@pytest.mark.parametrize("kind", ["rows", "columns"])
+def test_results_of_every_kind(
+    longest: int, dtype: type, kind: ArrayOrder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inputs, constants, zeros, signs changed, truths, the same number twice; huge angles; also from part to part.
+
+    Columns are left where they belong: no kernel spreads them, and later parts read them there.
+    """
     monkeypatch.setattr(launching, "LONGEST", {32: longest, 64: longest})
     nodes = (
         ("input", 0, 0), ("input", 0, 1), ("const", 0.0), ("const", 2.5), ("mul", 0, 1), ("neg", 4), ("lt", 0, 1),
@@ -189,7 +196,13 @@ def test_results_of_every_kind(longest: int, dtype: type, tmp_path: Path, monkey
     x = np.array([[0.5, -1.5], [2.0, 3.0], [-1.0, -1.0], [0.0, 7.0], [4.0, 4.0]])
     huge = 1e12 if dtype is np.float64 else 1e5
     angle = np.array([[0.1], [huge], [-3.0], [100.0], [0.01 * huge]]).astype(dtype).astype(float)
-    (got,) = launch(program, ["rows"] * 3, [x.astype(dtype), angle.astype(dtype)], dtype, tmp_path)
+    given = [x.astype(dtype), angle.astype(dtype)]
+    made = DividedBlock(program, dtype)
+    assert made.in_place(("rows", "rows", kind)) is (kind == "rows")
+    assert DividedBlock(program, dtype, apart=False).in_place(("rows", "rows", kind))
+    parts = made.kernels(("rows", "rows", kind), tile_layout.SHARED_BYTES)
+    assert len(parts) == len(made.division.parts) + (kind == "rows")
+    (got,) = launch(program, ["rows", "rows", kind], given, dtype, tmp_path, turns=1 if kind == "rows" else 2)
     a, b = x.T
     sine = np.sin(angle[:, 0])
     truths = a < b, b <= a
