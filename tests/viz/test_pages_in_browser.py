@@ -61,8 +61,10 @@ def test_the_simulation_advances(arm_tab, arm):
     assert arm_tab.errors == []
 
 
+@pytest.mark.slow
 def test_a_body_is_pushed_over_the_ground(tab):
     """A crate that the mouse lifts and draws aside lands on the floor, at rest; its contact forces are arrows."""
+    tab.page.set_viewport_size({"width": 560, "height": 260})
     b = lw.ModelBuilder("crate")
     b.add_body("crate", joint=lw.Free(), shape=lw.shapes.box((0.4, 0.3, 0.2), density=100.0))
     model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
@@ -76,6 +78,7 @@ def test_a_body_is_pushed_over_the_ground(tab):
         page.worker.call(lambda: page.live._advance(0.01))  # what is compiled is compiled before the mouse comes
         tab.press("Run")
         tab.page.get_by_text("Running at").wait_for()
+        tab.page.wait_for_timeout(2000)  # it is drawn some times before the mouse looks for it
         with tab.dragging(tab.on_screen(crate, (0.0, 0.0, 0.1)), (-60, -60), "Control") as until:
             until(lambda: np.linalg.norm(page.run.q[4:6]) > 0.1)
         tab.while_not(lambda: page._grip is None and np.abs(page.run.v).max() < 1e-6)
