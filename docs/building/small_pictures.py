@@ -24,8 +24,9 @@ _FRAMES = 48
 def film(source: Path, target: Path) -> None:
     """An animated GIF as WebP, as good as it can be in so many bytes."""
     with Image.open(source) as gif:
-        pause = gif.info["duration"]
-        frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(gif)]
+        shown = [(frame.convert("RGB"), frame.info["duration"]) for frame in ImageSequence.Iterator(gif)]
+    pause = min(duration for _, duration in shown)  # of one frame: those in which nothing moves are one, shown longer
+    frames = [frame for frame, duration in shown for _ in range(round(duration / pause))]
     step = -(-len(frames) // _FRAMES)
     for quality in (80, 65, 50, 35, 20):
         frames[0].save(

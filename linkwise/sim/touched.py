@@ -28,6 +28,7 @@ OPEN, SLIP, STICK = 0, 1, 2
 _FAR = 1e5  # m; points that are not used are farther away
 _DEEP = 1e-3  # m; overlaps that are less deep are not told of
 _ON_THE_CONE = 1e-6  # relative: friction that is nearer to its bound than this slips
+_NO_FORCE = 1e-8  # N for each kg of the model: what is less is none
 
 
 def doubts(motion: Motion, t: Array, numbers: Array) -> str:
@@ -180,7 +181,13 @@ class MotionContacts:
     @property
     def count(self) -> Array:
         """Points that press (..., T)."""
-        return np.asarray((self.impulse[..., 0] > 0.0).sum(axis=-1))
+        return np.asarray(self.presses.sum(axis=-1))
+
+    @property
+    def presses(self) -> Array:
+        """Whether each point presses (..., T, n): harder than with the last digits that solvers leave."""
+        least = _NO_FORCE * self.model.mass * self.step[..., None]
+        return np.asarray(self.impulse[..., 0] > least)
 
     @property
     def deepest(self) -> Array:
@@ -368,4 +375,4 @@ class MotionContacts:
         safe = np.where(limits > 0.0, limits, 1.0)
         used = np.linalg.norm(np.where(limits > 0.0, tangential / safe, 0.0), axis=-1)
         slips = (used >= normal * (1.0 - _ON_THE_CONE)) | (limits.max(axis=-1) == 0.0)
-        return np.where(normal > 0.0, np.where(slips, SLIP, STICK), OPEN)
+        return np.where(self.presses, np.where(slips, SLIP, STICK), OPEN)

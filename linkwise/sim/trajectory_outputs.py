@@ -149,7 +149,8 @@ class Outputs:
             follow: what the camera follows, as for :meth:`view`.
             markers: arrows, discs and cones, as for :meth:`view`.
             show: titles of what is shown besides the bodies, as the viewer has them: "contact forces", "friction
-                cones", "mass centres", …. If not given: where bodies touch, contact points and forces.
+                cones", "mass centres", …. Bodies are see-through where some of it lies inside them. If not given:
+                where bodies touch, contact points and forces, and bodies as they are.
             progress: as for :func:`linkwise.simulate`.
         """
         from linkwise.viz.recording import save_html
@@ -199,6 +200,7 @@ class Outputs:
         camera: Camera | None = None,
         follow: bool | str | None = None,
         markers: Sequence[Markers] = (),
+        show: Sequence[str] = (),
         progress: bool | Callable[[float], None] | None = None,
     ) -> Path:
         """Write a video, or an animated GIF.
@@ -214,6 +216,7 @@ class Outputs:
             camera: a :class:`linkwise.viz.raster.Camera`; one that sees all of it, or goes along, if not given.
             follow: what the camera follows, as for :meth:`view`; it keeps its distance.
             markers: arrows, discs and cones, as for :meth:`view`.
+            show: of contact: "contact points", "contact forces", "friction cones"; bodies are then see-through.
             progress: as for :func:`linkwise.simulate`.
         """
         from linkwise.viz.video import save_video
@@ -228,6 +231,7 @@ class Outputs:
             camera=camera,
             follow=follow,
             markers=markers,
+            show=show,
             progress=progress,
         )
 

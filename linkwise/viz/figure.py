@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SurfaceHandle: TypeAlias = "viser.MeshHandle | viser.MeshSkinnedHandle | TexturedMesh"
 _SELECTED: Colour = (255, 190, 60)
+THROUGH = 0.4
+"""Opacity of bodies that show what is inside them."""
 
 
 def quaternions(poses: ArrayLike) -> Array:
@@ -147,10 +149,10 @@ class Figure:
                     bone.position, bone.wxyz = place, turn
 
     def see_through(self, share: float) -> None:
-        """Draw all surfaces with this share of their own opacity."""
-        fixed = (*self.looks.base, *self.looks.ground)
-        solids = [*fixed, *(solid for k in range(len(self.nodes)) for solid in self.looks.surfaces(k))]
-        handles = [*self.base_meshes, *(handle for k in range(len(self.nodes)) for handle in self.surfaces(k))]
+        """Draw all surfaces but the ground with this share of their own opacity."""
+        base = self.base_meshes[: len(self.looks.base)]
+        solids = [*self.looks.base, *(solid for k in range(len(self.nodes)) for solid in self.looks.surfaces(k))]
+        handles = [*base, *(handle for k in range(len(self.nodes)) for handle in self.surfaces(k))]
         for handle, solid in zip(handles, solids, strict=True):
             opacity = solid.opacity * self.opacity * share
             handle.opacity = opacity if opacity < 1.0 else None

@@ -58,7 +58,7 @@ class Looks:
 
     Args:
         base: what is fixed to the world.
-        ground: what is fixed and touched from above: hills, and the grounds of contacts that are no planes.
+        ground: what is fixed and touched from above, unless it is level: hills, slopes, other grounds of contacts.
         bodies: for each body, in the order of ``model.bodies``.
         bent: for each flexible body, by index, the surfaces that deform with it.
         ellipsoids: for each body, that of its inertia; None without mass.
@@ -127,7 +127,8 @@ def looks_of(model: Model) -> Looks:
             solids = _imagined(model, body, inertia, size)
         bodies.append(tuple(joined(solids)))
     base, ground = (tuple(joined(_solids(each, meshes, images))) for each in (fixed, hills))
-    ground = tuple(solid.painted(solid.colour or EARTH, solid.opacity) for solid in ground)
+    slopes = [half for X in planes_of(model) if not is_level(X) for half in _slope(X, size)]
+    ground = (*(solid.painted(solid.colour or EARTH, solid.opacity) for solid in ground), *slopes)
     found = tuple(str(error) for error in troubles.values())
     return Looks(base, ground, tuple(bodies), bent, ellipsoids, size, found)
 
@@ -135,6 +136,34 @@ def looks_of(model: Model) -> Looks:
 _HILLS = ("heightfield", "terrain")
 EARTH = (166, 172, 138)
 """Colour of hills that have none of their own."""
+_SLOPES = ((188, 192, 166), EARTH)
+"""Colours of the squares of slopes."""
+
+
+def planes_of(model: Model) -> list[Array]:
+    """Poses (4, 4) in the world of the planes that bodies can touch; above each is its z axis."""
+    scene = model._contact_scene
+    grounds = () if scene is None else scene.grounds
+    shapes = [(np.eye(4), shape) for shape in model._base_collisions]
+    shapes += [(np.array(ground.placement), ground.shape) for ground in grounds]
+    return [X @ np.array(shape.placement) for X, shape in shapes if shape.kind == "plane"]
+
+
+def is_level(plane: Array) -> bool:
+    """Whether a plane (4, 4) lies level, as the floor does."""
+    return bool(plane[2, 2] > 1.0 - 1e-9)
+
+
+def _slope(plane: Array, size: float) -> list[Solid]:
+    """A plane that is not level: squares as large as the model, in two colours."""
+    at = np.stack(np.meshgrid(np.arange(-8, 8), np.arange(-8, 8), indexing="ij"), -1).reshape(-1, 2)
+    found = []
+    for parity, colour in enumerate(_SLOPES):
+        xy = size * (at[at.sum(axis=1) % 2 == parity][:, None] + np.array([[0, 0], [1, 0], [1, 1], [0, 1]]))
+        corners = np.concatenate([xy, np.zeros((*xy.shape[:2], 1))], axis=-1).reshape(-1, 3)
+        squares = 4 * np.arange(len(xy))[:, None, None] + np.array([[0, 1, 2], [0, 2, 3]])
+        found.append(Solid(corners, squares.reshape(-1, 3), colour).placed(plane))
+    return found
 
 
 def _hills(model: Model) -> list[Geometry]:

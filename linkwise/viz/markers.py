@@ -7,19 +7,21 @@ Those of contact are points that press, their forces, and the cones of friction 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.errors import InputError
-from linkwise.mechanism.placement import quaternions_of
+from linkwise.errors import InputError, UnknownNameError
+from linkwise.mechanism.placement import quaternions_of, transform
 from linkwise.model.model import Model
 from linkwise.sim.touched import MotionContacts
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.overlays import OVERLAYS, Moment, Overlay, _Arrows
-from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards
+from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, sphere, towards
 from linkwise.viz.stage import WORLD, add_arrows
 
 if TYPE_CHECKING:
@@ -166,6 +168,12 @@ PRESSING: Colour = (200, 40, 120)
 FRICTION: Colour = (120, 150, 40)
 _SPOKES = 12
 """Lines of a cone."""
+_DOT = 0.015
+"""Width of a contact point, in sizes of the model."""
+_HEIGHT = 0.12
+"""Height of a cone, in sizes of the model."""
+_LONGEST = 2.0
+"""Length at which arrows of contact forces end, in sizes of the model: blows are short, and many times a weight."""
 
 
 @dataclass
@@ -187,59 +195,96 @@ class Touches:
     @classmethod
     def of(cls, contacts: MotionContacts, k: int) -> Touches:
         """Those of a motion of one state, at its k-th sample."""
-        pressing = np.asarray(contacts.impulse[k, :, 0]) > 0.0
+        pressing = contacts.presses[k]
         mu = contacts.friction[k].max(axis=-1)
         normals = np.asarray(contacts.places.normal)[k]
         return cls(*(each[pressing] for each in (contacts.points[k], contacts.force[k], normals, mu)))
 
 
 def contacts_of(motion: Trajectory) -> MotionContacts | None:
-    """Contacts of a motion of one state; None where it has none."""
-    return motion.contacts if "contact_impulses" in motion._values else None
+    """Contacts of a motion, of the first of a batch of states; None where it has none."""
+    batch = motion.batch_shape
+    leader = motion[(0,) * len(batch)] if batch else motion
+    return leader.contacts if "contact_impulses" in leader._values else None
 
 
-class _OfContact(Overlay):
+class OfContact(Overlay):
     """An overlay of models whose bodies touch."""
 
     @classmethod
     def applies(cls, model: Model) -> bool:
         return model._contact_scene is not None
 
+    @classmethod
+    @abstractmethod
+    def solids(cls, touches: Touches, model: Model, size: float) -> list[Solid]:
+        """Surfaces in the world, for pictures of a model of this size, m."""
 
-class ContactPoints(_OfContact):
+
+class ContactPoints(OfContact):
     """Points where bodies press on each other or on the ground."""
 
     title = "contact points"
     inside = True
 
+    @classmethod
+    def solids(cls, touches: Touches, model: Model, size: float) -> list[Solid]:
+        ball = sphere(0.5 * _DOT * size, 8).painted(PRESSING)
+        return [ball.placed(transform(xyz=point)) for point in touches.points]
+
     def made(self) -> list[viser.SceneNodeHandle]:
         nowhere = np.zeros((1, 3), np.float32)
-        size = 0.015 * self.size
+        size = _DOT * self.size
         name = f"{self.figure.root}/{self.title}"
-        return [self.figure.scene.add_point_cloud(name, nowhere, PRESSING, point_size=size, point_shape="circle")]
+        form: dict[str, Any] = {"point_size": size, "point_shape": "circle", "precision": "float32"}
+        return [self.figure.scene.add_point_cloud(name, nowhere, PRESSING, **form)]
 
     def update(self, moment: Moment) -> None:
         if self.visible:
             self.redraw(np.zeros((0, 3)) if moment.touches is None else moment.touches.points)
 
 
-class ContactForces(_OfContact, _Arrows):
+class ContactForces(OfContact, _Arrows):
     """Forces at contact points, on the first of the two bodies."""
 
     title = "contact forces"
+    inside = True
     colour = PRESSING
+    weighs = 1.0
+
+    @classmethod
+    def solids(cls, touches: Touches, model: Model, size: float) -> list[Solid]:
+        ways = shortened(cls.of_newton(model, size) * touches.forces, _LONGEST * size)
+        marks = Markers(cls.title, "arrow", touches.points[None], ways[None], colour=cls.colour)
+        return marks.solids(0, size)
 
     def arrows(self, moment: Moment) -> tuple[Array, Array]:
         if moment.touches is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         starts = moment.touches.points
-        return starts, starts + self.metres_per_newton * moment.touches.forces
+        return starts, starts + shortened(self.metres_per_newton * moment.touches.forces, _LONGEST * self.size)
 
 
-class FrictionCones(_OfContact):
+def shortened(ways: Array, most: float) -> Array:
+    """Vectors (n, 3) with their directions, none longer than this."""
+    lengths = np.linalg.norm(ways, axis=-1, keepdims=True)
+    return np.asarray(ways * np.minimum(1.0, most / np.maximum(lengths, 1e-300)))
+
+
+class FrictionCones(OfContact):
     """Cones that contact forces stay within: a force on the surface of its cone slips."""
 
     title = "friction cones"
+
+    @classmethod
+    def solids(cls, touches: Touches, model: Model, size: float) -> list[Solid]:
+        found, height = [], _HEIGHT * size
+        for n, point, mu in zip(touches.normals, touches.points, touches.friction, strict=True):
+            X = np.eye(4)
+            X[:3, :3], X[:3, 3] = towards(n), point
+            cone = revolved([(0.0, 0.0), (max(float(mu), _FLAT) * height, height)])
+            found.append(cone.placed(X).painted(FRICTION, 0.45))
+        return found
 
     def made(self) -> list[viser.SceneNodeHandle]:
         nowhere = np.zeros((1, 2, 3), np.float32)
@@ -248,7 +293,7 @@ class FrictionCones(_OfContact):
 
     def update(self, moment: Moment) -> None:
         if self.visible:
-            self.redraw(np.zeros((0, 2, 3)) if moment.touches is None else cones(moment.touches, 0.12 * self.size))
+            self.redraw(np.zeros((0, 2, 3)) if moment.touches is None else cones(moment.touches, _HEIGHT * self.size))
 
 
 def cones(touches: Touches, height: float) -> Array:
@@ -266,5 +311,18 @@ def cones(touches: Touches, height: float) -> Array:
     return np.concatenate([spokes, edge]).reshape(-1, 2, 3)
 
 
-EVERY_OVERLAY: tuple[type[Overlay], ...] = (*OVERLAYS, ContactPoints, ContactForces, FrictionCones)
+OF_CONTACT: tuple[type[OfContact], ...] = (ContactPoints, ContactForces, FrictionCones)
+EVERY_OVERLAY: tuple[type[Overlay], ...] = (*OVERLAYS, *OF_CONTACT)
 """All that can be shown."""
+
+
+Kind = TypeVar("Kind", bound=Overlay)
+
+
+def overlays_named(titles: Sequence[str], among: Sequence[type[Kind]]) -> list[type[Kind]]:
+    """Those of some overlays that have these titles."""
+    known = {each.title: each for each in among}
+    for title in titles:
+        if title not in known:
+            raise UnknownNameError("thing to show", title, known)
+    return [known[title] for title in titles]

@@ -220,14 +220,21 @@ class _Arrows(Overlay):
     """Arrows in the world that are drawn anew."""
 
     colour: ClassVar[Colour]
+    weighs: ClassVar[float] = 0.33
+    """Length of the arrow of a force like the weight of the whole, in sizes of the model."""
     scale = 1.0
-    """Times the length that stands for the weight of the whole: a third of its size."""
+    """Times that length."""
+
+    @classmethod
+    def of_newton(cls, model: Model, size: float) -> float:
+        """Length of an arrow of one newton, m."""
+        weight = model.mass * float(np.linalg.norm(model.gravity)) or model.mass * 9.81 or 1.0
+        return cls.weighs * size / weight
 
     @property
     def metres_per_newton(self) -> float:
-        """Length of an arrow of one newton."""
-        weight = self.model.mass * float(np.linalg.norm(self.model.gravity)) or self.model.mass * 9.81 or 1.0
-        return self.scale * 0.33 * self.size / weight
+        """Length of an arrow of one newton, as it is drawn now."""
+        return self.scale * self.of_newton(self.model, self.size)
 
     def made(self) -> list[viser.SceneNodeHandle]:
         nowhere = np.zeros((1, 2, 3), np.float32)

@@ -13,7 +13,7 @@ from linkwise.array_types import Array
 from linkwise.errors import require_extra
 from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
-from linkwise.viz.figure import Figure, SurfaceHandle
+from linkwise.viz.figure import THROUGH, Figure, SurfaceHandle
 from linkwise.viz.markers import EVERY_OVERLAY
 from linkwise.viz.overlays import Moment, _Arrows
 from linkwise.viz.page import Page
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 150
 """Bodies in the tree; a page with more has a field to search in instead."""
-_THROUGH = 0.4
-"""Opacity of bodies that show what is inside them."""
 
 
 class ShowPanel:
@@ -85,7 +83,7 @@ class ShowPanel:
 
     def _see_through(self) -> None:
         for figure in self.figures:
-            figure.see_through(_THROUGH if self.through.value else 1.0)
+            figure.see_through(THROUGH if self.through.value else 1.0)
 
     def _bodies(self, visible: bool) -> None:
         for figure in self.figures:

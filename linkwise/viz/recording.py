@@ -17,15 +17,24 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownNameError
+from linkwise.errors import InputError, LinkwiseError, ModelWarning
 from linkwise.model.model import Model
 from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
-from linkwise.viz.figure import Figure, Ghosts, furnish
+from linkwise.viz.figure import THROUGH, Figure, Ghosts, furnish
 from linkwise.viz.looks import fewer, looks_of
-from linkwise.viz.markers import EVERY_OVERLAY, ContactForces, ContactPoints, MarkerNodes, Markers, Touches, contacts_of
-from linkwise.viz.overlays import Moment, Overlay
+from linkwise.viz.markers import (
+    EVERY_OVERLAY,
+    ContactForces,
+    ContactPoints,
+    MarkerNodes,
+    Markers,
+    Touches,
+    contacts_of,
+    overlays_named,
+)
+from linkwise.viz.overlays import Moment
 from linkwise.viz.page import start_server, stop_server
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.posing import resting
@@ -59,7 +68,8 @@ def motion_html(
         follow: what the camera follows, as for :func:`linkwise.view`.
         markers: arrows, discs and cones, given for the samples of the motion.
         show: titles of what is shown besides the bodies, as the viewer has them: "contact points", "contact forces",
-            "friction cones", "mass centres", …. If not given: where bodies touch, the first two.
+            "friction cones", "mass centres", …. Bodies are see-through where some of it lies inside them. If not given:
+            where bodies touch, the first two, and bodies as they are.
         progress: as for :func:`linkwise.simulate`.
     """
     if not (np.isfinite(fps) and fps > 0.0):
@@ -94,11 +104,14 @@ def motion_html(
         furnish(stage, [figure], shown.corners(poses), middle, closer)  # the camera sees all of the way
         marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
         samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
-        contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
-        overlays = [kind(figure) for kind in overlays_named(show, touched=contacts is not None) if kind.applies(model)]
+        contacts = contacts_of(motion)
+        kinds = [ContactPoints, ContactForces] if show is None else overlays_named(show, EVERY_OVERLAY)
+        overlays = [kind(figure) for kind in kinds if kind.applies(model) and (contacts or show is not None)]
         first = Moment(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
         for overlay in overlays:
             overlay.show(True, first)
+        if show is not None and any(overlay.inside for overlay in overlays):
+            figure.see_through(THROUGH)
         recorder = server.get_scene_serializer()
         for k in range(len(pictures.t)):
             if k < len(leader):
@@ -123,17 +136,6 @@ def motion_html(
         stop_server(server)
     title = f"<title>{html.escape(model.name)}</title>"
     return document.replace("<title>Viser</title>", title, 1)
-
-
-def overlays_named(show: Sequence[str] | None, *, touched: bool) -> list[type[Overlay]]:
-    """Overlays by their titles; of a motion with contacts, these if nothing is said."""
-    if show is None:
-        return [ContactPoints, ContactForces] if touched else []
-    known = {kind.title: kind for kind in EVERY_OVERLAY}
-    for title in show:
-        if title not in known:
-            raise UnknownNameError("thing to show", title, known)
-    return [known[title] for title in show]
 
 
 def model_html(model: Model, q: ArrayLike | None = None, **choices: Any) -> str:

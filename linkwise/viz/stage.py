@@ -17,7 +17,7 @@ from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
 from linkwise.errors import UnknownNameError
 from linkwise.model.model import Model
-from linkwise.viz.looks import Looks
+from linkwise.viz.looks import Looks, is_level, planes_of
 from linkwise.viz.solids import Colour
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def floats(model: Model) -> bool:
 
 
 def floor_height(model: Model, looks: Looks, start: float, lowest: float) -> float | None:
-    """Height of the floor, m: that of what is fixed to the world, or 0, or below where the model starts.
+    """Height of the floor, m: of the ground that bodies touch, of what is fixed to the world, 0, or below the start.
 
-    None where nothing pulls downwards and nothing is fixed: in space; and where there are hills instead.
+    None where nothing pulls downwards and nothing is fixed: in space; and where there are hills or slopes instead.
 
     Args:
         model: the mechanism.
@@ -114,9 +114,10 @@ def floor_height(model: Model, looks: Looks, start: float, lowest: float) -> flo
         start: the lowest point of the model at the start, m.
         lowest: the lowest point that it comes to, m; matters where it hangs on nothing that can be seen.
     """
-    scene = model._contact_scene
-    grounds = () if scene is None else tuple(ground.shape for ground in scene.grounds)
-    if looks.ground and not any(shape.kind == "plane" for shape in (*grounds, *model._base_collisions)):
+    level = [float(plane[2, 3]) for plane in planes_of(model) if is_level(plane)]
+    if level:
+        return max(level)
+    if looks.ground:
         return None
     if floats(model):
         return min(0.0, start) if np.any(model.gravity) else None

@@ -17,8 +17,9 @@ from linkwise.model.model import Model
 from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
 from linkwise.sim.trajectory import Trajectory
+from linkwise.viz.figure import THROUGH
 from linkwise.viz.looks import Looks, fewer, looks_of
-from linkwise.viz.markers import Markers
+from linkwise.viz.markers import OF_CONTACT, Markers, Touches, contacts_of, overlays_named
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.solids import Colour, Solid, bounds_of, merged
@@ -134,12 +135,18 @@ class Pictured:
     def _middle(self, q: Array, p: ArrayLike | None) -> Array:
         return np.zeros(3) if self.followed is None else self.followed.place(self.model.poses(q, p=p))
 
-    def at(self, states: Sequence[Array], p: Sequence[ArrayLike | None], more: Sequence[Solid] = ()) -> Array:
+    def at(
+        self,
+        states: Sequence[Array],
+        p: Sequence[ArrayLike | None],
+        more: Sequence[Solid] = (),
+        opacity: float = 1.0,
+    ) -> Array:
         """Picture (height, width, 3) of states (n, nq), each with its parameters; all but the first are faint."""
         solids: list[Solid] = []
         for n, (q, own) in enumerate(zip(states, p, strict=True)):
             if np.isfinite(q).all():
-                solids += placed(self.model, self.looks, q, own, 1.0 if n == 0 else 0.3)
+                solids += placed(self.model, self.looks, q, own, opacity if n == 0 else 0.3)
                 self.shift = self._middle(q, own) - self.start if n == 0 else self.shift
         ground = list(self.looks.ground)
         if self.floor is not None:
@@ -157,9 +164,11 @@ def pictures(
     camera: Camera | None = None,
     follow: bool | str | None = None,
     markers: Sequence[Markers] = (),
+    show: Sequence[str] = (),
 ) -> tuple[int, Iterator[Array]]:
     """Number of pictures of a motion, and the pictures (height, width, 3)."""
     motion = checked(trajectory)
+    kinds = overlays_named(show, OF_CONTACT)
     model = motion._with_model("save_video")
     shown = sampled(motion, fps, speed)
     states = shown.q.reshape(-1, len(shown.t), model.nq)[:_MOST_STATES]
@@ -169,11 +178,16 @@ def pictures(
     pictured = Pictured(model, some, width, height, camera, follow, own[0])
     marks = [each.checked(len(motion.t)) for each in markers]
     samples = np.searchsorted(motion.t, shown.t + 1e-9, side="right") - 1
+    contacts = contacts_of(motion) if kinds else None
+    opacity, scale = THROUGH if any(kind.inside for kind in kinds) else 1.0, pictured.looks.size
 
     def frames() -> Iterator[Array]:
-        for k in range(len(shown.t)):
-            marked = [solid for each in marks for solid in each.solids(int(samples[k]), pictured.looks.size)]
-            yield pictured.at(list(states[:, k]), own, marked)
+        for k, sample in enumerate(samples.tolist()):
+            marked = [solid for each in marks for solid in each.solids(sample, scale)]
+            if contacts is not None:
+                touches = Touches.of(contacts, sample)
+                marked += [solid for kind in kinds for solid in kind.solids(touches, model, scale)]
+            yield pictured.at(list(states[:, k]), own, marked, opacity)
 
     return len(shown.t), frames()
 
@@ -188,6 +202,7 @@ def save_video(
     camera: Camera | None = None,
     follow: bool | str | None = None,
     markers: Sequence[Markers] = (),
+    show: Sequence[str] = (),
     progress: bool | Callable[[float], None] | None = None,
 ) -> Path:
     """Write a video; see :meth:`linkwise.Trajectory.save_video`."""
@@ -203,7 +218,7 @@ def save_video(
             got=str(target),
         )
     bar = Progress(progress, "video")
-    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers)
+    count, frames = pictures(trajectory, fps, speed, width, height, camera, follow, markers, show)
     try:
         if kind == ".gif":
             _gif(target, frames, count, fps, bar)

@@ -62,6 +62,37 @@ def test_the_simulation_advances(arm_tab, arm):
 
 
 @pytest.mark.slow
+def test_a_body_is_pushed_over_the_ground(tab):
+    """A crate that the mouse lifts and draws aside lands on the floor, at rest; its contact forces are arrows."""
+    tab.page.set_viewport_size({"width": 560, "height": 260})
+    b = lw.ModelBuilder("crate")
+    b.add_body("crate", joint=lw.Free(), shape=lw.shapes.box((0.4, 0.3, 0.2), density=100.0))
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+    with view(model, [1, 0, 0, 0, 0, 0, 0.1], port=0, open=False) as page:
+        page.worker.call(lambda: page.stage.shade(False))
+        crate = page.figure.name_of(0)
+        tab.open(page.url, crate)
+        tab.choose("Show")
+        tab.page.get_by_label("contact forces", exact=True).check()
+        tab.choose("Live")
+        page.worker.call(lambda: page.live._advance(0.01))  # what is compiled is compiled before the mouse comes
+        tab.press("Run")
+        tab.page.get_by_text("Running at").wait_for()
+        tab.page.wait_for_timeout(2000)  # it is drawn some times before the mouse looks for it
+        with tab.dragging(tab.on_screen(crate, (0.0, 0.0, 0.1)), (-60, -60), "Control") as until:
+            until(lambda: np.linalg.norm(page.run.q[4:6]) > 0.1)
+        tab.while_not(lambda: page._grip is None and np.abs(page.run.v).max() < 1e-6)
+        np.testing.assert_allclose(page.run.q[6], 0.1, atol=1e-6)
+        tab.until(
+            "(n) => { const s = window.__viserSceneTree.getState()[n]; return s && s.visibility !== false; }",
+            f"{page.figure.root}/contact forces",
+        )
+        arrows = next(overlay for overlay in page.shown.overlays[0] if overlay.title == "contact forces")
+        ends = np.asarray(arrows.handles[0].points)
+        np.testing.assert_allclose((ends[:, 1] - ends[:, 0]).sum(axis=0)[2], page.figure.looks.size, rtol=1e-3)
+
+
+@pytest.mark.slow
 def test_toggles_show_what_they_say(tab):
     with view(samples.four_bar(), port=0, open=False) as page:
         tab.open(page.url, page.figure.name_of(2))

@@ -7,8 +7,11 @@ import pytest
 
 import linkwise as lw
 from linkwise.viz.live import LiveRun, methods_of
-from linkwise.viz.markers import Touches, cones
+from linkwise.viz.looks import looks_of
+from linkwise.viz.markers import ContactForces, ContactPoints, FrictionCones, Touches, cones, shortened
 from linkwise.viz.recording import motion_html
+from linkwise.viz.stage import floor_height
+from linkwise.viz.video import pictures
 from tests.contact.scenes import G, block, placed
 
 pytest.importorskip("viser")
@@ -64,7 +67,7 @@ def test_the_player_shows_them(motion: lw.Trajectory) -> None:
             page.worker.call(lambda title=title: overlays[title].show(True, page.moments()[0]))
         arrows = np.asarray(overlays["contact forces"].handles[0].points)
         whole = (arrows[:, 1] - arrows[:, 0]).sum(axis=0)
-        np.testing.assert_allclose(whole[2], 0.33 * overlays["contact forces"].size, rtol=1e-3)  # the weight
+        np.testing.assert_allclose(whole[2], overlays["contact forces"].size, rtol=1e-3)  # the weight
         assert np.abs(np.asarray(overlays["contact points"].handles[0].points)[:, 2]).max() < 1e-3
         page.seek(0.0)
         assert not overlays["contact forces"].handles[0].visible
@@ -77,6 +80,69 @@ def test_saved_pages_have_them(motion: lw.Trajectory, tmp_path: Path) -> None:
     assert written.stat().st_size > bare
     with pytest.raises(lw.LinkwiseError, match="contact forces"):
         motion.save_html(tmp_path / "block.html", show=["contact force"])
+
+
+def test_videos_have_them(model: lw.Model, motion: lw.Trajectory) -> None:
+    last, size = Touches.of(motion.contacts, len(motion.t) - 1), 0.2
+    tips = [solid.vertices[:, 2].max() for solid in ContactForces.solids(last, model, size)]
+    np.testing.assert_allclose(np.sum(tips), size, rtol=1e-6)  # the weight is as long as the model
+    dots = [solid.vertices.mean(axis=0) for solid in ContactPoints.solids(last, model, size)]
+    np.testing.assert_allclose(sorted(map(tuple, dots)), sorted(map(tuple, last.points)), atol=1e-4)
+    for cone in FrictionCones.solids(last, model, size):
+        away = np.hypot(*np.ptp(cone.vertices, axis=0)[:2]) / np.sqrt(2)
+        np.testing.assert_allclose(away, 2 * 0.5 * np.ptp(cone.vertices[:, 2]), rtol=1e-6)
+    plain, marked = (
+        list(pictures(motion, 5.0, 1.0, 64, 48, show=show)[1]) for show in ((), ["contact points", "contact forces"])
+    )
+    assert (plain[-1] != marked[-1]).any()
+    with pytest.raises(lw.LinkwiseError, match="contact forces"):
+        pictures(motion, 5.0, 1.0, 64, 48, show=["mass centres"])
+
+
+def test_blows_have_arrows_that_end() -> None:
+    ways = shortened(np.array([[0.0, 3.0, 4.0], [0.1, 0.0, 0.0], [0.0, 0.0, 0.0]]), 2.0)
+    np.testing.assert_allclose(ways, [[0.0, 1.2, 1.6], [0.1, 0.0, 0.0], [0.0, 0.0, 0.0]])
+
+
+def test_what_solvers_leave_does_not_press() -> None:
+    """A capsule that two pads lift: the points that it had on the floor are open, and not drawn."""
+    b = lw.ModelBuilder("gripper")
+    pad = lw.shapes.box((0.02, 0.05, 0.03), mass=0.1)
+    b.add_body("hand", joint=lw.Prismatic(axis=(0, 0, 1)), mass=0.3)
+    for side, x in (("left", -1.0), ("right", 1.0)):
+        b.add_body(side, "hand", lw.Prismatic(axis=(-x, 0, 0)), lw.transform(xyz=(0.03 * x, 0, 0)), shape=pad)
+    capsule = lw.shapes.capsule(0.02, ends=((0, -0.03, 0), (0, 0.03, 0)), mass=0.045)
+    b.add_body("capsule", joint=lw.Free(), shape=capsule)
+    between = [("left", "capsule"), ("right", "capsule")]
+    model = b.build().with_contacts(lw.Ground(), only=["capsule"], between=between, material=lw.Material(friction=0.5))
+    force = np.array([6.0, 2.0, 2.0, *[0.0] * 6])
+    motion = lw.simulate(
+        model, [0.02, 0, 0, 1, 0, 0, 0, 0, 0, 0.02], duration=0.4, dt=0.002, control=lambda t, q, v, p: force
+    )
+    assert motion.q[-1, 9] > 0.03
+    lifted = motion.t > 0.2
+    assert (motion.contacts.impulse[lifted][:, 4:, 0] > 0.0).any()  # some 1e-22 N s
+    assert not motion.contacts.presses[lifted][:, 4:].any()
+    assert (motion.contacts.mode[lifted][:, 4:] == 0).all()
+    assert 2 <= len(Touches.of(motion.contacts, -1).points) <= 4
+
+
+def test_ground_is_drawn_where_it_is(model: lw.Model) -> None:
+    """Level planes are the floor, at their height; others are squares in them."""
+
+    def height(*grounds: lw.Ground) -> float | None:
+        touching = model.with_contacts(*grounds)
+        return floor_height(touching, looks_of(touching), 0.0, 0.0)
+
+    assert height(lw.Ground(lw.transform(xyz=(0, 0, -0.7)))) == -0.7
+    assert height(lw.Ground(lw.transform(xyz=(0, 0, 0.4)))) == 0.4
+    place = lw.transform(xyz=(0, 0, 0.5), rpy=(0, 0.4, 0))
+    assert height(lw.Ground(place)) is None
+    assert height(lw.Ground(place), lw.Ground()) == 0.0
+    squares = looks_of(model.with_contacts(lw.Ground(place))).ground
+    assert len(squares) == 2
+    for solid in squares:
+        np.testing.assert_allclose((solid.vertices - place[:3, 3]) @ place[:3, 2], 0.0, atol=1e-12)
 
 
 def test_live_on_the_ground_and_pushed_by_the_mouse(model: lw.Model) -> None:
