@@ -123,7 +123,8 @@ def test_simulate_holds_the_joints_of_a_planar_walker(ok, tmp_path):
     text = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1">
     <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
     <joint name="turn" axis="0 1 0"/><geom type="box" size=".1 .1 .1" mass="2"/>
-    <body pos="0 0 -.1"><joint name="hip" axis="0 1 0"/><geom type="box" size=".02 .02 .1" pos="0 0 -.1" mass=".3"/></body></body></worldbody></mujoco>"""
+    <body pos="0 0 -.1"><joint name="hip" axis="0 1 0"/>
+    <geom type="box" size=".02 .02 .1" pos="0 0 -.1" mass=".3"/></body></body></worldbody></mujoco>"""
     (tmp_path / "walker.xml").write_text(text)
     found = json.loads(ok("simulate walker.xml --hold --duration 0.1 --samples 2 --json"))
     assert found["q"][-1][1] == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=1e-6)
