@@ -17,7 +17,6 @@ from linkwise.errors import InputError
 from linkwise.mechanism.placement import quaternions_of
 from linkwise.model.model import Model
 from linkwise.sim.touched import MotionContacts
-from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.overlays import OVERLAYS, Moment, Overlay, _Arrows
 from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, towards
 from linkwise.viz.stage import WORLD, add_arrows
@@ -187,15 +186,10 @@ class Touches:
     @classmethod
     def of(cls, contacts: MotionContacts, k: int) -> Touches:
         """Those of a motion of one state, at its k-th sample."""
-        pressing = np.asarray(contacts.impulse[k, :, 0]) > 0.0
+        pressing = contacts.mode[k] > 0
         mu = contacts.friction[k].max(axis=-1)
         normals = np.asarray(contacts.places.normal)[k]
         return cls(*(each[pressing] for each in (contacts.points[k], contacts.force[k], normals, mu)))
-
-
-def contacts_of(motion: Trajectory) -> MotionContacts | None:
-    """Contacts of a motion of one state; None where it has none."""
-    return motion.contacts if "contact_impulses" in motion._values else None
 
 
 class _OfContact(Overlay):

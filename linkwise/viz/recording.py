@@ -21,10 +21,11 @@ from linkwise.errors import InputError, LinkwiseError, ModelWarning, UnknownName
 from linkwise.model.model import Model
 from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
+from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import fewer, looks_of
-from linkwise.viz.markers import EVERY_OVERLAY, ContactForces, ContactPoints, MarkerNodes, Markers, Touches, contacts_of
+from linkwise.viz.markers import EVERY_OVERLAY, ContactForces, ContactPoints, MarkerNodes, Markers, Touches
 from linkwise.viz.overlays import Moment, Overlay
 from linkwise.viz.page import start_server, stop_server
 from linkwise.viz.player import checked, sampled

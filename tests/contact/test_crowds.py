@@ -12,7 +12,6 @@ from linkwise.contact.scene import meetings_of
 from linkwise.targets.llvm import program_kernel
 from tests.contact.scenes import G, block, placed, shape
 
-
 RANGES = lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)
 """Of its joints, where they have some."""
 
