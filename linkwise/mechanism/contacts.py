@@ -281,7 +281,8 @@ def checked_scene(
 def check_material(given: object) -> None:
     """Raise InputError for what is neither a material nor None."""
     if not isinstance(given, Material | None):
-        raise InputError("this is not a material", got=repr(given), allowed="lw.Material(...)")
+        do = "lw.Material(friction=0.8)"
+        raise InputError("this is not a material", got=repr(given), allowed="lw.Material(...)", do=do)
 
 
 def check_outline(shape: Geometry) -> None:
