@@ -304,10 +304,10 @@ class Trajectory(Outputs):
 
         found = contacts_of(self)
         if found is None:
-            model = "" if self.model is None else f" and the model {self.model.name!r}"
+            model = self._with_model("contacts")
             raise InputError(
                 "this motion has no contacts",
-                got=f"method={self.method!r}{model}",
+                got=f"method={self.method!r} and the model {model.name!r}",
                 do='lw.simulate(model.with_contacts(lw.Ground()), …, method="moreau")',
             )
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,14 @@ def test_sensors_feel_surfaces_that_give_way() -> None:
     sim = lw.Simulation(model, run.q[-1], method="rodas4")
     sim.advance(0.01)
     assert sim.contacts.force[0, 0, 2] == pytest.approx(5.0 * G, rel=1e-6)
+
+
+def test_contacts_are_those_of_a_motion_that_is_loaded(tmp_path: Path) -> None:
+    run = lw.simulate(soft(ball()), placed(0.1), duration=0.1, method="rodas4")
+    again = lw.Trajectory.load(run.save(tmp_path / "soft.npz"), model=run.model)
+    assert np.array_equal(again.contacts.force, run.contacts.force)
+    with pytest.raises(lw.LinkwiseError, match="contacts needs the model"):
+        _ = lw.Trajectory.load(tmp_path / "soft.npz").contacts
 
 
 def test_what_steps_alone_have_is_refused() -> None:
