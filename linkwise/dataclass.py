@@ -12,9 +12,32 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import MISSING, Field, asdict, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-__all__ = ["MISSING", "Field", "asdict", "dataclass", "field", "fields", "is_dataclass", "replace"]
+__all__ = [
+    "MISSING", "Converted", "Field", "asdict", "dataclass", "default", "field", "fields", "is_dataclass", "replace"
+]  # fmt: skip
+
+Kept = TypeVar("Kept", covariant=True)
+Given = TypeVar("Given", contravariant=True)
+
+
+class Converted(Generic[Kept, Given]):
+    """Annotation of a field that takes more than it keeps: ``Converted[Pose, ArrayLike]`` is a pose of tuples.
+
+    ``__post_init__`` converts what is given. Type checkers read both types off two methods that exist for them alone,
+    mypy only where the field has a :func:`default`.
+    """
+
+    if TYPE_CHECKING:
+
+        def __get__(self, instance: object, owner: type | None = None) -> Kept: ...
+        def __set__(self, instance: object, value: Given) -> None: ...
+
+
+def default(value: Any) -> Any:
+    """Default of a field that is converted: the value, of any type for those who check types."""
+    return value
 
 
 if TYPE_CHECKING:
@@ -23,7 +46,6 @@ else:
     import dataclasses
     import threading
     from copy import copy
-    from typing import Any
 
     _WRITTEN_WITH = {"__init__": "init", "__repr__": "repr", "__eq__": "eq", "__hash__": "eq"}
     """The option with which Python's dataclasses write a method."""

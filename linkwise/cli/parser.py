@@ -192,7 +192,11 @@ def _simulate(parser: argparse.ArgumentParser) -> None:
         "--tau-kind", default="linear", choices=["linear", "held", "cubic"],
         help="--tau between the instants of a file: straight lines, each value until the next, or a spline (linear)",
     )  # fmt: skip
-    force.add_argument("--hold", action="store_true", help="PD control around the start, with gravity compensated")
+    force.add_argument(
+        "--hold",
+        action="store_true",
+        help="PD control of joints around the start, gravity compensated; a base stays free",
+    )
     force.add_argument(
         "--u", metavar="CONTROLS", help="controls of the model's actuators: one number for all, numbers, or servo=0.5"
     )

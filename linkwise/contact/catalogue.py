@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwise.algorithms.catalogue import INPUTS, Input, Text, Trees
 from linkwise.algorithms.closed_catalogue import EVERY as WITHOUT_CONTACT
-from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact, StepAccount
+from linkwise.contact.results import ContactForces, ContactPoints, ContactPush, ContactStep, Impact, StepAccount
 from linkwise.mechanism.mechanism import Mechanism
 
 
@@ -42,6 +42,7 @@ CONTACT: dict[str, Text] = {
     "contact_push": Text(("q", "impulses"), _late("push"), result=ContactPush, method="contacts.push"),
     "impact": Text(("q", "v"), _late("impact"), ("t", "active"), result=Impact, method="contacts.impact"),
     "contact_force": Text(("q", "v"), _late("force"), method="contacts.force"),
+    "contact_forces": Text(("q", "v"), _late("forces"), result=ContactForces),
     "contact_energy": Text(("q",), _late("energy"), method="contacts.energy"),
 }
 """Functions of models that have contacts."""

@@ -16,6 +16,7 @@ from linkwise.algorithms.inverse_dynamics import external_force
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.algorithms.sweeps import only_at
 from linkwise.contact.cones import Row
+from linkwise.contact.results import ContactForces
 from linkwise.contact.touching import PlacedPoint, Pulled, Touch, placed_points, pulled
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.scalar import Scalar, maximum, sqrt, where
@@ -26,9 +27,17 @@ Flat = Sequence[Scalar]
 
 def contact_force(tree: Tree, touches: Sequence[Touch], q: Flat, v: Flat, friction_speed: float) -> list[Scalar]:
     """Joint forces (nv) of all compliant points."""
+    pulls, found = forces_on_rows(tree, touches, q, v, friction_speed)
+    return felt_at_joints(tree, q, pulls, found.forces)
+
+
+def forces_on_rows(
+    tree: Tree, touches: Sequence[Touch], q: Flat, v: Flat, friction_speed: float
+) -> tuple[Pulled, ContactForces]:
+    """The rows of all compliant points, and the forces along them."""
     compliant = [touch for touch in touches if not touch.material.is_rigid]
     frames = placed(tree, q)
-    points, _ = placed_points(compliant, frames, q)
+    points, overflow = placed_points(compliant, frames, q)
     pulls = pulled(tree, compliant, points, frames, q)
     V = pulls.velocities(velocities(tree, q, v))
     rows = iter(pulls.rows)
@@ -36,7 +45,7 @@ def contact_force(tree: Tree, touches: Sequence[Touch], q: Flat, v: Flat, fricti
     for point in points:
         own = [next(rows) for _ in range(point.touch.rows)]
         forces += _forces(point, own, V, friction_speed)
-    return felt_at_joints(tree, q, pulls, forces)
+    return pulls, ContactForces(forces, overflow)
 
 
 def felt_at_joints(tree: Tree, q: Flat, pulls: Pulled, forces: Flat) -> list[Scalar]:

@@ -54,6 +54,18 @@ class StepAccount(NamedTuple):
     shift: Any
 
 
+class ContactForces(NamedTuple):
+    """Forces of compliant contacts in a state.
+
+    Args:
+        forces: N (N m), along every row of every point.
+        overflow: contact points for which there was no room.
+    """
+
+    forces: Any
+    overflow: Any
+
+
 class ContactPush(NamedTuple):
     """Joint impulses, N m s or N s, by what they come from.
 

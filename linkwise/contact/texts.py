@@ -7,7 +7,7 @@ from typing import Any
 from linkwise.algorithms.catalogue import Trees, instant
 from linkwise.algorithms.configuration import difference
 from linkwise.algorithms.kinematics import placed, velocities
-from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints
+from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints, forces_on_rows
 from linkwise.contact.crowd import Crowd, KeptPoint, long
 from linkwise.contact.crowd_rows import crowd_push
 from linkwise.contact.crowd_step import crowd_step
@@ -15,7 +15,7 @@ from linkwise.contact.geometry.pairs import distance
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.impact import impact
 from linkwise.contact.joint_rows import FrictionOf, RangeOf, joint_rows, slopes_of
-from linkwise.contact.results import ContactPoints, ContactPush, ContactStep, Impact, StepAccount
+from linkwise.contact.results import ContactForces, ContactPoints, ContactPush, ContactStep, Impact, StepAccount
 from linkwise.contact.scene import (
     goes_along_freedoms,
     is_crowded,
@@ -110,6 +110,13 @@ def force_text(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
     scene = t.mechanism._contact_scene
     assert scene is not None
     return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
+
+
+def forces_text(t: Trees, q: Flat, v: Flat) -> ContactForces:
+    """Forces along the rows of compliant contacts."""
+    scene = t.mechanism._contact_scene
+    assert scene is not None
+    return forces_on_rows(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)[1]
 
 
 def impact_text(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Impact:

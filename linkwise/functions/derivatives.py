@@ -18,10 +18,10 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.array_types import Array
-from linkwise.errors import InputError, UnknownNameError
+from linkwise.errors import InputError
 from linkwise.functions.call_arrays import results_like
 from linkwise.functions.frozen import ANY_SCALAR
-from linkwise.functions.function import Chart, CompiledFunction
+from linkwise.functions.function import Chart, CompiledFunction, check_names
 from linkwise.memoized import cached_property
 from linkwise.spatial import scalar
 from linkwise.spatial.dual import Dual
@@ -57,7 +57,7 @@ class Jacobian(CompiledFunction):
 
 def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> CompiledFunction:
     """∂f/∂(input ``name``): each output gains a last axis, or two for an input that is a matrix."""
-    _check(f, [name])
+    check_names(f, [name])
     shape = _tangent_shape(f, name)
     columns = math.prod(shape)
     outputs = f.program.outputs
@@ -101,7 +101,7 @@ def jacobians(f: CompiledFunction, names: Sequence[str]) -> CompiledFunction:
 
     All are carried through the function together, by forward mode: what they share is computed once.
     """
-    _check(f, names)
+    check_names(f, names)
     if len(f.program.outputs) != 1 or not names:
         raise InputError(
             f"{f.name} has no Jacobians that are one array each",
@@ -158,7 +158,7 @@ def hessian(f: CompiledFunction, name: str, other: str | None = None) -> Compile
 def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     """The product of the Jacobian with directions: takes f's inputs, then a direction ``d_name`` for each name."""
     names = tuple(names) or tuple(name for name, _ in f.inputs)
-    _check(f, names)
+    check_names(f, names)
     cut = len(f.inputs)
 
     def text(*flat: Flat) -> object:
@@ -183,7 +183,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
 def vjp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
     """The product of weights with the Jacobian: takes f's inputs, then a weight ``w_output`` for each output."""
     names = tuple(names) or tuple(name for name, _ in f.inputs)
-    _check(f, names)
+    check_names(f, names)
     cut = len(f.inputs)
     kind = tuple_of(names)
 
@@ -213,7 +213,7 @@ def value_and_gradient(f: CompiledFunction, names: Sequence[str]) -> CompiledFun
     """A number and its gradient, what both need computed once; with several names, one gradient for each."""
     if not names:
         raise InputError("value_and_gradient needs the name of an input", allowed=", ".join(n for n, _ in f.inputs))
-    _check(f, names)
+    check_names(f, names)
     if len(f.program.outputs) != 1 or f.program.outputs[0].size != 1:
         raise InputError(
             f"{f.name} does not return a single number, so it has no gradient",
@@ -292,12 +292,6 @@ def _refuse_duals(f: CompiledFunction, flat: Sequence[Flat]) -> None:
     """Dual numbers ask for a derivative more."""
     if any(isinstance(x, Dual) for array in flat for x in array) and isinstance(f.differentiable, Recorded):
         refuse_again(f.name)
-
-
-def _check(f: CompiledFunction, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in dict(f.inputs):
-            raise UnknownNameError(f"input of {f.name}", name, [n for n, _ in f.inputs])
 
 
 def _new_name(f: CompiledFunction, letter: str, name: str) -> str:

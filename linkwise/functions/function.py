@@ -371,6 +371,7 @@ class CompiledFunction:
         from linkwise.functions import derivatives
 
         make: Callable[..., CompiledFunction] = getattr(derivatives, kind)
+        check_names(self, arguments[0] if isinstance(arguments[0], tuple) else arguments[:1])
 
         def made() -> CompiledFunction:
             function = make(self, *arguments)
@@ -399,6 +400,21 @@ class CompiledFunction:
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}{list(shape)}" for name, shape in self.inputs)
         return f"<compiled {self.name}({shapes})>"
+
+
+def check_names(f: CompiledFunction, names: Sequence[object]) -> None:
+    """Raise an error for what is no name of an input that something is derived by."""
+    known = [name for name, _ in f.inputs]
+    for name in names:
+        if not isinstance(name, str):
+            raise InputError(
+                f"derivatives of {f.name} are by inputs that are named",
+                got=repr(name)[:80],
+                allowed=", ".join(map(repr, known)),
+                do=f"f.jvp({known[0]!r})(…): names first, arrays go into what comes out",
+            )
+        if name not in known:
+            raise UnknownNameError(f"input of {f.name}", name, known)
 
 
 def _derived(function: CompiledFunction, kind: str, arguments: tuple[Any, ...]) -> CompiledFunction:

@@ -33,7 +33,7 @@ from linkwise.functions.derivatives import (
     tuple_of,
 )
 from linkwise.functions.frozen import ANY_SCALAR
-from linkwise.functions.function import CompiledFunction, checked_function, checked_threads
+from linkwise.functions.function import CompiledFunction, check_names, checked_function, checked_threads
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.scalar import Flat
 from linkwise.targets.device import Device
@@ -189,10 +189,8 @@ class _StepsDerivative:
 
     def __init__(self, steps: RolloutFunction, names: Sequence[str]) -> None:
         self.steps, self.step = steps, steps.step
+        check_names(self.step, names)
         known = [name for name, _ in self.step.inputs]
-        for name in names:
-            if name not in known:
-                raise UnknownNameError(f"input of {self.step.name}", name, known)
         self.names = tuple(names) or tuple(known)
         self.places = tuple(known.index(name) for name in self.names)
         self.fed = {i: k for k, i in steps.feedback}

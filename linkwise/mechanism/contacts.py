@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from linkwise.dataclass import dataclass, replace
+from numpy.typing import ArrayLike
+
+from linkwise.dataclass import Converted, dataclass, default, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.bodies_and_joints import IDENTITY, Pose
 from linkwise.mechanism.description import FIRST_PAIR_BIT, SIZES, Geometry, Kind
@@ -28,10 +30,10 @@ class Ground:
         name: to be told apart by.
     """
 
-    placement: Pose = IDENTITY
+    placement: Converted[Pose, ArrayLike] = default(IDENTITY)
     material: Material | None = None
-    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    spin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    velocity: Converted[tuple[float, float, float], ArrayLike] = default((0.0, 0.0, 0.0))
+    spin: Converted[tuple[float, float, float], ArrayLike] = default((0.0, 0.0, 0.0))
     shape: Geometry = PLANE
     name: str = "ground"
 
@@ -279,7 +281,8 @@ def checked_scene(
 def check_material(given: object) -> None:
     """Raise InputError for what is neither a material nor None."""
     if not isinstance(given, Material | None):
-        raise InputError("this is not a material", got=repr(given), allowed="lw.Material(...)")
+        do = "lw.Material(friction=0.8)"
+        raise InputError("this is not a material", got=repr(given), allowed="lw.Material(...)", do=do)
 
 
 def check_outline(shape: Geometry) -> None:

@@ -6,7 +6,9 @@ import math
 from numbers import Integral
 from typing import Literal
 
-from linkwise.dataclass import dataclass, replace
+from numpy.typing import ArrayLike
+
+from linkwise.dataclass import Converted, dataclass, default, replace
 from linkwise.errors import InputError
 
 
@@ -36,7 +38,7 @@ class Material:
             of two surfaces in those of either.
     """
 
-    friction: float | tuple[float, float] = 0.8
+    friction: Converted[float | tuple[float, float], ArrayLike] = default(0.8)
     torsion: float = 0.0
     rolling: float = 0.0
     restitution: float = 0.0
@@ -45,7 +47,7 @@ class Material:
     stiffness: float = math.inf
     damping: float = 0.0
     law: Literal["linear", "hunt_crossley"] = "linear"
-    direction: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    direction: Converted[tuple[float, float, float], ArrayLike] = default((1.0, 0.0, 0.0))
     name: str = ""
     combining: Literal["mean", "larger"] = "mean"
     priority: int = 0

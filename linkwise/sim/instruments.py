@@ -18,6 +18,7 @@ from linkwise.model.transmissions import MovingFrames, length, speed
 from linkwise.sim.drives import Drives
 from linkwise.sim.elements import own_parameters
 from linkwise.sim.sensors import Seed, field_at, held_acceleration, model_of, noisy, outside_forces
+from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 
 __all__ = ["Instruments"]
@@ -42,7 +43,7 @@ class Instruments:
         if self.names is None:
             of_drives = ("actuator_force", "tendon_drive_force")
             known = [s for s in model.sensors if s.kind not in of_drives or self.drives is not None]
-            chosen = [s for s in known if s.kind != "touch" or "contact_impulses" in trajectory._values]
+            chosen = [s for s in known if s.kind != "touch" or contacts_of(trajectory) is not None]
         else:
             chosen = [model.sensors[name] for name in self.names]
         run = _ReadMotion(trajectory, model, self.drives)

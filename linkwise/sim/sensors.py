@@ -18,6 +18,7 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.sim.checks import check_count, check_not_negative
+from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 
 Seed = np.random.Generator | int | None
@@ -204,11 +205,11 @@ class FootForce(_WrenchSensor):
 
 
 def outside_forces(trajectory: Trajectory) -> Array | None:
-    """Wrenches of elements and, in steps, contacts on bodies (..., T, n_bodies, 6); None if nothing does."""
-    outside = trajectory.f_ext
-    if "contact_impulses" not in trajectory._values:
+    """Wrenches of elements and contacts on bodies (..., T, n_bodies, 6); None if nothing does."""
+    outside, touched = trajectory.f_ext, contacts_of(trajectory)
+    if touched is None:
         return outside
-    return trajectory.contacts.wrenches if outside is None else outside + trajectory.contacts.wrenches
+    return touched.wrenches if outside is None else outside + touched.wrenches
 
 
 def _with_one_coordinate(joint: JointInstance) -> JointInstance:

@@ -248,7 +248,26 @@ def _falls_through(model: Model) -> bool:
     """Whether the model has no contacts, its file has a ground, and something is free to fall."""
     if model._contact_scene is not None or not model._base_collisions:
         return False
-    return any(joint.type.flies or _slides_down(model, joint) for joint in model.joints)
+    return any(_is_free_to_fall(model, joint) for joint in model.joints)
+
+
+def freedoms_of_base(model: Model) -> list[int]:
+    """Freedoms by which bodies that are free to fall move in the world; none of what is fixed to it.
+
+    Those of a joint that flies, or of the slides and hinges that planar walkers have before the first body with mass.
+    """
+    start: dict[int, int] = {}  # of bodies up to the first with mass, the one that is joined to the world
+    for body in model.bodies:
+        if body.parent < 0:
+            start[body.index] = body.index
+        elif body.parent in start and not model.bodies[body.parent].mass:
+            start[body.index] = start[body.parent]
+    falling = {start[k] for k in start if _is_free_to_fall(model, model.joints[k])}
+    return [i for k, first in start.items() if first in falling for i in range(model.nv)[model.joints[k].v_slice]]
+
+
+def _is_free_to_fall(model: Model, joint: JointInstance) -> bool:
+    return joint.type.flies or _slides_down(model, joint)
 
 
 def _slides_down(model: Model, joint: JointInstance) -> bool:

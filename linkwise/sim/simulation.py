@@ -228,7 +228,7 @@ class Simulation:
 
     @property
     def contacts(self) -> MotionContacts:
-        """Contacts now, with ``method="moreau"``, as of a motion with one sample: ``sim.contacts.force[0]``."""
+        """Contacts now, as of a motion with one sample: ``sim.contacts.force[0]``."""
         derived = {name: values[..., None, :] for name, values in self._observed.items() if name.startswith("contact_")}
         q, v = (part[..., None, :] for part in (self.q, self.v))
         now = Trajectory(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
-from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, thickness
+from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, rigid_meeting, thickness
 from linkwise.errors import InputError, UnknownNameError, message
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
-    from linkwise.contact.results import ContactPoints
+    from linkwise.contact.results import ContactForces, ContactPoints
     from linkwise.model.model import Model
     from linkwise.sim.contact_switches import ContactSwitch
     from linkwise.sim.motion import Motion
@@ -124,6 +124,20 @@ def surfaces_note(model: Model, touching: bool) -> str:
     return 'surfaces are rigid; as soft as the file has them: model.with_contacts(softness="file")'
 
 
+def contacts_of(motion: Trajectory) -> MotionContacts | None:
+    """Contacts of a motion; None where it has none, or a method let bodies strike each other that are rigid."""
+    if "contact_bodies" in motion._values:
+        from linkwise.sim.piles.run import PileMotionContacts
+
+        return PileMotionContacts(motion)
+    if "contact_impulses" in motion._values:
+        return MotionContacts(motion)
+    model = motion.model
+    if model is None or model._contact_scene is None or motion.method == "moreau":
+        return None
+    return None if rigid_meeting(model) else IntegratedContacts(motion)
+
+
 class MotionContacts:
     """Contacts of a motion that was simulated with ``method="moreau"``, sample by sample; n contact points.
 
@@ -131,15 +145,7 @@ class MotionContacts:
     """
 
     def __init__(self, motion: Trajectory) -> None:
-        known = "contact_impulses" in motion._values
-        model = motion._with_model("contacts") if known else motion.model
-        if model is None or model._contact_scene is None or not known:
-            raise InputError(
-                "this motion has no contacts",
-                got=f"method={motion.method!r}" + ("" if model is None else f" and the model {model.name!r}"),
-                do='lw.simulate(model.with_contacts(lw.Ground()), …, method="moreau")',
-            )
-        self.motion, self.model = motion.on_host(), model
+        self.motion, self.model = motion.on_host(), motion._with_model("contacts")
 
     def __repr__(self) -> str:
         return f"<contacts of {self.motion!r}: {len(self._pairs)} pairs, {self.gap.shape[-1]} points>"
@@ -157,7 +163,7 @@ class MotionContacts:
     @cached_property
     def _numbers(self) -> Array:
         """Numbers of the points (..., T, n)."""
-        return _numbers(self.model, np.asarray(self.motion._value("contact_impulses")), self.gap.shape[-1])
+        return _numbers(self.model, self._along_rows, self.gap.shape[-1])
 
     @cached_property
     def _pairs(self) -> tuple[Meeting, ...]:
@@ -187,22 +193,27 @@ class MotionContacts:
     def presses(self) -> Array:
         """Whether each point presses (..., T, n): harder than with the last digits that solvers leave."""
         least = _NO_FORCE * self.model.mass * self.step[..., None]
-        return np.asarray(self.impulse[..., 0] > least)
+        return np.asarray(self._pushes[..., 0] > least)
 
     @property
     def deepest(self) -> Array:
         """The least gap of all points (..., T), m; where nothing is near, that of points that are not used."""
         return np.asarray(self.gap.min(axis=-1, initial=UNUSED_GAP))
 
-    @cached_property
+    @property
     def impulse(self) -> Array:
         """Normal and tangential impulses of each point (..., T, n, 3), N s, along its normal and tangents."""
+        return self._pushes
+
+    @property
+    def _pushes(self) -> Array:
+        """Impulses of each point along its normal and tangents (..., T, n, 3), N s."""
         return self._rows[..., :3]
 
     @cached_property
     def _rows(self) -> Array:
         """Impulses of each point (..., T, n, 6): along normal and tangents, N s, and about them, N m s."""
-        rows = np.asarray(self.motion._value("contact_impulses"))
+        rows = self._along_rows
         if kept_points(self.model) is not None:
             features, (*batch, count) = Features.of(self._pairs), self.gap.shape
             there = [True, True, True, features.torsion, *[features.rolling] * 2]
@@ -221,6 +232,11 @@ class MotionContacts:
                 found.append(own)
                 start += sum(there)
         return np.stack(found, axis=-2)
+
+    @property
+    def _along_rows(self) -> Array:
+        """Impulses of all rows as a step has them (..., T, rows), N s and N m s."""
+        return np.asarray(self.motion._value("contact_impulses"))
 
     @property
     def step(self) -> Array:
@@ -261,7 +277,7 @@ class MotionContacts:
     @cached_property
     def force(self) -> Array:
         """Force on the first body of each point, in the world's axes (..., T, n, 3), N."""
-        return self._in_world(self.impulse)
+        return self._in_world(self._pushes)
 
     @cached_property
     def moment(self) -> Array:
@@ -281,7 +297,7 @@ class MotionContacts:
         X = np.asarray(self.model.poses(np.asarray(self.motion.q, float), p=self.motion.model_parameters))
         found = np.zeros((*X.shape[:-2], 6))
         force, turn = self.force, self.moment
-        points = np.where(self.impulse[..., :1] != 0.0, self.points, 0.0)
+        points = np.where(self._pushes[..., :1] != 0.0, self.points, 0.0)
         for side, sign in ((0, 1.0), (1, -1.0)):
             sides = self._sides[..., side]
             for body in np.unique(sides[sides >= 0]):
@@ -320,7 +336,7 @@ class MotionContacts:
         if by not in (None, "ground", *self.model.bodies.names):
             raise UnknownNameError("body", by, ["ground", *self.model.bodies.names])
         other = -1 if by == "ground" else None if by is None else self.model.bodies[by].index
-        counts = np.zeros(self.impulse.shape[:-1])
+        counts = np.zeros(self._pushes.shape[:-1])
         for side, sign in ((0, 1.0), (1, -1.0)):
             there = self._sides[..., side] == own
             if other is not None:
@@ -335,11 +351,11 @@ class MotionContacts:
             body: its name.
             within: which of some points (..., 3) of the world count; all if not given.
         """
-        counts = (self._sides == self.model.bodies[body].index).any(axis=-1) & (self.impulse[..., 0] != 0.0)
+        counts = (self._sides == self.model.bodies[body].index).any(axis=-1) & (self._pushes[..., 0] != 0.0)
         if within is not None:
             inside = [within(self.points[..., k, :]) for k in range(counts.shape[-1])]
             counts = counts & np.stack([np.asarray(each, bool) for each in inside], axis=-1)
-        return np.asarray(np.where(counts, self.impulse[..., 0] / self.step[..., None], 0.0).sum(axis=-1))
+        return np.asarray(np.where(counts, self._pushes[..., 0] / self.step[..., None], 0.0).sum(axis=-1))
 
     @cached_property
     def slip(self) -> Array:
@@ -371,8 +387,79 @@ class MotionContacts:
     def mode(self) -> Array:
         """Whether each point is open (0), slips (1) or sticks (2), at every sample (..., T, n)."""
         limits = self.friction
-        normal, tangential = self.impulse[..., 0], self.impulse[..., 1:]
+        normal, tangential = self._pushes[..., 0], self._pushes[..., 1:]
         safe = np.where(limits > 0.0, limits, 1.0)
         used = np.linalg.norm(np.where(limits > 0.0, tangential / safe, 0.0), axis=-1)
         slips = (used >= normal * (1.0 - _ON_THE_CONE)) | (limits.max(axis=-1) == 0.0)
         return np.where(self.presses, np.where(slips, SLIP, STICK), OPEN)
+
+
+class IntegratedContacts(MotionContacts):
+    """Contacts of surfaces that give way, of a motion by a method that integrates their forces: those of each sample.
+
+    There are no steps that impulses and residuals could be of. A point slips where its slip is faster than
+    :attr:`~linkwise.ContactRules.friction_speed`, and friction is 71 % of its bound or more.
+    """
+
+    def __init__(self, motion: Trajectory) -> None:
+        super().__init__(motion)
+        scene = self.model._contact_scene
+        assert scene is not None
+        if kept_points(self.model) is not None:  # these methods take all points, not the nearest alone
+            rules = replace(scene.rules, solver="dual")
+            self.model = replace(self.model, _contact_scene=replace(scene, rules=rules))
+
+    @cached_property
+    def _forces(self) -> ContactForces:
+        given = np.asarray(self.motion.q, float), np.asarray(self.motion.v, float)
+        return cast("ContactForces", self.model._run("contact_forces", *given, p=self.motion.model_parameters))
+
+    @property
+    def _along_rows(self) -> Array:
+        """Forces along all rows (..., T, rows), N and N m: impulses of a second."""
+        return np.asarray(self._forces.forces)
+
+    @property
+    def step(self) -> Array:
+        """One second, which forces are the impulses of, at each sample (..., T)."""
+        return np.ones(self._along_rows.shape[:-1])
+
+    @property
+    def gap(self) -> Array:
+        """Distance between the surfaces (..., T, n), m."""
+        return np.asarray(self.places.gap)
+
+    @property
+    def overflow(self) -> Array:
+        """Points that found no room (..., T)."""
+        return np.asarray(self._forces.overflow)
+
+    @cached_property
+    def mode(self) -> Array:
+        """Whether each point is open (0), slips (1) or sticks (2), at every sample (..., T, n)."""
+        scene, normals = self.model._contact_scene, np.asarray(self.places.normal)
+        assert scene is not None
+        along = self.slip - (self.slip * normals).sum(axis=-1, keepdims=True) * normals
+        slips = np.linalg.norm(along, axis=-1) > scene.rules.friction_speed
+        return np.where(self.presses, np.where(slips, SLIP, STICK), OPEN)
+
+    @property
+    def impulse(self) -> Array:
+        """Refused: forces are in :attr:`force`."""
+        raise self._of_steps("impulses")
+
+    @property
+    def residual(self) -> Array:
+        """Refused: forces follow from depths and speeds, and obey their laws."""
+        raise self._of_steps("residuals")
+
+    def switches(self) -> list[ContactSwitch]:
+        """Refused: see :attr:`mode`, or take events."""
+        raise self._of_steps("switches")
+
+    def _of_steps(self, what: str) -> InputError:
+        return InputError(
+            f'{what} of contacts are those of steps with method="moreau"',
+            got=f"method={self.motion.method!r}, which integrates forces",
+            allowed="force, moment, gap, mode, points, slip, wrenches, count, presses, deepest, overflow, force_on, pressing",
+        )

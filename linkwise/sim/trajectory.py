@@ -299,14 +299,18 @@ class Trajectory(Outputs):
 
     @cached_property
     def contacts(self) -> MotionContacts:
-        """Forces, gaps, modes and residuals of contacts, of a motion by ``method="moreau"``."""
-        if "contact_bodies" in self._values:
-            from linkwise.sim.piles.run import PileMotionContacts
+        """Forces, gaps, modes and residuals of contacts; by other methods than "moreau", of surfaces that give way."""
+        from linkwise.sim.touched import contacts_of
 
-            return PileMotionContacts(self)
-        from linkwise.sim.touched import MotionContacts
-
-        return MotionContacts(self)
+        found = contacts_of(self)
+        if found is None:
+            model = self._with_model("contacts")
+            raise InputError(
+                "this motion has no contacts",
+                got=f"method={self.method!r} and the model {model.name!r}",
+                do='lw.simulate(model.with_contacts(lw.Ground()), …, method="moreau")',
+            )
+        return found
 
     @cached_property
     def closure_error(self) -> Array:

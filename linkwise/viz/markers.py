@@ -19,7 +19,6 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.placement import quaternions_of, transform
 from linkwise.model.model import Model
 from linkwise.sim.touched import MotionContacts
-from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.overlays import OVERLAYS, Moment, Overlay, _Arrows
 from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, sphere, towards
 from linkwise.viz.stage import WORLD, add_arrows
@@ -199,13 +198,6 @@ class Touches:
         mu = contacts.friction[k].max(axis=-1)
         normals = np.asarray(contacts.places.normal)[k]
         return cls(*(each[pressing] for each in (contacts.points[k], contacts.force[k], normals, mu)))
-
-
-def contacts_of(motion: Trajectory) -> MotionContacts | None:
-    """Contacts of a motion, of the first of a batch of states; None where it has none."""
-    batch = motion.batch_shape
-    leader = motion[(0,) * len(batch)] if batch else motion
-    return leader.contacts if "contact_impulses" in leader._values else None
 
 
 class OfContact(Overlay):

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import Array
 from linkwise.errors import InputError
+from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import looks_of
-from linkwise.viz.markers import MarkerNodes, Markers, Touches, contacts_of
+from linkwise.viz.markers import MarkerNodes, Markers, Touches
 from linkwise.viz.overlays import Moment
 from linkwise.viz.page import FRAME, LINES, Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel

@@ -21,6 +21,7 @@ from linkwise.errors import InputError, LinkwiseError, ModelWarning
 from linkwise.model.model import Model
 from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
+from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import THROUGH, Figure, Ghosts, furnish
 from linkwise.viz.looks import fewer, looks_of
@@ -31,7 +32,6 @@ from linkwise.viz.markers import (
     MarkerNodes,
     Markers,
     Touches,
-    contacts_of,
     overlays_named,
 )
 from linkwise.viz.overlays import Moment
@@ -104,7 +104,7 @@ def motion_html(
         furnish(stage, [figure], shown.corners(poses), middle, closer)  # the camera sees all of the way
         marks = [MarkerNodes(server.scene, each.checked(len(motion.t)), shown.size) for each in markers]
         samples = np.searchsorted(motion.t, pictures.t + 1e-9, side="right") - 1
-        contacts = contacts_of(motion)
+        contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
         kinds = [ContactPoints, ContactForces] if show is None else overlays_named(show, EVERY_OVERLAY)
         overlays = [kind(figure) for kind in kinds if kind.applies(model) and (contacts or show is not None)]
         first = Moment(float(pictures.t[0]), leader[0], p=None if own is None else own[0])

@@ -16,10 +16,11 @@ from linkwise.errors import InputError, LinkwiseError, require_extra
 from linkwise.model.model import Model
 from linkwise.sim.checks import checked_target
 from linkwise.sim.progress import Progress
+from linkwise.sim.touched import contacts_of
 from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import THROUGH
 from linkwise.viz.looks import Looks, fewer, looks_of
-from linkwise.viz.markers import OF_CONTACT, Markers, Touches, contacts_of, overlays_named
+from linkwise.viz.markers import OF_CONTACT, Markers, Touches, overlays_named
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.raster import Camera, picture
 from linkwise.viz.solids import Colour, Solid, bounds_of, merged
@@ -178,7 +179,8 @@ def pictures(
     pictured = Pictured(model, some, width, height, camera, follow, own[0])
     marks = [each.checked(len(motion.t)) for each in markers]
     samples = np.searchsorted(motion.t, shown.t + 1e-9, side="right") - 1
-    contacts = contacts_of(motion) if kinds else None
+    leader = motion[(0,) * len(motion.batch_shape)] if motion.batch_shape else motion
+    contacts = contacts_of(leader) if kinds else None
     opacity, scale = THROUGH if any(kind.inside for kind in kinds) else 1.0, pictured.looks.size
 
     def frames() -> Iterator[Array]:

@@ -89,6 +89,48 @@ def test_simulate_holds(ok):
     assert np.allclose(found["q"][-1], [0.4, 0.0], atol=1e-9)
 
 
+LEG = """<robot name="leg"><link name="trunk"><inertial><mass value="3"/>
+<inertia ixx=".03" iyy=".03" izz=".03" ixy="0" ixz="0" iyz="0"/></inertial></link>{}</robot>"""
+PART = """<link name="{1}"><inertial><origin xyz="0 0 -.1"/><mass value=".5"/>
+<inertia ixx=".002" iyy=".002" izz=".001" ixy="0" ixz="0" iyz="0"/></inertial>{3}</link>
+<joint name="{2}" type="continuous"><parent link="{0}"/><child link="{1}"/><origin xyz="0 0 {4}"/>
+<axis xyz="0 1 0"/></joint>"""
+SOLE = '<collision><origin xyz="0 0 -.05"/><geometry><box size=".2 .2 .02"/></geometry></collision>'
+
+
+def test_simulate_holds_the_joints_of_what_is_free_to_fall(ok, tmp_path):
+    """On the floor it stands on its bent leg; in the air the mass centre falls as that of any body."""
+    parts = (
+        ("trunk", "thigh", "hip", "", 0),
+        ("thigh", "shank", "knee", "", -0.2),
+        ("shank", "foot", "ankle", SOLE, -0.2),
+    )
+    (tmp_path / "leg.urdf").write_text(LEG.format("".join(PART.format(*part) for part in parts)))
+    start, height = [0.2, -0.4, 0.2], 0.4 * np.cos(0.2) + 0.06
+    command = "simulate leg.urdf --floating --q0 hip=0.2,knee=-0.4,ankle=0.2 --hold --json --samples 2 --duration"
+    stands = json.loads(ok(f"{command} 3 --ground {-height}"))
+    assert np.abs(np.array(stands["q"][-1][7:]) - start).max() < 0.02
+    assert np.abs(stands["v"][-1]).max() < 1e-6
+    assert np.array_equal(np.array(stands["tau"])[:, :6], np.zeros((2, 6)))
+    falls = json.loads(ok(f"{command} 0.5"))
+    com = lw.load("leg.urdf", floating=True).center_of_mass(np.array(falls["q"]))
+    assert np.allclose(com[1] - com[0], [0.0, 0.0, -0.5 * 9.81 * 0.5**2], atol=1e-6)
+    assert np.abs(np.array(falls["q"][-1][7:]) - start).max() < 0.02
+
+
+def test_simulate_holds_the_joints_of_a_planar_walker(ok, tmp_path):
+    """Its slides and the hinge between the world and the trunk are no joints that a motor holds."""
+    text = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1">
+    <joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1"/>
+    <joint name="turn" axis="0 1 0"/><geom type="box" size=".1 .1 .1" mass="2"/>
+    <body pos="0 0 -.1"><joint name="hip" axis="0 1 0"/>
+    <geom type="box" size=".02 .02 .1" pos="0 0 -.1" mass=".3"/></body></body></worldbody></mujoco>"""
+    (tmp_path / "walker.xml").write_text(text)
+    found = json.loads(ok("simulate walker.xml --hold --duration 0.1 --samples 2 --json"))
+    assert found["q"][-1][1] == pytest.approx(-0.5 * 9.81 * 0.1**2, rel=1e-6)
+    assert found["q"][-1][3] == pytest.approx(0.0, abs=1e-9)
+
+
 def test_simulate_under_constant_forces(ok):
     found = json.loads(ok("simulate robot.urdf --gravity 0,0,0 --tau elbow=1 --duration 0.1 --samples 2 --json"))
     model = lw.load("robot.urdf")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 import linkwise as lw
-from tests.contact.scenes import G, ball, block, contact, placed, tilted
+from linkwise.sim.sensors import FootForce, Touch
+from tests.contact.scenes import G, ball, block, contact, placed, shape, tilted
 
 STIFF = 2e4
 
@@ -84,6 +88,69 @@ def test_work_of_contacts_is_in_the_account() -> None:
     account = run.energy_account()
     assert np.abs(account.unexplained).max() < 1e-7
     assert account.work["contact"][-1] < -0.1
+
+
+def test_contacts_of_a_motion_push_as_its_forces_say() -> None:
+    """Wrenches on bodies amount to the joint forces, with friction of all kinds, on a hill and on each other."""
+    b = lw.ModelBuilder("two")
+    kinds: tuple[tuple[str, Any, tuple[float, ...]], ...] = (
+        ("low", "box", (0.3, 0.2, 0.1)),
+        ("high", "sphere", (0.08,)),
+    )
+    for name, kind, size in kinds:
+        b.add_body(name, joint=lw.Free(), mass=1.0, inertia=np.eye(3) * 0.004, collisions=[shape(kind, size)])
+    rubber = lw.Material(friction=(0.2, 0.5), torsion=0.01, rolling=0.005, stiffness=STIFF, damping=0.005)
+    model = b.build().with_contacts(lw.Ground(tilted(0.2)), material=rubber)
+    q0 = np.concatenate([placed(0.06, tilted(0.2)), placed(0.25, tilted(0.2))])
+    v0 = [0.5, 0, 0.3, 0.4, 0.2, 0, 0, 2.0, 3.0, 0.3, 0, -1.0]
+    run = lw.simulate(model, q0, v0, duration=0.4, method="rodas4", output_times=np.linspace(0, 0.4, 21))
+    found, still = run.contacts, np.zeros_like(run.v)
+    without = model.inverse_dynamics(run.q, run.v, still)
+    felt = without - model.inverse_dynamics(run.q, run.v, still, f_ext=found.wrenches)
+    assert np.abs(felt).max() > 5.0
+    np.testing.assert_allclose(felt, model.contacts.force(run.q, run.v), atol=1e-9)
+    np.testing.assert_allclose(found.force_on("high", by="low"), -found.force_on("low", by="high"), atol=1e-12)
+    assert (found.force_on("high", by="low") != 0.0).any()
+    assert np.array_equal(found.count, (found.mode > 0).sum(axis=-1)) and found.count.max() == 5
+    assert (found.mode[found.gap >= 0.0] == 0).all() and (found.mode == 1).any()
+    assert found.overflow.max() == 0.0
+
+
+def test_sensors_feel_surfaces_that_give_way() -> None:
+    """A post on a foot on the ground: what the foot stands on bears both, and the joint between them the post."""
+    b = lw.ModelBuilder("post")
+    b.add_body("foot", joint=lw.Prismatic((0, 0, 1)), mass=2.0, collisions=[shape("sphere", (0.1,))])
+    b.add_body("post", parent="foot", joint=lw.Prismatic((0, 0, 1)), joint_name="slide", mass=3.0, stiffness=1e4)
+    model = soft(b.build(), damping=0.02)
+    run = lw.simulate(model, [0.1, -3.0 * G / 1e4], duration=2.0, method="rodas4", rtol=1e-9)
+    assert Touch(["foot"]).read(run)[-1, 0] == pytest.approx(5.0 * G, rel=1e-6)
+    assert FootForce("foot").read(run)[-1] == pytest.approx([0, 0, 0, 0, 0, 5.0 * G], rel=1e-6)
+    assert lw.ForceTorque("slide").read(run)[-1, 5] == pytest.approx(3.0 * G, rel=1e-6)
+    assert run.contacts.mode[-1] == [2]
+    foot = next(joint.name for joint in model.joints if joint.name != "slide")
+    assert lw.ForceTorque(foot).read(run)[-1] == pytest.approx(np.zeros(6), abs=1e-4)  # the ground bears all
+    sim = lw.Simulation(model, run.q[-1], method="rodas4")
+    sim.advance(0.01)
+    assert sim.contacts.force[0, 0, 2] == pytest.approx(5.0 * G, rel=1e-6)
+
+
+def test_contacts_are_those_of_a_motion_that_is_loaded(tmp_path: Path) -> None:
+    run = lw.simulate(soft(ball()), placed(0.1), duration=0.1, method="rodas4")
+    again = lw.Trajectory.load(run.save(tmp_path / "soft.npz"), model=run.model)
+    assert np.array_equal(again.contacts.force, run.contacts.force)
+    with pytest.raises(lw.LinkwiseError, match="contacts needs the model"):
+        _ = lw.Trajectory.load(tmp_path / "soft.npz").contacts
+
+
+def test_what_steps_alone_have_is_refused() -> None:
+    found = lw.simulate(soft(ball()), placed(0.1), duration=0.1, method="rodas4").contacts
+    for ask in (lambda: found.impulse, lambda: found.residual, found.switches):
+        with pytest.raises(lw.InputError, match=r"(?s)steps with method=.moreau.*rodas4.*force"):
+            ask()
+    bouncing = ball().with_contacts(lw.Ground())
+    run = lw.simulate(bouncing, placed(0.2), duration=0.1, events=lw.impacts(bouncing))
+    with pytest.raises(lw.InputError, match="no contacts"):
+        _ = run.contacts
 
 
 def test_rigid_surfaces_are_refused_by_methods_that_integrate_forces() -> None:

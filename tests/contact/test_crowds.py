@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -10,13 +12,18 @@ from linkwise.contact.scene import meetings_of
 from linkwise.targets.llvm import program_kernel
 from tests.contact.scenes import G, block, placed, shape
 
+RANGES = lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)
+"""Of its joints, where they have some."""
 
-def beast(
-    rules: lw.ContactRules | None = None,
-    material: lw.Material | None = None,
-    ranges: tuple[lw.JointLimits | None, lw.JointLimits | None] = (None, None),
-) -> lw.Model:
-    """A trunk on four legs of two links, of boxes, cylinders, capsules and balls that may all touch."""
+
+@cache
+def beast(solver: str, limited: bool, tolerance: float = 1e-9, /) -> lw.Model:
+    """A trunk on four legs of two links, of boxes, cylinders, capsules and balls that may all touch.
+
+    One model for all tests that ask for the same: its steps take seconds to compile.
+    """
+    rules = lw.ContactRules(solver=solver, joint_limits=limited, tolerance=tolerance)
+    ranges = RANGES if limited else (None, None)
     b = lw.ModelBuilder("beast")
     b.add_body(
         "trunk",
@@ -54,7 +61,7 @@ def beast(
                 shape("sphere", (0.022,), lw.transform(xyz=(0.0, 0.0, -0.2))),
             ],
         )
-    return b.build().with_contacts(lw.Ground(), rules=rules, material=material or lw.Material(friction=0.7))
+    return b.build().with_contacts(lw.Ground(), rules=rules, material=lw.Material(friction=0.7))
 
 
 STANDING = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4 * np.cos(0.5) + 0.022 - 1e-4, *([0.5, -1.0] * 4)])
@@ -63,7 +70,7 @@ STANDING = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.4 * np.cos(0.5) + 0.022 - 1
 @pytest.fixture(scope="module")
 def crowd() -> lw.Model:
     """It with the rules as they are: of 66 pairs with 126 points the sixteen nearest are kept."""
-    return beast()
+    return beast("auto", False)
 
 
 def random_states(model: lw.Model, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +85,7 @@ def random_states(model: lw.Model, count: int, rng: np.random.Generator) -> tupl
 def test_all_distances_are_those_of_each_pair_alone(crowd: lw.Model) -> None:
     """Loops over pairs of the same kinds agree with the functions of pairs, written out one by one."""
     q, _ = random_states(crowd, 20, np.random.default_rng(1))
-    alone = beast(lw.ContactRules(solver="dual"))
+    alone = beast("dual", False)
     names = ["shank0", "thigh1", "trunk", "shank3"]
     few = lw.Model.with_contacts(alone, lw.Ground(), only=names, between=[("shank0", "shank3"), ("trunk", "shank0")])
     every, some = crowd.distances(q), few.distances(q)
@@ -109,7 +116,7 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     By how much points turn is known there from accelerations, here from both ends of half a step; of several points of
     a link one speaks for all.
     """
-    feet, model = ["shank0", "shank3"], beast()
+    feet, model = ["shank0", "shank3"], beast("auto", False)
     one, other = (
         model.with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.7), rules=lw.ContactRules(solver=s))
         for s in ("primal", "dual")
@@ -130,16 +137,13 @@ def test_steps_are_those_of_all_points_written_out() -> None:
 @pytest.mark.parametrize("limited", [False, True])
 def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limited: bool) -> None:
     """Newton's method on rows, and that on velocities of all freedoms, which has another matrix."""
-    rules, rng = lw.ContactRules(joint_limits=limited, points=16), np.random.default_rng(11)
-    ranges = (lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)) if limited else (None, None)
-    model = beast(rules, ranges=ranges)
+    model, rng = beast("auto", limited), np.random.default_rng(11)
     q, v = random_states(model, 64, rng)
     if limited:
         q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
     tau = rng.normal(size=v.shape)
     few = model.contact_step(q, 6.0 * v, tau, dt=0.002)
-    named = lw.ContactRules(joint_limits=limited, points=16, solver="primal")
-    all_freedoms = beast(named, ranges=ranges).contact_step(q, 6.0 * v, tau, dt=0.002)
+    all_freedoms = beast("primal", limited).contact_step(q, 6.0 * v, tau, dt=0.002)
     if limited:
         assert (np.asarray(few.impulses)[:, 48:56] > 1e-6).sum() > 64
     both = [np.asarray(x.residuals)[:, 0] for x in (few, all_freedoms)]
@@ -155,16 +159,12 @@ def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limit
 
 def test_ends_of_ranges_that_no_joint_was_near_are_kept_once_they_are_reached() -> None:
     """Forces throw joints from rest against their ends within a step, and these throw others against theirs."""
-    low = np.array([0.2, -1.1] * 4)
-    ranges, rng = (lw.JointLimits(0.2, 0.9), lw.JointLimits(-1.1, -0.4)), np.random.default_rng(13)
+    low, rng = np.array([0.2, -1.1] * 4), np.random.default_rng(13)
     q, dt = np.tile(STANDING, (64, 1)), 0.004
     q[:, 6] = 2.0
     q[:, 7:] = low + rng.uniform(0.01, 0.1, (64, 8))
     tau = np.concatenate([np.zeros((64, 6)), rng.normal(size=(64, 8)) * ([80.0, 20.0] * 4)], axis=-1)
-    found = [
-        beast(lw.ContactRules(joint_limits=True, solver=solver), ranges=ranges).contact_step(q, 0.0 * tau, tau, dt=dt)
-        for solver in ("auto", "primal")
-    ]
+    found = [beast(solver, True).contact_step(q, 0.0 * tau, tau, dt=dt) for solver in ("auto", "primal")]
     reached = np.asarray(found[0].impulses)[:, 48:56] > 1e-6
     assert 100 < reached.sum() < 400
     assert (np.asarray(found[0].q)[:, 7:] > low - 1e-9).all()
@@ -175,8 +175,7 @@ def test_ends_of_ranges_that_no_joint_was_near_are_kept_once_they_are_reached() 
 @pytest.mark.parametrize("solver", ["auto", "primal"])
 def test_steps_do_not_hang_on_what_memory_held_before(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """States that use few points beside others that use many: what is passed over is never read."""
-    ranges = lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)
-    model = beast(lw.ContactRules(joint_limits=True, solver=solver), ranges=ranges)
+    model = beast(solver, True)
     step, rng = model.function("contact_step"), np.random.default_rng(12)
     q, v = random_states(model, 96, rng)
     q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
@@ -339,7 +338,7 @@ def standing_on_three(model: lw.Model) -> tuple[np.ndarray, ...]:
 
 def test_derivatives_are_those_of_differences() -> None:
     """Along random directions of q, v and tau, of a whole robot, whose points are found in loops."""
-    model = beast(lw.ContactRules(tolerance=1e-12))
+    model = beast("auto", False, 1e-12)
     step, at = model.function("contact_step"), standing_on_three(model)
     ways = 0.1 * np.random.default_rng(1).normal(size=(3, model.nv))
     found = step.jvp("q", "v", "tau")(*at, 0.002, *ways)
@@ -405,8 +404,7 @@ def test_a_stack_of_ten_stands_for_ten_seconds() -> None:
 @pytest.mark.parametrize("solver", ["auto", "primal"])
 def test_states_of_a_batch_are_as_by_themselves(solver: str) -> None:
     """Those that take long go on beside states of other blocks, which have points that their own block has not."""
-    ranges = lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)
-    model, rng = beast(lw.ContactRules(joint_limits=True, solver=solver), ranges=ranges), np.random.default_rng(11)
+    model, rng = beast(solver, True), np.random.default_rng(11)
     q, v = random_states(model, 320, rng)
     q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
     tau = rng.normal(size=v.shape)

@@ -15,13 +15,13 @@ TIGHT = lw.ContactRules(rounds=60, tolerance=1e-14)
 RUBBER = lw.Material(friction=0.6)
 
 
-def quadruped(material: lw.Material = RUBBER, rules: lw.ContactRules = TIGHT) -> lw.Model:
-    """A trunk with four legs of two joints each, on round feet."""
+def quadruped(material: lw.Material = RUBBER, rules: lw.ContactRules = TIGHT, legs: int = 4) -> lw.Model:
+    """A trunk with four legs of two joints each, or some of these, on round feet."""
     b = lw.ModelBuilder("quadruped")
     b.add_body("trunk", joint=lw.Free(), mass=8.0, inertia=np.diag([0.06, 0.25, 0.28]))
     down = lw.transform(xyz=(0, 0, -0.2))
     rod = {"mass": 0.4, "com": (0, 0, -0.1), "inertia": np.diag([2e-3, 2e-3, 2e-4])}
-    for name, x, y in (("fl", 0.2, 0.1), ("fr", 0.2, -0.1), ("hl", -0.2, 0.1), ("hr", -0.2, -0.1)):
+    for name, x, y in (("fl", 0.2, 0.1), ("hr", -0.2, -0.1), ("fr", 0.2, -0.1), ("hl", -0.2, 0.1))[:legs]:
         at = lw.transform(xyz=(x, y, 0))
         b.add_body(f"{name}_thigh", parent="trunk", joint=lw.Revolute(axis=(0.2, 1, 0)), placement=at, **rod)  # type: ignore[arg-type]
         foot = [shape("sphere", (0.02,), down)]
@@ -32,7 +32,7 @@ def quadruped(material: lw.Material = RUBBER, rules: lw.ContactRules = TIGHT) ->
 
 def standing(model: lw.Model) -> np.ndarray:
     """A crouched q whose feet touch the ground."""
-    q = np.array([1.0, 0, 0, 0, 0, 0, 1.0, *[0.6, -1.1] * 4])
+    q = np.array([1.0, 0, 0, 0, 0, 0, 1.0, *[0.6, -1.1] * ((model.nq - 7) // 2)])
     q[6] -= float(model.contacts.points(q).gap.min())
     return q
 
@@ -235,17 +235,18 @@ def cantilever() -> lw.Model:
 def of_all_kinds() -> dict[str, tuple[lw.Model, Any, Any]]:
     """Models with a state in which something touches, each for another reason why Jacobians could be wrong."""
     rng = np.random.default_rng(4)
-    legs, lying = quadruped(), block().with_contacts(lw.Ground(), material=RUBBER, rules=TIGHT)
+    legs, two, lying = quadruped(), quadruped(legs=2), block().with_contacts(lw.Ground(), material=RUBBER, rules=TIGHT)
     on_legs = standing(legs), 0.2 * rng.normal(size=legs.nv)
+    on_two = standing(two), on_legs[1][: two.nv]
     on_edge = np.array([np.cos(0.1), 0, np.sin(0.1), 0, 0, 0, 0.1 * np.sin(0.2) + 0.05 * np.cos(0.2) - 5e-4])
     closed, q, v = four_bar("dual")
     beam = cantilever()
     return {
         "legs": (legs, *on_legs),
-        "parameters": (legs.with_parameters(["trunk.mass", "fl_shin.com"]), *on_legs),
-        "smooth": (legs.with_contacts(lw.Ground(), rules=replace(TIGHT, backward="smooth"), between=[]), *on_legs),
-        "passive": (legs.with_contacts(lw.Ground(), rules=replace(TIGHT, passive=True), between=[]), *on_legs),
-        "primal": (legs.with_contacts(lw.Ground(), rules=replace(TIGHT, solver="primal"), between=[]), *on_legs),
+        "parameters": (two.with_parameters(["trunk.mass", "fl_shin.com"]), *on_two),
+        "smooth": (two.with_contacts(lw.Ground(), rules=replace(TIGHT, backward="smooth"), between=[]), *on_two),
+        "passive": (two.with_contacts(lw.Ground(), rules=replace(TIGHT, passive=True), between=[]), *on_two),
+        "primal": (two.with_contacts(lw.Ground(), rules=replace(TIGHT, solver="primal"), between=[]), *on_two),
         "alone": (lying, on_edge, np.array([0.1, 0.2, 0, 0.03, 0.1, -0.1])),
         "joint rows": (arm(RUBBER, joint_rows=True), np.array([0.4998, 1.2]), np.array([0.2, 0.5])),
         "closed": (closed, q, v),

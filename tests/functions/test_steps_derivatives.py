@@ -144,6 +144,9 @@ def test_mistakes(step: Any, state: Any) -> None:
     many = lw.rollout(step, STEPS)
     with pytest.raises(UnknownNameError):
         many.vjp("x")
+    for derivative in (many.jvp, many.vjp, many.value_and_gradient, step.jvp, step.vjp, step.gradient):
+        with pytest.raises(InputError, match="names first, arrays go into what comes out"):
+            derivative(state[0])
     with pytest.raises(InputError, match="one number"):
         many.value_and_gradient("q")  # cost or power?
     with pytest.raises(UnknownNameError):

@@ -16,13 +16,14 @@ from linkwise.cli.motion_files import FILES, QUANTITIES, check_suffix, in_order,
 from linkwise.errors import InputError, LinkwiseError, UnknownNameError, require_extra
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import cycloidal
-from linkwise.sim.actuators import Torque
+from linkwise.sim.actuators import PD, Torque
 from linkwise.sim.drives import Drives
-from linkwise.sim.elements import Element, Vector
+from linkwise.sim.elements import Element, Vector, model_force
+from linkwise.sim.setup import freedoms_of_base
 from linkwise.sim.simulate import simulate
 from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
-from linkwise.spatial.scalar import Scalar
+from linkwise.spatial.scalar import Scalar, plus
 
 _Law = Callable[[Scalar, Vector, Vector, Vector], Vector]
 """A control as a function of t, q, v and p."""
@@ -148,7 +149,7 @@ def _assembled(model: Model, q: FloatArray) -> FloatArray:
 
 def _control(model: Model, options: Namespace, q0: FloatArray) -> Element | _Law | None:
     if options.hold:
-        return holding(model, q0)
+        return Holding(model, q0)
     if options.u is not None:
         return _driven(model, options.u)
     if options.tau is None:
@@ -181,15 +182,31 @@ def _driven(model: Model, text: str) -> Drives:
     return Drives(model, named)
 
 
-def holding(model: Model, q0: FloatArray) -> _Law:
-    """PD control around a configuration, of ten rad/s and critical damping at each joint's own inertia there."""
-    inertia = np.diag(model.mass_matrix(q0))
-    stiffness, damping = 100.0 * inertia, 20.0 * inertia
+class Holding(PD):
+    """PD control around a configuration, of all joints but those that leave the base free.
 
-    def control(t: Scalar, q: Vector, v: Vector, p: Vector) -> Vector:
-        return model.gravity_force(q) - stiffness * model.difference(q0, q) - damping * v
+    Critically damped, with gravity compensated: of 10 rad/s for the inertia of the links beyond each joint; where the
+    base is free, these may bear the rest of the robot, so of 30 rad/s for the heavier of both.
+    """
 
-    return control
+    def __init__(self, model: Model, q0: FloatArray) -> None:
+        M, base = model.mass_matrix(q0), freedoms_of_base(model)
+        inertia = M.diagonal().copy()
+        for joint in model.joints if base else ():
+            J = model.jacobian(q0, model.bodies[joint.index].name)
+            for i in set(range(model.nv)[joint.v_slice]) - set(base):
+                rates = np.zeros(model.nv)  # at which this link stands still, and the rest of the robot turns
+                rates[i], rates[base] = 1.0, -np.linalg.lstsq(J[:, base], J[:, i], rcond=None)[0]
+                inertia[i] = max(inertia[i], rates @ M @ rates)
+        self.held = np.ones(model.nv)
+        self.held[base] = 0.0
+        rate = 30.0 if base else 10.0
+        super().__init__(model, q0, kp=rate**2 * inertia * self.held, kd=2.0 * rate * inertia * self.held)
+
+    def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
+        """Towards the configuration, and against the weight of the links."""
+        weight = model_force(self.model, "gravity_force", p, q)
+        return plus(self._towards(t, q, v, x, p), [c * w for c, w in zip(self.held.tolist(), weight, strict=True)])
 
 
 _WITHOUT_WINDOWS = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, Union, g
 
 import numpy as np
 
-from linkwise.dataclass import MISSING, dataclass, field, fields
+from linkwise.dataclass import MISSING, Converted, dataclass, field, fields
 from linkwise.errors import LinkwiseError, ModelFileError, UnknownNameError
 from linkwise.files.native.contents import ArrayStore, Path, line_of, shown_path
 
@@ -393,6 +393,8 @@ _PLAIN: dict[object, Kind[Any]] = {str: Text(), float: Number(), int: Whole(), b
 def kind_of(hint: Any) -> Kind[Any]:
     """Kind of the values that an annotation allows."""
     inner = get_args(hint)
+    if get_origin(hint) is Converted:
+        return kind_of(inner[0])
     if get_origin(hint) is Literal:
         return Text(inner)
     if get_origin(hint) is tuple:
