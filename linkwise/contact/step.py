@@ -440,9 +440,8 @@ class MiddleOfStep:
             if point.touch.material.is_rigid:
                 s = minimum(s, part_of_mean(gap, h, before, after, near))
         first = self.pulled.pulls.count
-        ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
-        for gap, before, after in ends:
-            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
+        for gap, (before, after) in self.joints.gaps((self.joints.before, V[first:])):
+            s = minimum(s, part_of_mean(gap, h, before, after, close))
         if self.are_alone:
             shift = [0.5 * h * (b - a) for a, b in zip(self.v, v_new, strict=True)]
             work = sum(self.work(response, V, impulses), 0.0) - self.driven(impulses)
@@ -522,7 +521,11 @@ class MiddleOfStep:
         for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
             w = response.velocities(k, V, impulses)
             own = impulses[start : start + len(w)]
-            if cone.kind == "half_line":
+            if cone.kind == "range":
+                sign, left = cone.nearer_end(w[0])
+                free = minimum(sign * own[0] * response.slopes[k], left)
+                signorini = maximum(signorini, maximum(free, -free))
+            elif cone.kind == "half_line":
                 free = minimum((own[0] - cone.least) * response.slopes[k], w[0])
                 signorini = maximum(signorini, maximum(free, -free))
             elif cone.kind == "disk":
@@ -620,7 +623,10 @@ def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         if cone.kind == "half_line":
             needed = -response.velocities(k, V, none)[0] * response.inverses[k]
             goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
-        place = k if cone.kind == "half_line" else cone.follows
+        elif cone.kind == "range":
+            x = hold(impulses[start])
+            goes_on[k] = hold(response.wanted(k, V, none)[0]) * x > _MUCH * x * x
+        place = k if cone.kind in ("half_line", "range") else cone.follows
         if place in goes_on:
             for i in range(start, start + len(cone.rows)):
                 found[i] = where(goes_on[place], found[i], 0.0)
