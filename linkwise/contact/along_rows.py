@@ -54,8 +54,8 @@ class Grouped:
         W: blocks of W.
         laws: of each point the numbers of its :class:`~linkwise.contact.point_laws.Laws`.
         disks: rows of each disk of a point.
-        ends: of each group of ends the biases, the radii (negative for ends of ranges, of friction h times its force),
-            and which are used.
+        ends: of each group of ends the lower ones, the upper ones, the radii (negative for ranges, of friction h times
+            its force), which are used, and the signs of the ends that smoothed laws speak of.
     """
 
     def __init__(
@@ -81,13 +81,28 @@ class Grouped:
             return [], [where(eased > 0.5, Laws.of(numbers, self.disks).eased, numbers[0]), *numbers[1:]]
 
         def end(_: Flat, numbers: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            biases = (where(eased > 0.5, maximum(x, 0.0), x) for x in numbers[: self.size])
-            return [], [*biases, *numbers[self.size :]]
+            both = 2 * self.size
+            return [], [*(where(eased > 0.5, maximum(x, 0.0), x) for x in numbers[:both]), *numbers[both:]]
 
         used = [column[0] for column in self._columns]
         laws = Items.rows(over_used(used[0], [self.laws], point, [])[1])
         ends = None if self.ends is None else Items.rows(over_used(used[1], [self.ends], end, [])[1])
         return Grouped(self.rows, self.used, self.W, laws, self.disks, ends)
+
+    def with_ends_chosen(self, V: Flat) -> Grouped:
+        """The same, whose smoothed laws speak of the ends of ranges alone that velocities lead to."""
+        if self.ends is None:
+            return self
+        size, (count, _) = self.size, self.rows.sources
+        text = _OfEnds(size)
+
+        def chosen(_: Flat, numbers: Flat, V: Flat) -> tuple[list[Scalar], list[Scalar]]:
+            rows = text.rows(V, V, numbers, [0.0] * size**2)
+            return [], [*numbers[: 4 * size], *(row.cones[0].nearer_end(row.w)[0] for row in rows)]
+
+        of_ends = Items(V, range(count * size, self.rows.groups * size, size), size)
+        ends = Items.rows(over_used(self._columns[1][0], [self.ends, of_ends], chosen, [])[1])
+        return Grouped(self.rows, self.used, self.W, self.laws, self.disks, ends)
 
     def swept(self, V: Flat, impulses: Flat, count: int) -> tuple[list[Scalar], list[Scalar]]:
         """Several passes over the groups, each with the velocities that the ones before it left."""
@@ -196,45 +211,82 @@ class _OfPoint:
         return K[0][0] * Laws.of(laws, self.disks).slopes[0] > NOTHING
 
 
+class _EndRow(NamedTuple):
+    """A row along joints: a range, or dry friction.
+
+    Args:
+        ends: of a range, as of :class:`~linkwise.contact.cones.Cone`.
+        radius: of friction; negative of a range.
+        used: positive where it is used.
+        side: as of :class:`~linkwise.contact.cones.Cone`.
+        w: velocity.
+        x: impulse.
+        ell: ℓ.
+    """
+
+    ends: tuple[Scalar, Scalar]
+    radius: Scalar
+    used: Scalar
+    side: Scalar
+    w: Scalar
+    x: Scalar
+    ell: Scalar
+
+    @property
+    def is_range(self) -> Any:
+        """Whether it is a range."""
+        return self.radius < 0.0
+
+    @property
+    def cones(self) -> tuple[Cone, Cone]:
+        """The cone of a range, and that of friction."""
+        return Cone((), (), "range", ends=self.ends, side=self.side), Cone((), (), "disk", self.radius)
+
+    def nearest(self) -> Scalar:
+        """The proj(λ - w/ℓ)."""
+        inverse = 1.0 / self.ell
+        both = (cone.nearest([self.x - self.w * inverse], 1.0, inverse)[0] for cone in self.cones)
+        return where(self.is_range, *both)
+
+
 class _OfEnds:
     """The same of a group of rows along joints, each with a cone of its own."""
 
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def _rows(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> list[tuple[Cone, Scalar, Scalar, Scalar, Scalar]]:
-        """Of each row its cone, ℓ, w, impulse, and a number that is positive where it is used."""
-        size, found = self.size, []
-        for j in range(size):
-            cone = Cone((), (), "disk", ends[size + j])
-            ell = maximum(W[j * size + j], _TINY)
-            found.append((cone, ell, V[j] + ends[j], own[j], ends[2 * size + j]))
-        return found
+    def rows(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> list[_EndRow]:
+        """All rows."""
+        n, parts = self.size, zip(*(ends[k * self.size : (k + 1) * self.size] for k in range(5)), strict=True)
+        given = zip(parts, V, own, (maximum(W[j * n + j], _TINY) for j in range(n)), strict=True)
+        return [
+            _EndRow((low, high), radius, used, side, w, x, ell) for (low, high, radius, used, side), w, x, ell in given
+        ]
 
     def swept(self, V: Flat, own: Flat, used: Flat, ends: Flat, W: Flat) -> tuple[list[Scalar], list[Scalar]]:
         """Impulses after a pass, and their changes."""
         now, found, size = list(V), list(own), self.size
-        for j, (cone, ell, _, x, is_used) in enumerate(self._rows(V, own, ends, W)):
-            near = _nearest(cone, x - (now[j] + ends[j]) / ell)
-            found[j] = where((used[0] > 0.0) & (is_used > 0.0), near, x)
+        for j, row in enumerate(self.rows(V, own, ends, W)):
+            found[j] = where((used[0] > 0.0) & (row.used > 0.0), row._replace(w=now[j]).nearest(), row.x)
             for i in range(size):
-                now[i] = now[i] + W[i * size + j] * (found[j] - x)
+                now[i] = now[i] + W[i * size + j] * (found[j] - row.x)
         return found, [a - b for a, b in zip(found, own, strict=True)]
 
     def missing(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> Scalar:
         """The square of the distance by which laws are missed."""
         total: Scalar = 0.0
-        for cone, ell, w, x, used in self._rows(V, own, ends, W):
-            off = x - _nearest(cone, x - w / ell)
-            total = total + where(used > 0.0, off * off, 0.0)
+        for row in self.rows(V, own, ends, W):
+            off = row.x - row.nearest()
+            total = total + where(row.used > 0.0, off * off, 0.0)
         return total
 
     def signorini(self, V: Flat, own: Flat, ends: Flat, W: Flat) -> Scalar:
         """Residual of Signorini's condition."""
         worst: Scalar = 0.0
-        for cone, ell, w, x, used in self._rows(V, own, ends, W):
-            asked = (used > 0.0) & (cone.radius < 0.0)
-            worst = maximum(worst, where(asked, abs(minimum(x * ell, w)), 0.0))
+        for row in self.rows(V, own, ends, W):
+            asked = (row.used > 0.0) & row.is_range
+            sign, left = row.cones[0].nearer_end(row.w)
+            worst = maximum(worst, where(asked, abs(minimum(sign * row.x * row.ell, left)), 0.0))
         return worst
 
     def answer(
@@ -243,14 +295,14 @@ class _OfEnds:
         """-δ as K δV + shift."""
         K: list[list[Scalar]] = [[0.0] * self.size for _ in range(self.size)]
         shift: list[Scalar] = []
-        for j, (cone, ell, w, x, used) in enumerate(self._rows(V, own, ends, W)):
+        for j, row in enumerate(self.rows(V, own, ends, W)):
             both = []
-            for kind, firmness in (("half_line", FIRMNESS), ("disk", 1.0)):
-                inverse = firmness / ell
-                slope = SmoothedSlope.of(Cone((), (), kind, cone.radius), [x - w * inverse], 1.0, square)
+            for cone, firmness in zip(row.cones, (FIRMNESS, 1.0), strict=True):
+                inverse = firmness / row.ell
+                slope = SmoothedSlope.of(cone, [row.x - row.w * inverse], 1.0, square, inverse)
                 (factor,) = slope.divided(slope.times_D([inverse]), 0.0, proximal)
-                both.append((factor, slope.divided([x - slope.value[0]], 0.0, proximal)[0]))
-            found = [where(used > 0.0, where(cone.radius < 0.0, a, b), 0.0) for a, b in zip(*both, strict=True)]
+                both.append((factor, slope.divided([row.x - slope.value[0]], 0.0, proximal)[0]))
+            found = [where(row.used > 0.0, where(row.is_range, a, b), 0.0) for a, b in zip(*both, strict=True)]
             K[j][j] = found[0]
             shift.append(found[1])
         return K, shift
@@ -261,11 +313,6 @@ class _OfEnds:
         for j in range(1, self.size):
             found = found | (K[j][j] * W[j * self.size + j] > NOTHING)
         return found
-
-
-def _nearest(cone: Cone, x: Scalar) -> Scalar:
-    """The impulse of a row along joints that is nearest to one: not negative, or within friction's bounds."""
-    return where(cone.radius < 0.0, maximum(x, 0.0), cone.nearest([x], 1.0)[0])
 
 
 class Solution(NamedTuple):
@@ -301,8 +348,8 @@ class AlongRows:
 
         def reached(v: Flat) -> list[Scalar]:
             """Of each end of a range how fast it is passed by, m/s."""
-            ends = ((one, one.of(v) + one.cone.bias[0]) for one in self.primal.along)
-            return [-w if one.cone.kind == "half_line" else 0.0 for one, w in ends]
+            ends = ((one.cone, one.of(v)) for one in self.primal.along)
+            return [-cone.nearer_end(w)[1] if cone.kind == "range" else 0.0 for cone, w in ends]
 
         def every(state: list[Scalar]) -> list[Scalar]:
             # From the state: whatever does not depend on it is computed whether it is needed or not.

@@ -1,13 +1,14 @@
 """Impulses that are confined to cones, and the sweeps that find them.
 
 A mechanism feels impulses λ along some rows: normals and tangents of contacts, joint axes at their limits or with dry
-friction, equations of closures. Rows that are confined together are a :class:`Cone`: a half line (normals, limits), a
-disk whose radius follows a normal (Coulomb), a disk of fixed size (dry friction), a whole line (closures). With w = W λ
-+ w₀ the velocities along the rows, a solution has
+friction, equations of closures. Rows that are confined together are a :class:`Cone`: a half line (normals), a disk
+whose radius follows a normal (Coulomb), a disk of fixed size (dry friction), a whole line (closures). With w = W λ + w₀
+the velocities along the rows, a solution has
 
     λ = proj(λ - w/ℓ)    for every cone,
 
-ℓ > 0 any number: Signorini's condition, Coulomb's law with maximal dissipation, and closures, all in one list.
+ℓ > 0 any number: Signorini's condition, Coulomb's law with maximal dissipation, and closures, all in one list. The
+range of a joint has two half lines in one row, one for each end, λ = max(λ - (w + b)/ℓ, 0) - max(-λ - (b' - w)/ℓ, 0).
 
 Velocities are carried in fewer numbers than rows where several rows act on one link: V, those of the *pulls*, w = C V,
 with V = V₀ + Λ C*λ and Λ = J𝓜⁻¹J* from one inward sweep (:func:`linkwise.algorithms.articulated.pull`); W is never
@@ -17,10 +18,11 @@ formed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.contact.smoothed import SmoothedLaws, is_missed, nearest
-from linkwise.dataclass import dataclass
+from linkwise.dataclass import dataclass, replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import (
     Scalar,
@@ -80,11 +82,14 @@ class Cone:
     Args:
         rows: one, or two for a disk.
         bias: w + bias is what the cone speaks of, m/s, one number a row.
-        kind: ``"half_line"`` (λ ≥ least), ``"disk"`` (|λ| ≤ radius), ``"line"`` (free).
+        kind: ``"half_line"`` (λ ≥ least), ``"range"`` (λ ≥ 0 at its lower end, λ ≤ 0 at its upper one), ``"disk"``
+            (|λ| ≤ radius), ``"line"`` (free).
         radius: of a disk, N s; or a coefficient of friction, if it ``follows`` a half line.
         follows: the place of that half line in the list of cones, which comes before.
         compliance: R, the velocity by which a row gives way to an impulse, m/s for each N s.
         least: where a half line begins, N s.
+        ends: of a range: w + b ≥ 0 and b' - w ≥ 0, None for an end that is not there.
+        side: of a range, the sign of impulses at the end that smoothed laws speak of.
     """
 
     rows: tuple[Row, ...]
@@ -94,9 +99,12 @@ class Cone:
     follows: int | None = None
     compliance: Scalar = 0.0
     least: Scalar = 0.0
+    ends: tuple[Scalar | None, Scalar | None] = (None, None)
+    side: Scalar = 1.0
 
     def held(self) -> Cone:
         """The same, of values that have no derivative."""
+        low, high = self.ends
         return Cone(
             tuple(Row(row.pulls, tuple(hold(c) for c in row.factors)) for row in self.rows),
             tuple(hold(x) for x in self.bias),
@@ -105,12 +113,17 @@ class Cone:
             self.follows,
             hold(self.compliance),
             hold(self.least),
+            (low if low is None else hold(low), high if high is None else hold(high)),
+            hold(self.side),
         )
 
-    def nearest(self, impulses: Sequence[Scalar], normal: Scalar) -> list[Scalar]:
-        """The point of the cone nearest to some impulses, for the impulse of the half line that it follows."""
+    def nearest(self, impulses: Sequence[Scalar], normal: Scalar, inverse: Scalar = 1.0) -> list[Scalar]:
+        """The proj of some λ - w/ℓ, for the impulse of the half line that the cone follows; of a range for 1/ℓ."""
         if self.kind == "half_line":
             return [maximum(impulses[0], self.least)]
+        if self.kind == "range":
+            up, down = (0.0 if x is None else maximum(x, 0.0) for x in self.beyond_ends(impulses[0], inverse))
+            return [up - down]
         if self.kind == "line":
             return list(impulses)
         reach = self.radius * normal if self.follows is not None else self.radius
@@ -122,6 +135,29 @@ class Cone:
             square = square + x * x
         shrunk = reach / sqrt(maximum(square, _TINY))
         return [where(square > reach * reach, x * shrunk, x) for x in impulses]
+
+    def beyond_ends(self, x: Scalar, inverse: Scalar) -> tuple[Scalar | None, Scalar | None]:
+        """How far an x = λ - w/ℓ is beyond each end of a range, N s."""
+        low, high = self.ends
+        return None if low is None else x - low * inverse, None if high is None else -x - high * inverse
+
+    def beyond_chosen_end(self, x: Scalar, inverse: Scalar) -> Scalar:
+        """The same of the end that smoothed laws speak of."""
+        low, high = self.beyond_ends(x, inverse)
+        return high if low is None else low if high is None else where(self.side > 0.0, low, high)
+
+    def with_end_chosen(self, w: Scalar) -> Cone:
+        """The same, whose smoothed laws speak of the end that a velocity is nearer to."""
+        return replace(self, side=self.nearer_end(w)[0]) if self.kind == "range" else self
+
+    def nearer_end(self, w: Scalar) -> tuple[Scalar, Scalar]:
+        """Of the end of a range that a velocity is nearer to the sign of its impulses, and w + b of it, or b' - w."""
+        low, high = self.ends
+        if low is None or high is None:
+            return (1.0, w + low) if low is not None else (-1.0, (0.0 if high is None else high) - w)
+        below, above = w + low, high - w
+        is_low = below < above
+        return where(is_low, 1.0, -1.0), where(is_low, below, above)
 
 
 class Response:
@@ -171,7 +207,7 @@ class Response:
         own = impulses[start : start + len(cone.rows)]
         w = self.velocities(k, V, impulses)
         normal = impulses[self.starts[cone.follows]] if cone.follows is not None else 0.0
-        return cone.nearest([x - y * inverse for x, y in zip(own, w, strict=True)], normal)
+        return cone.nearest([x - y * inverse for x, y in zip(own, w, strict=True)], normal, inverse)
 
     def sweep(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], answer: Answer | None = None
@@ -223,7 +259,7 @@ class Response:
     @property
     def points(self) -> int:
         """Number of normals, at least one."""
-        return sum(cone.kind == "half_line" for cone in self.cones) or 1
+        return sum(cone.kind in ("half_line", "range") for cone in self.cones) or 1
 
     def missed(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> Scalar:
         """The square of the distance by which the laws are missed."""
@@ -259,6 +295,14 @@ class Response:
         far = is_missed(missed, found[n:], FAR * rules.tolerance, FAR * FAR * nothing)
         last = repeated_while(goes_on, again, [*found, missed, where(far, 0.0, float(SWEEPS_AGAIN))])
         return last[:n], last[n:-2]
+
+    def with_ends_chosen(self, V: Sequence[Scalar]) -> Response:
+        """The same, whose smoothed laws speak of the ends of ranges alone that velocities lead to."""
+        if all(cone.kind != "range" for cone in self.cones):
+            return self
+        found = copy(self)
+        found.cones = [cone.with_end_chosen(cone.rows[0].of(V)) for cone in self.cones]
+        return found
 
     def _answered(self, slopes: list[ConeSlope], missing: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """Newton's step δ for F = λ - proj(λ - w/ℓ) (Alart and Curnier 1991), and y = C*δ, what it is along the pulls.
@@ -331,6 +375,9 @@ class Response:
         missing: list[Scalar] = []
         for k, (cone, kept, slope) in enumerate(zip(self.cones, fixed.cones, slopes, strict=True)):
             now = [changed(w) for w in self.velocities(k, V, impulses)]
+            if cone.kind == "range":
+                sign, left = cone.nearer_end(self.velocities(k, V, impulses)[0])
+                now = [sign * changed(left)]
             w = [a + row.of(V_changes) for a, row in zip(now, kept.rows, strict=True)]
             normal = 1.0 if cone.follows is None else impulses[self.starts[cone.follows]]
             bound = changed(cone.least) if cone.kind == "half_line" else changed(cone.radius) * normal
@@ -399,9 +446,14 @@ class ConeSlope:
         none = (0.0,) * len(at)
         give = cone.compliance * step
         if cone.kind != "disk":
-            held = True if cone.kind == "line" else at[0] > cone.least
+            beyond = [at[0] - cone.least]
+            if cone.kind == "range":
+                beyond = [x for x in cone.beyond_ends(at[0], step) if x is not None]
+            held = True if cone.kind == "line" else beyond[0] > 0.0
+            for x in beyond[1:]:
+                held = held | (x > 0.0)
             if smoothing and cone.kind != "line":
-                ratio = _blend(at[0] - cone.least, smoothing)
+                ratio = sum((_blend(x, smoothing) for x in beyond), 0.0)
                 across = 1.0 / (1.0 + proximal - ratio * (1.0 - give))
             else:
                 ratio, across = where(held, 1.0, 0.0), where(held, 1.0 / (proximal + give), 1.0 / (1.0 + proximal))

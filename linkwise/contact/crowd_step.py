@@ -21,7 +21,6 @@ from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.along_rows import AlongRows
-from linkwise.contact.cones import Cone
 from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
 from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, used_of, ways
 from linkwise.contact.elimination import squared
@@ -373,7 +372,7 @@ class MiddleOfCrowd:
             scale = link.multiplier if link.is_mimic else 1.0
             slopes = enumerate(slopes_of(row, self.tree, self.q), link.v_start)
             own = {i: scale * x for i, x in slopes if not is_zero(x)}
-            found.append(Along(own, (), Cone((), cone.bias, cone.kind, cone.radius), 1.0))
+            found.append(Along(own, (), replace(cone, rows=()), 1.0))
         return found
 
     def _pushed_along(self) -> list[Along]:
@@ -450,13 +449,13 @@ class MiddleOfCrowd:
         self.rates = Items([x for two in made for x in two], range(0, 2 * count, 2), 2)
         """Of each point how fast its gap grows before and after."""
         works: list[Scalar] = [work, 0.0, 0.0]
-        joints = zip(self.joints.rows, self.joints.gaps, self.joints.before, self.primal.along, strict=True)
-        for (kind, gap, before, one), x in zip(joints, impulses[count * self.rows :], strict=True):
-            after = one.of(v_new)
+        after = [one.of(v_new) for one in self.primal.along]
+        joints = zip(self.joints.rows, self.joints.before, after, impulses[count * self.rows :], strict=True)
+        for kind, a, b, x in joints:
             place = 2 if isinstance(kind, FrictionOf) else 1
-            works[place] = works[place] + 0.5 * x * (before + after)
-            if gap is not None:
-                s = minimum(s, part_of_mean(gap, h, before, after))
+            works[place] = works[place] + 0.5 * x * (a + b)
+        for gap, rates in self.joints.gaps((self.joints.before, after)):
+            s = minimum(s, part_of_mean(gap, h, *rates))
 
         def at_end(_: Flat, other: Flat, rates: Flat) -> tuple[list[Scalar], list[Scalar]]:
             return [], [other[1] + h * ((1.0 - 0.5 * s) * rates[1] + 0.5 * s * rates[0])]

@@ -1,7 +1,7 @@
 """Rows along joint axes, in the same list of cones as contacts: ends of a joint's range, and dry friction.
 
-The end of a range is a half line: of each coordinate the nearer end counts, one row for both. Dry friction is a disk of
-fixed size, an interval: it holds a joint still, exactly, until what acts exceeds it.
+The range of a coordinate is one row with a half line for each end: impulses are positive at the lower one. Dry friction
+is a disk of fixed size, an interval: it holds a joint still, exactly, until what acts exceeds it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from linkwise.mechanism.bodies_and_joints import JointInstance
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Scalar, maximum, where
+from linkwise.spatial.scalar import Scalar, maximum
 
 Flat = Sequence[Scalar]
+
+Ends = tuple[Scalar | None, Scalar | None]
+"""Numbers of the lower and of the upper end of a range; None where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,19 +35,13 @@ class RangeOf:
     low: float
     high: float
 
-    def placed(self, link: Link, q: Flat) -> tuple[Scalar, list[Scalar]]:
-        """How far the coordinate is from its nearer end, and how that grows with each axis of the joint."""
+    def placed(self, link: Link, q: Flat) -> tuple[Ends, list[Scalar]]:
+        """How far the coordinate is from each end, and how it grows with each axis of the joint."""
         hinge = link.hinge
         own = hinge.coordinates(q)
         x = own[self.coordinate]
-        if math.isinf(self.low) or math.isinf(self.high):
-            upper: Scalar = math.isinf(self.low)
-            gap = self.high - x if upper else x - self.low
-        else:
-            upper = x > 0.5 * (self.low + self.high)
-            gap = where(upper, self.high - x, x - self.low)
-        sign = where(upper, -1.0, 1.0) if not isinstance(upper, bool) else (-1.0 if upper else 1.0)
-        return gap, [sign * slope for slope in _slopes(hinge.joint, own, self.coordinate)]
+        ends = None if math.isinf(self.low) else x - self.low, None if math.isinf(self.high) else self.high - x
+        return ends, _slopes(hinge.joint, own, self.coordinate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +75,7 @@ def _rows(mechanism: Mechanism, rules: ContactRules) -> Iterator[JointRow]:
 
 
 def slopes_of(row: JointRow, tree: Tree, q: Flat) -> list[Scalar]:
-    """How fast the gap or the angle of a row changes with each axis of its joint."""
+    """How fast the coordinate or the angle of a row changes with each axis of its joint."""
     if isinstance(row, RangeOf):
         return row.placed(tree.links[row.joint.index], q)[1]
     return [1.0 if i == row.axis else 0.0 for i in range(row.joint.nv)]
@@ -107,17 +104,17 @@ class JointCones:
     def __init__(self, tree: Tree, rows: Sequence[JointRow], q: Flat, v: Flat, h: Scalar) -> None:
         self.rows, self.h = list(rows), h
         count = len(self.rows)
-        self.gaps: list[Scalar | None] = []
-        """Of each end of a range, what it would be at the start of the step."""
+        self.ends: list[Ends] = []
+        """How far each row is from the ends of its range, as it would be at the start of the step."""
         self.before: list[Scalar] = []
         efforts: dict[int, list[list[Scalar]]] = {}
         most = max((tree.links[row.joint.index].joint.nv for row in self.rows), default=0)
         for k, row in enumerate(self.rows):
             link = tree.links[row.joint.index]
             skipped = link.joint.nv - row.joint.nv  # modes
-            gap: Scalar | None = None
+            ends: Ends = None, None
             if isinstance(row, RangeOf):
-                gap, slopes = row.placed(link, q)
+                ends, slopes = row.placed(link, q)
             else:
                 slopes = slopes_of(row, tree, q)
             own = efforts.setdefault(link.index, [[0.0] * count for _ in range(most)])
@@ -126,16 +123,31 @@ class JointCones:
                 own[i][k] = slope
                 rate = rate + slope * speed
             self.before.append(rate)
-            self.gaps.append(None if gap is None else gap - 0.5 * h * rate)
+            low, high = ends
+            way = 0.5 * h * rate
+            self.ends.append((None if low is None else low - way, None if high is None else high + way))
         fields = [(tree.links[index], wide) for index, wide in efforts.items()]
         still = [[0.0] * count for _ in range(most)]
         self.pulls = Pulls(count, (), [only_at(tree, fields, still)] if fields else [])
 
     def cones(self, first: int, recovery: float) -> Iterator[Cone]:
         """One for each row, whose pulls are numbered from ``first`` on."""
-        for k, (row, gap) in enumerate(zip(self.rows, self.gaps, strict=True), first):
+        for k, (row, (low, high)) in enumerate(zip(self.rows, self.ends, strict=True), first):
             along = (Row((k,), (1.0,)),)
             if isinstance(row, FrictionOf):
                 yield Cone(along, (0.0,), "disk", self.h * row.force)
             else:
-                yield Cone(along, (maximum(gap / self.h, -recovery),), "half_line")
+                of_low, of_high = (None if x is None else maximum(x / self.h, -recovery) for x in (low, high))
+                yield Cone(along, (0.0,), "range", ends=(of_low, of_high))
+
+    def gaps(self, rates: Sequence[Flat]) -> Iterator[tuple[Scalar, list[Scalar]]]:
+        """Of each end of a range how far it is at the start of the step, and by some rates of rows how fast that grows.
+
+        Args:
+            rates: of all rows along joints, several times.
+        """
+        for (low, high), *own in zip(self.ends, *rates, strict=True):
+            if low is not None:
+                yield low, list(own)
+            if high is not None:
+                yield high, [-x for x in own]

@@ -52,7 +52,7 @@ class Along:
     Args:
         row: what each freedom counts for.
         push: 𝓜⁻¹ times the row.
-        cone: with its bias.
+        cone: with its ends, without rows.
         slope: ℓ.
     """
 
@@ -67,6 +67,11 @@ class Along:
         for j, c in self.row.items():
             total = total + c * v[j]
         return total
+
+    def nearest(self, x: Scalar, w: Scalar) -> list[Scalar]:
+        """The proj(λ - w/ℓ)."""
+        inverse = 1.0 / self.slope
+        return self.cone.nearest([x - w * inverse], 1.0, inverse)
 
 
 NOTHING = Items((), (), 0)
@@ -147,8 +152,7 @@ class Primal:
 
         def along(one: Along) -> Along:
             row = {j: hold(x) for j, x in one.row.items()}
-            bias = tuple(hold(x) for x in one.cone.bias)
-            return Along(row, [hold(x) for x in one.push], replace(one.cone, bias=bias), hold(one.slope))
+            return Along(row, [hold(x) for x in one.push], one.cone.held(), hold(one.slope))
 
         M, J, U, by_freedom, laws, used = map(of, (self.M, self.J, self.U, self.by_freedom, self.laws, self.used))
         return Primal(
@@ -178,9 +182,12 @@ class Primal:
 
         held = [hold(x) for x in v]
         rows = self._gone_over([self.J, self.laws, self.of_points(pushed)], turned, [], zeros=True)[1]
-        along = [_changed(one.of(held) + one.cone.bias[0]) for one in self.along]
+        along = []
+        for one in self.along:
+            sign, w = one.cone.nearer_end(one.of(held)) if one.cone.kind == "range" else (1.0, one.of(held))
+            along.append(sign * _changed(w))
         dw = [*(_changed(x) for row in rows for x in row), *along]
-        change = self.held().newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
+        change = self.held().with_ends_chosen(held).newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
         found = [a + b for a, b in zip([*held, *pushed], change, strict=True)]
         return found[: self.n], found[self.n :]
 
@@ -188,10 +195,14 @@ class Primal:
         """The same, where the number is one without surfaces that have to part."""
 
         def along(one: Along) -> Along:
-            (bias,) = one.cone.bias
-            return replace(one, cone=replace(one.cone, bias=(where(eased > 0.5, maximum(bias, 0.0), bias),)))
+            low, high = (None if x is None else where(eased > 0.5, maximum(x, 0.0), x) for x in one.cone.ends)
+            return replace(one, cone=replace(one.cone, ends=(low, high)))
 
         return replace(self, easing=eased, along=[along(one) for one in self.along])
+
+    def with_ends_chosen(self, v: Flat) -> Primal:
+        """The same, whose smoothed laws speak of the ends of ranges alone that velocities lead to."""
+        return replace(self, along=[replace(one, cone=one.cone.with_end_chosen(one.of(v))) for one in self.along])
 
     def _known(self, numbers: Flat) -> Laws:
         """Laws of one point from their numbers."""
@@ -240,7 +251,7 @@ class Primal:
             now, made = self._gone_over(columns, self._swept_point, state[: self.n], zeros=True)
             found = [x for row in made for x in row]
             for one, x in zip(self.along, own[self.count :], strict=True):
-                (new,) = one.cone.nearest([x - (one.of(now) + one.cone.bias[0]) / one.slope], 1.0)
+                (new,) = one.nearest(x, one.of(now))
                 now = [a + u * (new - x) for a, u in zip(now, one.push, strict=True)]
                 found.append(new)
             return [*now, *found]
@@ -295,7 +306,8 @@ class Primal:
 
         ((total,), _) = self._gone_over([self.used, self.J, self.laws, self.of_points(impulses)], step, [0.0])
         for one, x in zip(self.along, impulses[self.count :], strict=True):
-            total = total + _off(one, x, one.of(v) + one.cone.bias[0])
+            (near,) = one.nearest(x, one.of(v))
+            total = total + (x - near) * (x - near)
         return total
 
     def newton_step(
@@ -361,8 +373,9 @@ class Primal:
                 system[first + i] = list(rows[i * (n + 1) : (i + 1) * (n + 1)])
         parts = []
         for one, x, dx in zip(self.along, impulses[self.count :], turned[self.count :], strict=True):
-            slope = SmoothedSlope.of(one.cone, [x - (one.of(v) + one.cone.bias[0]) / one.slope], 1.0, square)
-            (factor,) = slope.divided(slope.times_D([1.0 / one.slope]), 0.0, proximal)
+            inverse = 1.0 / one.slope
+            slope = SmoothedSlope.of(one.cone, [x - one.of(v) * inverse], 1.0, square, inverse)
+            (factor,) = slope.divided(slope.times_D([inverse]), 0.0, proximal)
             rest = factor * dx if off else slope.divided([x - slope.value[0]], 0.0, proximal)[0]
             parts.append((factor, rest))
             for i, a in one.row.items():
@@ -401,9 +414,10 @@ class Primal:
     def missed_along(self, worst: list[Scalar], v: Flat, impulses: Flat) -> list[Scalar]:
         """The largest of some residuals and those of rows along joints."""
         for one, x in zip(self.along, impulses[self.count :], strict=True):
-            w = one.of(v) + one.cone.bias[0]
-            if one.cone.kind == "half_line":
-                worst[0] = maximum(worst[0], abs(minimum(x * one.slope, w)))
+            w = one.of(v)
+            if one.cone.kind == "range":
+                sign, left = one.cone.nearer_end(w)
+                worst[0] = maximum(worst[0], abs(minimum(sign * x * one.slope, left)))
             else:
                 beyond, lost = off_the_disk(one.cone.radius, [x], [w])
                 worst[1:] = [maximum(worst[1], beyond), maximum(worst[2], lost)]
@@ -413,11 +427,6 @@ class Primal:
 def _changed(x: Scalar) -> Scalar:
     """The change of a number: its value is zero, its derivative that of the number."""
     return x - hold(x)
-
-
-def _off(one: Along, x: Scalar, w: Scalar) -> Scalar:
-    (near,) = one.cone.nearest([x - w / one.slope], 1.0)
-    return (x - near) * (x - near)
 
 
 def _combined(line: Flat, J: Flat, n: int) -> list[Scalar]:

@@ -10,7 +10,7 @@ Armand, Nguyen and Shpakovych 2023), which may begin anywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.dataclass import dataclass
@@ -57,6 +57,9 @@ class Unsolved(Protocol):
     def newton_step(self, V: Flat, impulses: Flat, width: Scalar, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ that smoothed laws ask for."""
 
+    def with_ends_chosen(self, V: Flat) -> Self:
+        """The same, whose smoothed laws speak of the ends of ranges alone that velocities lead to."""
+
 
 def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], list[Scalar]]:
     """V and impulses after Newton steps: of all, those that come nearest to the laws."""
@@ -93,7 +96,7 @@ def nearest(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) ->
 
     def step(state: list[Scalar]) -> list[Scalar]:
         now, best, width, least, passed = state[:count], state[count:-3], state[-3], state[-2], state[-1] + 1.0
-        change = response.newton_step(now[:n], now[n:], width, proximal)
+        change = response.with_ends_chosen(best[:n]).newton_step(now[:n], now[n:], width, proximal)
         now = [a + b for a, b in zip(now, change, strict=True)]
         left = response.missed(now[:n], now[n:])
         nearer = left < least
@@ -141,14 +144,16 @@ class SmoothedSlope:
     follow: tuple[Scalar, ...] | None = None
 
     @classmethod
-    def of(cls, cone: Cone, x: Flat, normal: Scalar, square: Scalar) -> SmoothedSlope:
-        """At x = λ - w/ℓ, beside the smoothed impulse of the normal, with the width squared."""
+    def of(cls, cone: Cone, x: Flat, normal: Scalar, square: Scalar, step: Scalar = 1.0) -> SmoothedSlope:
+        """At x = λ - w/ℓ, beside the smoothed impulse of the normal, with the width squared; for a range with 1/ℓ."""
         if cone.kind == "line":
             return cls(tuple(x), 1.0, 1.0, 0.0, 0.0)
-        if cone.kind == "half_line":
-            above, below, root = _rounded(x[0] - cone.least, square)
-            inverse = 1.0 / root
-            return cls((cone.least + above,), above * inverse, above * inverse, below * inverse, below * inverse)
+        if cone.kind in ("half_line", "range"):
+            # Of a range only the end that the best step so far leads to: those that overshoot are not thrown back.
+            is_range = cone.kind == "range"
+            above, below, root = _rounded(cone.beyond_chosen_end(x[0], step) if is_range else x[0] - cone.least, square)
+            inverse, value = 1.0 / root, cone.side * above if is_range else cone.least + above
+            return cls((value,), above * inverse, above * inverse, below * inverse, below * inverse)
         reach = cone.radius * normal if cone.follows is not None else cone.radius
         length = sqrt(maximum(squared(x), _TINY))
         above, _, root = _rounded(length - reach, square)
@@ -199,13 +204,13 @@ class SmoothedLaws:
             inverse, own = self._inverse(k), impulses[start : start + len(cone.rows)]
             x = [a - w * inverse for a, w in zip(own, response.velocities(k, V, impulses), strict=True)]
             normal = 1.0 if cone.follows is None else self.slopes[cone.follows].value[0]
-            self.slopes.append(SmoothedSlope.of(cone, x, normal, square))
+            self.slopes.append(SmoothedSlope.of(cone, x, normal, square, inverse))
             self.missing += [a - b for a, b in zip(own, self.slopes[k].value, strict=True)]
 
     def _inverse(self, k: int) -> Scalar:
         """1/ℓ of one cone."""
         inverse = self.response.inverses[k]
-        return FIRMNESS * inverse if self.response.cones[k].kind == "half_line" else inverse
+        return FIRMNESS * inverse if self.response.cones[k].kind in ("half_line", "range") else inverse
 
     def newton_step(self, proximal: Scalar) -> list[Scalar]:
         """The changes of V and of λ.

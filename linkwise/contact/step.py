@@ -34,7 +34,7 @@ from linkwise.algorithms.kinematics import Placed, placed, velocities
 from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact import lifting
-from linkwise.contact.cones import Cone, Response
+from linkwise.contact.cones import Cone, Response, Row
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
@@ -68,6 +68,10 @@ CLOSE, STEADY = 1e-9, 0.015
 """m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps; and with closures, m/s²,
 with the square of the step: else each step on a table that is shaken would count as a little blow, and forces chatter.
 """
+
+
+AS_NEAR = 1e-5
+"""m, of gaps at the end of a step: points that come farther than this count for less than half where others close."""
 
 
 class AccountedStep(NamedTuple):
@@ -306,13 +310,13 @@ class MiddleOfStep:
         """Of normals that bounce by Poisson's law, which part of their impulse of compression they get once more."""
         sliding: dict[Any, list[_Sliding]] = {}
         masses = masses_within(self.tree, self.touches)
-        for point, turn in zip(self.points, self.turns, strict=True):
+        for point, turn, pivots in zip(self.points, self.turns, self._pivots(), strict=True):
             m = point.touch.material
             drifts = iter(point.drifts())
             normal, drift = next(rows), next(drifts)
             approach = normal.of(self.before) - drift
-            gap = point.gap - 0.5 * self.h * approach
-            pivots = within(turn.along_normal, approach)
+            way = 0.5 * self.h * approach
+            gap = point.gap - way
             self.approaches.append(approach - drift)
             self.start_gaps.append(gap + 0.25 * self.h * pivots)
             bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
@@ -335,9 +339,8 @@ class MiddleOfStep:
                 bare = [-next(drifts) for _ in pair]
                 forces = [force for _, force in list(point.directions())[1:3]]
                 slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
-                links = tuple(link.index for link in point.touch.links) if not pair[0].is_pull else len(found)
-                sliding.setdefault(links, []).append(
-                    _Sliding(len(found), slip, forces, turn.slip, gap + self.h * approach)
+                sliding.setdefault(_shared_by(point, pair[0], len(found)), []).append(
+                    _Sliding(len(found), slip, forces, turn.slip, point.gap + way)
                 )
                 self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
                 found.append(Cone(pair, tuple(bare), "disk", mu, place))
@@ -351,6 +354,37 @@ class MiddleOfStep:
                 found[place] = replace(found[place], bias=bias)
         found += self.joints.cones(self.pulled.pulls.count, recovery)
         self.all_cones = found
+        return found
+
+    def _pivots(self) -> list[Scalar]:
+        """Of each point how much of its approach in the middle turning alone accounts for.
+
+        Of points between the same two links it is the same part of their turning, as in :func:`_turned`: else corners
+        in one plane would be asked for gaps in none, and few of them bear.
+        """
+        groups: dict[Any, list[int]] = {}
+        approaches, rows = [], iter(self.pulled.rows)
+        for k, point in enumerate(self.points):
+            normal, *_ = (next(rows) for _ in range(point.touch.rows))
+            approaches.append(normal.of(self.before) - point.drifts()[0])
+            groups.setdefault(_shared_by(point, normal, k), []).append(k)
+        found: list[Scalar] = [0.0] * len(self.points)
+        for places in groups.values():
+            if len(places) == 1:
+                (k,) = places
+                turn = self.turns[k].along_normal
+                found[k] = within(where(self.turns[k].off <= _SAME * turn * turn, turn, 0.0), approaches[k])
+                continue
+            both, square, off = 0.0, 0.0, 0.0
+            for k in places:
+                turn, near = self.turns[k].along_normal, nearness(self.points[k].gap + 0.5 * self.h * approaches[k])
+                weighted = near * turn
+                both, square = both + weighted * approaches[k], square + weighted * turn
+                off = off + near * self.turns[k].off
+            part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0)
+            part = where(off <= _SAME * square, part, 0.0)
+            for k in places:
+                found[k] = part * self.turns[k].along_normal
         return found
 
     def _normal(
@@ -375,7 +409,7 @@ class MiddleOfStep:
         its gap changes, and is not looked at otherwise.
         """
         if is_zero(self.h):
-            return [_Turn(Vec.zero(), 0.0)] * len(self.points)
+            return [_Turn(Vec.zero(), 0.0, 0.0)] * len(self.points)
         frames, quarter = frames_passed(tree, self.touches, placed(tree, q)), 0.25 * self.h
         points, _ = placed_points(self.touches, frames, q)
         self.overlaps = overlaps_of(points, self.h)
@@ -392,8 +426,7 @@ class MiddleOfStep:
             turned = slip_now - slip
             square = (off / quarter) * (off / quarter)
             is_same = square <= _SAME * turned.dot(turned)
-            along = where(square <= _SAME * turn * turn, turn, 0.0)
-            found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), along))
+            found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), turn, square))
         return found
 
     def expansion(self, compression: Flat, free: Flat | None = None) -> list[Cone]:
@@ -440,9 +473,8 @@ class MiddleOfStep:
             if point.touch.material.is_rigid:
                 s = minimum(s, part_of_mean(gap, h, before, after, near))
         first = self.pulled.pulls.count
-        ends = zip(self.joints.gaps, self.joints.before, V[first:], strict=True)
-        for gap, before, after in ends:
-            s = s if gap is None else minimum(s, part_of_mean(gap, h, before, after, close))
+        for gap, (before, after) in self.joints.gaps((self.joints.before, V[first:])):
+            s = minimum(s, part_of_mean(gap, h, before, after, close))
         if self.are_alone:
             shift = [0.5 * h * (b - a) for a, b in zip(self.v, v_new, strict=True)]
             work = sum(self.work(response, V, impulses), 0.0) - self.driven(impulses)
@@ -522,7 +554,11 @@ class MiddleOfStep:
         for k, (cone, start) in enumerate(zip(response.cones, response.starts, strict=True)):
             w = response.velocities(k, V, impulses)
             own = impulses[start : start + len(w)]
-            if cone.kind == "half_line":
+            if cone.kind == "range":
+                sign, left = cone.nearer_end(w[0])
+                free = minimum(sign * own[0] * response.slopes[k], left)
+                signorini = maximum(signorini, maximum(free, -free))
+            elif cone.kind == "half_line":
                 free = minimum((own[0] - cone.least) * response.slopes[k], w[0])
                 signorini = maximum(signorini, maximum(free, -free))
             elif cone.kind == "disk":
@@ -540,12 +576,14 @@ class _Turn(NamedTuple):
     """Change of the velocity of one surface against the other at a point, in half a step.
 
     Args:
-        slip: as a vector in the world's axes.
+        slip: as a vector in the world's axes; zero where the place in the list is another point's.
         along_normal: of the rate of the gap.
+        off: by how much, squared, it does not explain how the gap has changed.
     """
 
     slip: Vec
     along_normal: Scalar
+    off: Scalar
 
 
 def _slips(frames: Field[Placed], points: Sequence[PlacedPoint], twists: Field[Motion]) -> list[Vec]:
@@ -580,31 +618,42 @@ class _Sliding(NamedTuple):
     ahead: Scalar
 
 
+def _shared_by(point: PlacedPoint, row: Row, place: int) -> Any:
+    """The links that a point shares its turning with others between; its place, if its rows are its own."""
+    return place if row.is_pull else tuple(link.index for link in point.touch.links)
+
+
 def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
     """The part of slip in the middle that turning alone accounts for, along tangents: none to all of it.
 
-    It is the same for all points between two links, that of the point which comes nearest: what is allowed for must be
-    a slip of rigid bodies, as slip is. Else points of a foot could not all stand still, and would press against each
-    other until they slip.
+    It is the same for all points between two links, a mean of those that come near: what is allowed for must be a slip
+    of rigid bodies, as slip is. Else points of a foot could not all stand still, and would press against each other
+    until they slip. Of one point alone, that it is nearest of several that are as near would turn with rounding.
     """
-    ahead, turning, part = points[0].ahead, Vec.zero(), 0.0
-    for k, point in enumerate(points):
+    turning, total, both, square, other = Vec.zero(), 0.0, 0.0, 0.0, 0.0
+    for point in points:
+        weight = nearness(point.ahead) if len(points) > 1 else 1.0
         along = [force.dot(point.turning) for force in point.forces]
-        both, square = (sum((a * b for a, b in zip(along, x, strict=True)), 0.0) for x in (point.slip, along))
-        other = sum(((a - b) * (a - b) for a, b in zip(along, point.slip, strict=True)), 0.0)
-        # All of the slip where turning accounts for nearly all of it: then friction does no work.
-        own = where(other < 0.0625 * square, _ALL, minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0))
-        nearer = point.ahead < ahead if k else True
-        turning = Vec.of([where(nearer, a, b) for a, b in zip(point.turning, turning, strict=True)])
-        ahead, part = where(nearer, point.ahead, ahead), where(nearer, own, part)
+        turning, total = turning + point.turning * weight, total + weight
+        for x, slip in zip(along, point.slip, strict=True):
+            both, square = both + weight * (x * slip), square + weight * (x * x)
+            other = other + weight * ((x - slip) * (x - slip))
+    # All of the slip where turning accounts for nearly all of it: then friction does no work.
+    is_whole = other < 0.0625 * square
+    part = minimum(maximum(both / maximum(square, 1e-30), 0.0), 1.0) * (1.0 / total)
     for point in points:
         slips = zip(point.slip, point.forces, strict=True)
-        yield point.place, [where(part > 1.0, x, part * force.dot(turning)) for x, force in slips]
+        yield point.place, [where(is_whole, x, part * force.dot(turning)) for x, force in slips]
+
+
+def nearness(ahead: Scalar) -> Scalar:
+    """How much a point counts among others, by its gap at the end of the step if nothing acted: one where it closes."""
+    apart = maximum(ahead, 0.0) * (1.0 / AS_NEAR)
+    return 1.0 / (1.0 + apart * apart)
 
 
 _SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap
 _MUCH = 0.3  # of an impulse: less than what several points share, more than what gravity needs after an impact
-_ALL = 2.0  # of slip, beyond any part of what turning accounts for
 
 
 def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
@@ -620,7 +669,10 @@ def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
         if cone.kind == "half_line":
             needed = -response.velocities(k, V, none)[0] * response.inverses[k]
             goes_on[k] = hold(needed) > _MUCH * hold(impulses[start])
-        place = k if cone.kind == "half_line" else cone.follows
+        elif cone.kind == "range":
+            x = hold(impulses[start])
+            goes_on[k] = hold(response.wanted(k, V, none)[0]) * x > _MUCH * x * x
+        place = k if cone.kind in ("half_line", "range") else cone.follows
         if place in goes_on:
             for i in range(start, start + len(cone.rows)):
                 found[i] = where(goes_on[place], found[i], 0.0)

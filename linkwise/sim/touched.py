@@ -461,5 +461,5 @@ class IntegratedContacts(MotionContacts):
         return InputError(
             f'{what} of contacts are those of steps with method="moreau"',
             got=f"method={self.motion.method!r}, which integrates forces",
-            allowed="force, moment, gap, mode, points, slip, wrenches, count, presses, deepest, overflow, force_on, pressing",
+            allowed="force, moment, gap, mode, points, slip, wrenches, presses, count, deepest, overflow, force_on",
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
 import linkwise as lw
 from linkwise.samples import four_bar, stewart_platform
@@ -54,7 +55,50 @@ def test_a_rigid_limit_stops_a_joint(side: float) -> None:
     assert np.abs(run.q).max() <= 0.3 + 1e-8
     assert run.q[-1, 0] == pytest.approx(0.3 * side, abs=1e-8)
     torque = 2.0 * G * 0.5 * np.cos(0.3)
-    assert contact(run, "impulses")[-1, -1] / 0.002 == pytest.approx(torque, rel=1e-9)
+    assert contact(run, "impulses")[-1, -1] / 0.002 == pytest.approx(-side * torque, rel=1e-9)  # towards the middle
+
+
+def chain(solver: Any, *, limited: bool) -> lw.Model:
+    """Three rods with ranges of a radian."""
+    b, rules = lw.ModelBuilder("chain"), lw.ContactRules(joint_limits=limited, solver=solver, passes=1)
+    rod: dict[str, Any] = {"mass": 1.0, "com": (0, 0, -0.5), "inertia": np.diag([0.1, 0.1, 0.01]), "collisions": [BALL]}
+    hinge: dict[str, Any] = {"joint": lw.Revolute(axis=(0, 1, 0)), "limits": lw.JointLimits(-0.5, 0.5)}
+    for k in range(3):
+        up = lw.transform(xyz=(0, 0, -1.0 if k else 0.0))
+        b.add_body(f"rod {k}", parent=f"rod {k - 1}" if k else "world", placement=up, **rod, **hinge)
+    return b.build().with_contacts(FAR, rules=rules, between=[])
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+@pytest.mark.parametrize(("speed", "part"), [(0.3, 1.0), (30.0, 1.0), (100.0, 0.97)])
+def test_joints_thrown_across_their_ranges_stop_at_either_end(solver: Any, speed: float, part: float) -> None:
+    """The velocity at the end is the one nearest to that without ends, in the metric of the mass matrix, that leads to
+    none beyond them: SciPy's solution."""
+    rng, h = np.random.default_rng(0), 0.004
+    model, free = (chain(solver, limited=limited) for limited in (True, False))
+    q, v, tau = rng.uniform(-0.5, 0.5, (400, 3)), speed * rng.normal(size=(400, 3)), 100.0 * rng.normal(size=(400, 3))
+    found, wanted = model.contact_step(q, v, tau, dt=h), free.contact_step(q, v, tau, dt=h)
+    solved = np.asarray(found.residuals)[:, 0] < 1e-6
+    assert solved.mean() >= part
+    assert np.abs(found.q).max() < 0.5 + 1e-7
+    factors = np.linalg.cholesky(model.mass_matrix(q + 0.5 * h * v)).swapaxes(-1, -2)
+    both_ends = 0
+    for k in np.flatnonzero(solved):
+        ends = (-0.5 - q[k]) / h, (0.5 - q[k]) / h
+        nearest = lsq_linear(factors[k], factors[k] @ wanted.v[k], ends, tol=1e-14, method="bvls")
+        np.testing.assert_allclose(found.v[k], nearest.x, rtol=0.0, atol=1e-5 * (1.0 + np.abs(wanted.v[k]).max()))
+        both_ends += {-1, 1} <= set(nearest.active_mask.tolist())
+    assert speed < 50.0 or both_ends > 10
+
+
+@pytest.mark.parametrize("start", [0.6, -2.0])
+def test_a_joint_that_begins_beyond_its_range_comes_back_gently(start: float) -> None:
+    model = pendulum(limits=lw.JointLimits(-0.5, 0.5)).with_gravity((0.0, 0.0, 0.0))
+    model = model.with_contacts(FAR, rules=lw.ContactRules(joint_limits=True))
+    q, v = np.array([start]), np.zeros(1)
+    for _ in range(100):
+        last, (q, v, *_) = q, model.contact_step(q, v, np.zeros(1), dt=0.002)
+        assert q[0] - last[0] == pytest.approx(-np.sign(start) * 0.1 * 0.002, rel=1e-9)
 
 
 def test_rigid_limits_are_for_steps_with_contact() -> None:

@@ -116,6 +116,34 @@ def test_a_box_that_stands_slides_and_lands_on_an_edge() -> None:
     check(model, on_edge, [0.1, 0.2, 0, 0.03, 0.1, -0.1], 0.0, ("q", "v", "gaps"), 1e-8)
 
 
+def test_a_box_that_slides_on_four_corners_has_the_derivative_of_the_closed_form() -> None:
+    """v⁺ = v - μ(gh - v_z) v/|v| along the ground, whatever share of the load each corner bears."""
+    model, h, mu = block().with_contacts(lw.Ground(), material=RUBBER, rules=TIGHT), 0.002, 0.6
+    v = np.array([0, 0, 0, 1.0, 0.3, 0])
+    given = [[1, 0, 0, 0, 0, 0, 0.05], v, np.zeros(6), np.zeros(12), h]
+    found = model.function("contact_step").jvp("v")(*given, np.eye(6)[3:]).v[:, 3:]
+    u, speed = v[3:5] / np.linalg.norm(v[3:5]), np.linalg.norm(v[3:5])
+    wanted = np.zeros((3, 3))
+    wanted[:2, :2] = np.eye(2) - mu * 9.81 * h / speed * (np.eye(2) - np.outer(u, u))
+    wanted[2, :2] = mu * u
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("spin", [3.0, 20.0])
+def test_a_box_that_spins_on_four_corners_does_not_jump(spin: float) -> None:
+    """Corners that are as near as each other count alike: it stays where it is, and steps change as velocities do."""
+    model = block().with_contacts(lw.Ground(), material=RUBBER, rules=TIGHT)
+    f, q, v = model.function("contact_step"), np.array([1, 0, 0, 0, 0, 0, 0.05]), np.array([0, 0, spin, 0, 0, 0])
+    given = [np.zeros(6), np.zeros(12), 0.002]
+    end = f(q, v, *given)
+    assert np.abs(end.v[3:]).max() < 1e-12
+    for size in (1e-9, 1e-5):
+        sides = [f(np.tile(q, (6, 1)), v + side * np.eye(6), *given).v for side in (size, -size)]
+        assert np.abs(sides[0] - sides[1]).max() < 15.0 * 2.0 * size
+    found, expected = f.jvp("v")(q, v, *given, np.eye(6)).v, (sides[0] - sides[1]) / (2.0 * size)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-3 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("passive", [False, True])
 def test_a_quadruped_that_stands_with_feet_that_lift_and_slide(passive: bool) -> None:
     model = quadruped(rules=replace(TIGHT, passive=passive))
