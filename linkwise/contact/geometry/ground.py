@@ -8,7 +8,8 @@ in the plane of the first point, and are not felt.
 
 A capsule is a ball at each end, and between them an axis that comes to ridges. A shape with flat faces has the points
 with which it would touch a plane, that of the facet under its middle, each over a facet of its own; its other corners;
-and ridges, as far as they run over the face that looks down.
+and, of a box and of a cylinder that stands (the square in its cap), ridges as far as they run over the face that looks
+down.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Near(NamedTuple):
     @property
     def point(self) -> Vec:
         """Where it is, seen from the place."""
-        return self.normal * -self.distance
+        found: Vec = self.normal * -self.distance
+        return found
 
     def rises_above(self, other: Near) -> Scalar:
         """Whether it is above the plane through another point, across that one's normal."""
@@ -176,9 +178,7 @@ def _least(
     return looped_over([Items.rows(rows)], step, none)[0]
 
 
-def _any_left(
-    rows: Sequence[Sequence[Scalar]], is_free: Callable[[Sequence[Scalar]], Scalar], limit: Scalar
-) -> Scalar:
+def _any_left(rows: Sequence[Sequence[Scalar]], is_free: Callable[[Sequence[Scalar]], Scalar], limit: Scalar) -> Scalar:
     """One where a free row has a first number below a limit, else zero."""
 
     def step(left: list[Scalar], row: list[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
@@ -303,10 +303,15 @@ def faces_ground(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
         return [], [near.distance, *near.normal]
 
     found = looped_over([Items.rows([[*foot] for foot in feet])], over, [])[1]
-    points = [_contact(B, p, 0.0, Near.of(one)) for p, one in zip(feet, found, strict=True)]
+    points = [
+        chosen(plain.gap < UNUSED_GAP, _contact(B, p, 0.0, Near.of(one)), unused())
+        for plain, p, one in zip(on_plane.points, feet, found, strict=True)
+    ]
     if SLOTS[a.kind] == len(points):
         return Contacts(tuple(points), on_plane.overflow)
-    rows = [*_corners(a, A, b, B, feet), *_ridges_over(a, A, b, B, centre, plane.normal)]
+    rows = _corners(a, A, b, B, feet)
+    if a.kind != "convex":
+        rows += _ridges_over(a, A, b, B, centre, plane.normal)
     more, left = _spread(rows, SLOTS[a.kind] - len(points), margin_of(a))
     for row in more:
         gap, n, p = row[0], Vec.of(row[1:4]), Vec.of(row[4:7])
