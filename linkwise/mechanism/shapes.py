@@ -229,7 +229,8 @@ def terrain(vertices: ArrayLike, faces: ArrayLike, *, rgba: Colour | None = None
 
     Args:
         vertices: (n, 3), m.
-        faces: (m, 3), numbers of vertices, counterclockwise seen from above, or from in front of a wall; what looks down bears nothing.
+        faces: (m, 3), numbers of vertices, counterclockwise seen from above, or from in front of a
+            wall; what looks down bears nothing.
         rgba: as of :func:`box`.
     """
     corners, triangles = _array(vertices), _array(faces)

@@ -197,7 +197,7 @@ def _contact(B: Placed, p: Vec, r: Scalar, near: Near) -> ContactPoint:
 def capsule_ground(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
     """The points of the ground that a capsule may come to: two of the ball at each end, and two ridges between them.
 
-    A ridge counts where it rises above the line through the nearest points of both ends.
+    Of the ridges the nearest is taken, and the nearest of those above the lines from it to the points of both ends.
     """
     check(b)
     centre, r = into(B, A.p), a.size[0]
@@ -223,7 +223,7 @@ def capsule_ground(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
     def is_free(row: Sequence[Scalar]) -> Scalar:
         near, s = Near.of(row), row[4]
         point = half * (2.0 * s - 1.0) + near.point
-        free = _is_above(point, near.normal, s, *ends)
+        free = near.distance < UNUSED_GAP
         for there, at in between:
             before = s < at
             one = choose(before, ends[0][0], there), where(before, 0.0, at)
