@@ -137,9 +137,8 @@ def kept_points(mechanism: Mechanism) -> int | None:
     pairs = meetings_of(mechanism)
     points = sum(meeting.points for meeting in pairs)
     kept = min(_usual_points(mechanism, pairs) if scene.rules.points is None else scene.rules.points, points)
-    if scene.rules.solver == "auto" and (
-        _are_alone_on_hills(mechanism, pairs) or not loops_are_cheaper(pairs, kept, mechanism.nv)
-    ):
+    alone = scene.rules.points is None and _are_alone_on_hills(mechanism, pairs)
+    if scene.rules.solver == "auto" and (alone or not loops_are_cheaper(pairs, kept, mechanism.nv)):
         return None
     hindered = _hindered(mechanism, pairs)
     if not hindered:
