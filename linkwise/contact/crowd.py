@@ -111,7 +111,7 @@ class Kind:
     def __init__(self, crowd: Crowd, numbers: Sequence[int]) -> None:
         self.crowd, self.numbers = crowd, list(numbers)
         places = [[crowd.ordered[k][i] for k in numbers] for i in (0, 1)]
-        self.first, self.second = (crowd.shapes[own[0]][1] for own in places)
+        self.first, self.second = (max((crowd.shapes[k][1] for k in own), key=_radius) for own in places)
         self.is_field = self.second.kind in ("heightfield", "terrain")
         kinds = self.first.kind, self.second.kind
         self.is_supported = PAIRS[kinds].function is convex_convex and "convex" not in kinds

@@ -113,10 +113,20 @@ def is_crowded(mechanism: Mechanism) -> bool:
 
 def _usual_points(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> int:
     """How many points of a crowd are kept where nothing is said: enough for feet and hands, or for a stack of boxes."""
-    flying = sum(
+    return max(room_for(pairs), 8 * _flying(mechanism))
+
+
+def _flying(mechanism: Mechanism) -> int:
+    """How many bodies move freely."""
+    return sum(
         joint.type.flies and parent < 0 for joint, parent in zip(mechanism.joints, mechanism.parents, strict=True)
     )
-    return max(room_for(pairs), 8 * flying)
+
+
+def _are_alone_on_hills(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> bool:
+    """Whether all bodies move freely, over facets: with few points, all are written out, and create no energy."""
+    is_hilly = any(meeting.other_shape.kind in ("heightfield", "terrain") for meeting in pairs)
+    return is_hilly and _flying(mechanism) == len(mechanism.bodies) and sum(m.points for m in pairs) <= CROWD
 
 
 def kept_points(mechanism: Mechanism) -> int | None:
@@ -127,7 +137,8 @@ def kept_points(mechanism: Mechanism) -> int | None:
     pairs = meetings_of(mechanism)
     points = sum(meeting.points for meeting in pairs)
     kept = min(_usual_points(mechanism, pairs) if scene.rules.points is None else scene.rules.points, points)
-    if scene.rules.solver == "auto" and not loops_are_cheaper(pairs, kept, mechanism.nv):
+    alone = scene.rules.points is None and _are_alone_on_hills(mechanism, pairs)
+    if scene.rules.solver == "auto" and (alone or not loops_are_cheaper(pairs, kept, mechanism.nv)):
         return None
     hindered = _hindered(mechanism, pairs)
     if not hindered:

@@ -208,7 +208,7 @@ def heightfield(heights: ArrayLike, size: Sequence[float], *, rgba: Colour | Non
     """Hills, as ground to be touched: ``lw.Ground(shape=lw.shapes.heightfield(heights, (10, 10)))``.
 
     Args:
-        heights: (rows, columns), m: rows along y, columns along x; bilinear between them.
+        heights: (rows, columns), m: rows along y, columns along x; two triangles between each four.
         size: from the first to the last of them along x and y, m; the middle is the origin.
         rgba: as of :func:`box`.
     """
@@ -229,7 +229,8 @@ def terrain(vertices: ArrayLike, faces: ArrayLike, *, rgba: Colour | None = None
 
     Args:
         vertices: (n, 3), m.
-        faces: (m, 3), numbers of vertices, counterclockwise seen from above; what looks down bears nothing.
+        faces: (m, 3), numbers of vertices, counterclockwise seen from above, or from in front of a
+            wall; what looks down bears nothing.
         rgba: as of :func:`box`.
     """
     corners, triangles = _array(vertices), _array(faces)

@@ -21,6 +21,7 @@ class Figure:
         half: half the edges of that box, m.
         vertices: of a convex shape, m.
         name: for messages.
+        most: a shape of the kind that is no smaller than any of those that the text serves.
     """
 
     kind: str
@@ -30,15 +31,16 @@ class Figure:
     half: tuple[Scalar, ...]
     vertices: tuple[tuple[Scalar, ...], ...] = ()
     name: str = ""
+    most: Geometry | None = None
 
 
 def figure(like: Geometry, numbers: list[Scalar]) -> Any:
-    """A shape with the kind of another, made of the numbers of its own: see :func:`numbers_of`."""
+    """A shape with the kind of another that is no smaller, made of the numbers of its own: see :func:`numbers_of`."""
     count = len(like.size)
     radius, *box = numbers[count : count + 7]
     rest = numbers[count + 7 :]
     corners = tuple(tuple(rest[3 * k : 3 * k + 3]) for k in range(len(rest) // 3))
-    return Figure(like.kind, tuple(numbers[:count]), radius, tuple(box[:3]), tuple(box[3:]), corners, like.name)
+    return Figure(like.kind, tuple(numbers[:count]), radius, tuple(box[:3]), tuple(box[3:]), corners, like.name, like)
 
 
 def numbers_of(shape: Geometry, radius: float, vertices: int) -> list[float]:

@@ -14,7 +14,7 @@ from linkwise.contact.geometry.convex_convex import closest, convex_convex
 from linkwise.contact.geometry.convex_plane import convex_plane
 from linkwise.contact.geometry.cylinder_plane import cylinder_plane
 from linkwise.contact.geometry.ellipsoid_plane import ellipsoid_plane
-from linkwise.contact.geometry.ground import FEET, shape_ground
+from linkwise.contact.geometry.ground import SLOTS, capsule_ground, faces_ground, sphere_ground
 from linkwise.contact.geometry.points import Contacts, deepest, swapped
 from linkwise.contact.geometry.sphere_capsule import sphere_capsule
 from linkwise.contact.geometry.sphere_plane import sphere_plane
@@ -43,6 +43,9 @@ class Pair:
     choices: tuple[int, ...] = ()
 
 
+_GROUNDS = ("heightfield", "terrain")
+_ON_GROUND = {"sphere": sphere_ground, "capsule": capsule_ground}
+
 PAIRS: dict[tuple[str, str], Pair] = {
     ("sphere", "plane"): Pair(sphere_plane, 1),
     ("capsule", "plane"): Pair(capsule_plane, 2),
@@ -61,7 +64,7 @@ PAIRS: dict[tuple[str, str], Pair] = {
     **{(kind, "convex"): Pair(convex_convex, 4, (4, 8)) for kind in ("box", "cylinder", "convex")},
     ("sphere", "convex"): Pair(convex_convex, 1, (1,)),
     ("capsule", "convex"): Pair(convex_convex, 2, (2,)),
-    **{(kind, ground): Pair(shape_ground, n) for kind, n in FEET.items() for ground in ("heightfield", "terrain")},
+    **{(kind, ground): Pair(_ON_GROUND.get(kind, faces_ground), n) for kind, n in SLOTS.items() for ground in _GROUNDS},
 }
 """All pairs, each in one order."""
 

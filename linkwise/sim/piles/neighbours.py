@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from linkwise.algorithms.kinematics import Placed
 from linkwise.array_types import Array
+from linkwise.contact.geometry.figures import Figure
 from linkwise.contact.geometry.pairs import contacts, slots, touchable
 from linkwise.contact.geometry.points import UNUSED_GAP
+from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
 from linkwise.mechanism.contacts import ContactScene
@@ -68,6 +71,10 @@ class Neighbours:
         kinds: dict[Geometry, int] = {}
         self.kind = np.array([kinds.setdefault(_kind(shape), len(kinds)) for shape in self.shapes.geometry])
         self.kinds = list(kinds)
+        self.largest: dict[int, Geometry] = {}
+        """Of each kind the shape with the largest ball around it."""
+        for k in np.argsort(self.shapes.radius, kind="stable"):
+            self.largest[int(self.kind[k])] = self.shapes.geometry[k]
         self.sizes = np.array([[*shape.size, 0.0, 0.0, 0.0][:3] for shape in self.shapes.geometry])
         self._kernels: dict[tuple[int, int], _PairKernel | None] = {}
         self._materials: dict[tuple[Material | None, Material | None, bool], tuple[float, float, float]] = {}
@@ -134,7 +141,7 @@ class Neighbours:
         )
 
     def _kernel(self, a: int, b: int) -> _PairKernel | None:
-        return once(self._kernels, (a, b), lambda: _PairKernel.of(self.kinds[a], self.kinds[b]))
+        return once(self._kernels, (a, b), lambda: _PairKernel.of(self.kinds[a], self.kinds[b], self.largest[a]))
 
     def _points(self, kernel: _PairKernel, a: Array, b: Array, axes: Array, origin: Array, far: Array) -> PileContacts:
         shapes = self.shapes
@@ -217,14 +224,18 @@ class _PairKernel:
         self.slots = count
 
     @classmethod
-    def of(cls, a: Geometry, b: Geometry) -> _PairKernel | None:
-        """The kernel of two kinds; None where they never touch."""
+    def of(cls, a: Geometry, b: Geometry, most: Geometry) -> _PairKernel | None:
+        """The kernel of two kinds, of the first of which a shape is the largest; None where they never touch."""
         if not touchable(a, b):
             return None
         count = slots(a, b)
 
         def points(X: Flat, c: Flat, s: Flat, Y: Flat, d: Flat, t: Flat) -> dict[str, list[Scalar]]:
-            first, second = _of_size(a, s), _of_size(b, t)
+            first: Any = _of_size(a, s)
+            second = _of_size(b, t)
+            if a.kind in _SIZED and b.kind in ("heightfield", "terrain"):
+                none = (0.0, 0.0, 0.0)
+                first = Figure(a.kind, first.size, radius_about_origin(first), none, none, name=a.name, most=most)
             found = contacts(first, _placed(X, c), second, _placed(Y, d))
             return {
                 "gap": [point.gap for point in found.points],

@@ -116,3 +116,35 @@ def signed_distance(a, A, b, B, starts=4, rounds=60):
         if value > best:
             best, chosen = value, n
     return best, chosen
+
+
+def triangles_of_field(heights, edges):
+    """Nodes of a heightfield, and numbers of the corners of two triangles a cell, cut from its first corner."""
+    rows, columns = heights.shape
+    x, y = (np.linspace(-0.5 * edge, 0.5 * edge, n) for edge, n in zip(edges, (columns, rows), strict=True))
+    at = np.arange(rows * columns).reshape(rows, columns)
+    a, b, c, d = at[:-1, :-1], at[:-1, 1:], at[1:, :-1], at[1:, 1:]
+    faces = np.concatenate([np.stack(three, -1).reshape(-1, 3) for three in ((a, b, d), (a, d, c))])
+    return np.stack([*np.meshgrid(x, y), heights], axis=-1).reshape(-1, 3), faces
+
+
+def to_triangles(p, triangles):
+    """Distance of a point from each of many triangles, and the point of each that is nearest."""
+    corners = triangles - p
+    nearest = np.empty_like(corners[:, 0])
+    best = np.full(len(corners), np.inf)
+    for k in range(3):
+        a, edge = corners[:, k], corners[:, (k + 1) % 3] - corners[:, k]
+        part = np.clip(-(a * edge).sum(axis=1) / (edge * edge).sum(axis=1), 0.0, 1.0)
+        point = a + edge * part[:, None]
+        nearer = np.linalg.norm(point, axis=1) < best
+        nearest[nearer], best[nearer] = point[nearer], np.linalg.norm(point, axis=1)[nearer]
+    # Weights of the foot of the perpendicular, by least squares: it is on the triangle if none is negative.
+    u, v = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
+    gram = np.stack([np.stack([(x * y).sum(axis=1) for x in (u, v)], -1) for y in (u, v)], -1)
+    right = np.stack([-(x * corners[:, 0]).sum(axis=1) for x in (u, v)], -1)
+    weights = np.linalg.solve(gram, right[..., None])[..., 0]
+    inside = (weights >= 0.0).all(axis=1) & (weights.sum(axis=1) <= 1.0)
+    foot = corners[:, 0] + u * weights[:, :1] + v * weights[:, 1:]
+    nearest[inside] = foot[inside]
+    return np.linalg.norm(nearest, axis=1), nearest + p
