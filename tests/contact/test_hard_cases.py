@@ -211,6 +211,36 @@ def test_forces_on_a_pinched_box_stay_as_they_are() -> None:
     assert np.abs(run.q - start).max() < 1e-12  # and the box slid by centimetres in a minute
 
 
+@pytest.mark.parametrize("edge", [0.09, 0.05])
+def test_a_pinched_capsule_stays_where_it_is(edge: float) -> None:
+    """For a minute; also between pads that are shorter than it is, where it lies on their edges."""
+    b = lw.ModelBuilder("gripper")
+    for name, side in (("left", -1), ("right", 1)):
+        seat = lw.transform(xyz=(0.03 * side, 0, 0))
+        pad = [shape("box", (0.02, edge, 0.03))]
+        b.add_body(name, joint=lw.Prismatic(axis=(-side, 0, 0)), placement=seat, mass=0.1, collisions=pad)
+    along_y = np.array(lw.transform(rpy=(np.pi / 2, 0, 0)))
+    held = [shape("capsule", (0.02, 0.06), along_y)]
+    b.add_body("capsule", joint=lw.Free(), mass=0.045, inertia=np.diag([4e-5, 9e-6, 4e-5]), collisions=held)
+    pairs = [("left", "capsule"), ("right", "capsule")]
+    model = b.build().with_contacts(material=lw.Material(friction=0.5), between=pairs)
+
+    def squeeze(t: float, q: np.ndarray, v: np.ndarray) -> list[float]:
+        return [2.0 - 10.0 * v[0], 2.0 - 10.0 * v[1], *[0.0] * 6]
+
+    start = [-1e-4, -1e-4, np.cos(1e-3), 0, 0, np.sin(1e-3), 0, 0.002, 0]
+    run = lw.simulate(
+        model,
+        start,
+        duration=600.0,
+        dt=0.002,
+        method="moreau",
+        control=squeeze,
+        output_times=np.linspace(0.0, 60.0, 61),
+    )
+    assert np.ptp(run.q[10:], axis=0).max() < 1e-10  # on the edges of short pads it crept by 8 µm a second
+
+
 def test_links_that_fold_on_each_other_stay_finite() -> None:
     """Ends of links meet where hinges are at dead centres: nothing moves along normals, and impulses had no bounds."""
     b, parent = lw.ModelBuilder("chain"), "world"

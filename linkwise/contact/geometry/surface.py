@@ -125,8 +125,8 @@ def sphere_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
 def capsule_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
     """Where a capsule is nearest to a box, cylinder or ellipsoid, and the far end of where it lies along the surface.
 
-    Two slots. The first is exact as long as the capsule's axis does not enter the shape; then the gap is that of the
-    deepest point of the axis.
+    Two slots, one of them for the nearest point: exact as long as the capsule's axis does not enter the shape; then the
+    gap is that of the deepest point of the axis.
     """
     start, end = ends(a, A)
     d, r = end - start, a.size[0]
@@ -153,7 +153,17 @@ def capsule_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
     inside = (before < 0.0) & (after > 0.0)
     s = where(rises & inside, low + (high - low) * secant, where(after < 0.0, high, low))
     first, last = near[0], near[3]
-    far = where(absolute(first - s) > absolute(last - s), first, last)
-    used = absolute(far - s) * a.size[1] > _APART * r
-    nearest, other = (ball_near(start + d * x, r, b, B) for x in (s, far))
-    return Contacts((nearest, chosen(used, other, unused())))
+    level = slope(0.5 * (first + last))
+
+    def stretched(s: Scalar) -> Scalar:
+        """The end of where the axis lies along the surface: over an edge that is passed by a little, not beyond it."""
+        distance, n = signed_distance(b, B, start + d * s)
+        return s - maximum(distance, 0.0) * (n.dot(span) - level) / maximum(a.size[1], 1e-9 * r)
+
+    low_end, high_end = stretched(first), stretched(last)
+    is_low = absolute(low_end - s) < absolute(high_end - s)
+    used = where(is_low, high_end - s, s - low_end) * a.size[1] > _APART * r
+    # In the order along the axis, whichever is nearer: rounding must not choose, or points change places.
+    one, other = where(is_low, s, where(used, low_end, s)), where(is_low, high_end, s)
+    found = [ball_near(start + d * x, r, b, B) for x in (one, other)]
+    return Contacts((found[0], chosen(used, found[1], unused())))
