@@ -426,7 +426,9 @@ class MiddleOfStep:
             turned = slip_now - slip
             square = (off / quarter) * (off / quarter)
             is_same = square <= _SAME * turned.dot(turned)
-            found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), turn, square))
+            # No more than makes it another point: in a far place of the list a gap may change by any length.
+            off = minimum(square, rate * rate + rate_now * rate_now)
+            found.append(_Turn(Vec.of([where(is_same, x, 0.0) for x in turned]), turn, off))
         return found
 
     def expansion(self, compression: Flat, free: Flat | None = None) -> list[Cone]:
@@ -649,7 +651,7 @@ def _turned(points: Sequence[_Sliding]) -> Iterator[tuple[int, list[Scalar]]]:
 def nearness(ahead: Scalar) -> Scalar:
     """How much a point counts among others, by its gap at the end of the step if nothing acted: one where it closes."""
     apart = maximum(ahead, 0.0) * (1.0 / AS_NEAR)
-    return 1.0 / (1.0 + apart * apart)
+    return 1.0 / (1.0 + (apart * apart) * (apart * apart))
 
 
 _SAME = 0.01  # of a quarter of a step's change of rate, squared: how well it explains a gap

@@ -158,7 +158,7 @@ def capsule_surface(a: Geometry, A: Placed, b: Geometry, B: Placed) -> Contacts:
     def stretched(s: Scalar) -> Scalar:
         """The end of where the axis lies along the surface: over an edge that is passed by a little, not beyond it."""
         distance, n = signed_distance(b, B, start + d * s)
-        return s - maximum(distance, 0.0) * (n.dot(span) - level) / maximum(a.size[1], 1e-9 * r)
+        return s - maximum(distance, 0.0) * (n.dot(span) - level) / maximum(a.size[1], 1e-9 * r + 1e-30)
 
     low_end, high_end = stretched(first), stretched(last)
     is_low = absolute(low_end - s) < absolute(high_end - s)
