@@ -2,8 +2,8 @@
 
 Fresh memory is slow: the operating system hands it out page by page, each at its first touch and filled with zeros,
 which takes as long as writing the results themselves. So the memory of a large result, when its last user lets go,
-is kept for the next result of about the same size. At most :func:`most_kept` bytes are kept, those freed last;
-``LINKWISE_KEPT_MEMORY=0`` in the environment (a number of MiB) keeps none.
+is kept for the next result of about the same size. Of what came back :func:`most_kept` bytes are kept when the next one
+is made, those freed last; ``LINKWISE_KEPT_MEMORY=0`` in the environment (a number of MiB) keeps none.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import ctypes
 import math
 import os
 import threading
+import weakref
+from collections import deque
 from functools import cache
 from typing import Any
 
@@ -22,6 +24,7 @@ SMALLEST = 1 << 20
 """Bytes of a result from which on its memory is kept; the allocator recycles smaller pieces by itself."""
 
 _DEFAULT_MIB = 256
+_LENT = 4  # times as much may be lent and come back, which is kept until the next large result
 _LINE = 64  # pieces begin where a line of the caches does
 
 
@@ -41,45 +44,64 @@ def _rounded(size: int) -> int:
 
 @cache
 def _lease(size: int) -> Any:
-    """A type whose objects are pieces on loan: arrays hold one as their base; the last of them to go gives it back."""
+    """A type whose objects are pieces on loan: arrays hold one as their base; the last of them to go lets it go."""
+    return type("Lease", (ctypes.c_char * size,), {})
 
-    class Lease(ctypes.c_char * size):  # type: ignore[misc]
-        piece: NDArray[np.uint8]
 
-        def __del__(self) -> None:
-            _store.keep(self.piece)
+class _Loan(weakref.ref[Any]):
+    """A piece that comes back when its lease has no user any more."""
 
-    return Lease
+    __slots__ = ("piece",)
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    piece: NDArray[np.uint8]
 
 
 class _FreeMemory:
-    """The pieces that nobody uses, oldest first."""
+    """The pieces that nobody uses, oldest first.
+
+    A piece is given back without a line of Python: an interrupt that a finaliser met would be lost.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[NDArray[np.uint8]] = []
         self._bytes = 0
-        self._guard = threading.RLock()  # a finaliser may run while this very thread holds it
+        self._lent: set[_Loan] = set()
+        self._lent_bytes = 0
+        self._returned: deque[_Loan] = deque()
+        self._guard = threading.RLock()
 
     def take(self, size: int) -> NDArray[np.uint8]:
         """A piece of exactly so many bytes (and a line), of those kept or a new one."""
         with self._guard:
+            self.settle()
             for k in range(len(self._pieces) - 1, -1, -1):  # that used last is likeliest to be in a cache
                 if self._pieces[k].size == size + _LINE:
                     self._bytes -= size + _LINE
                     return self._pieces.pop(k)
         return np.empty(size + _LINE, np.uint8)
 
-    def keep(self, piece: NDArray[np.uint8]) -> None:
-        """Put a piece by, and let go of the oldest while there are too many."""
-        most = most_kept()
-        dropped = []  # freed outside the lock
+    def lend(self, piece: NDArray[np.uint8], lease: object) -> None:
+        """Take a piece back when its lease goes; but for those beyond some times what is kept, which are freed then."""
         with self._guard:
-            self._pieces.append(piece)
-            self._bytes += piece.size
+            if self._lent_bytes + piece.size <= _LENT * most_kept():
+                loan = _Loan(lease, self._returned.append)
+                loan.piece = piece
+                self._lent.add(loan)
+                self._lent_bytes += piece.size
+
+    def settle(self) -> None:
+        """Put by what came back, and let go of the oldest while there are too many."""
+        most = most_kept()
+        with self._guard:
+            while self._returned:
+                loan = self._returned.popleft()
+                self._lent.discard(loan)
+                self._lent_bytes -= loan.piece.size
+                self._pieces.append(loan.piece)
+                self._bytes += loan.piece.size
             while self._bytes > most:
-                oldest = self._pieces.pop(0)
-                self._bytes -= oldest.size
-                dropped.append(oldest)
+                self._bytes -= self._pieces.pop(0).size
 
 
 _store = _FreeMemory()
@@ -103,7 +125,7 @@ def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     rounded = _rounded(size)
     piece = _store.take(rounded)
     lease = _lease(rounded).from_buffer(piece, -piece.ctypes.data % _LINE)
-    lease.piece = piece
+    _store.lend(piece, lease)
     return np.ndarray(shape, dtype, buffer=lease)
 
 

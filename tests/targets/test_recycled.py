@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 import threading
 
 import numpy as np
@@ -55,6 +56,9 @@ def test_bounded(monkeypatch, empty_store):
     monkeypatch.setenv("LINKWISE_KEPT_MEMORY", "3")
     held = [recycled.empty(LARGE, F8) for _ in range(10)]
     held.clear()
+    assert empty_store._lent_bytes <= 12 << 20
+    empty_store.settle()
+    assert empty_store._lent_bytes == 0
     assert 0 < empty_store._bytes <= 3 << 20
     assert empty_store._bytes == sum(piece.size for piece in empty_store._pieces)
 
@@ -68,6 +72,16 @@ def test_off(monkeypatch, said):
 def test_what_nobody_understands_means_the_default(monkeypatch):
     monkeypatch.setenv("LINKWISE_KEPT_MEMORY", "plenty")
     assert recycled.most_kept() == 256 << 20
+
+
+def test_interrupts_are_not_lost_where_memory_is_given_back():
+    """Of a loan nothing runs in Python when it ends."""
+    array = recycled.empty(LARGE, F8)
+    called = []
+    sys.setprofile(lambda *event: called.append(event[:2]))
+    del array
+    sys.setprofile(None)
+    assert [event for _, event in called if event == "call"] == []
 
 
 def test_threads():
