@@ -18,6 +18,7 @@ from linkwise.targets import DirectLaunch
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
+from linkwise.targets.cuda.pooled_threads import HEAD, PooledKernel
 from linkwise.targets.cuda.runtime import (
     Launcher,
     compiled_kernels,
@@ -26,16 +27,18 @@ from linkwise.targets.cuda.runtime import (
     launch_address,
     shared_bytes,
     working_memory,
+    zeros,
 )
 from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
-from linkwise.targets.cuda.statements import ProgramKernelWriter, arguments_of
-from linkwise.targets.cuda.thread_memory import ThreadKernel, most_thread_bytes, thread_bytes
+from linkwise.targets.cuda.statements import arguments_of
+from linkwise.targets.cuda.thread_memory import CALLS, ThreadKernel, most_thread_bytes, thread_bytes
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.cuda.wide import LONGEST, Homes, last_kernel, part_kernel
 from linkwise.targets.recycled import steps_between
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.program import PARAMETERS, Call, Program
+from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
 BETWEEN_BYTES = 4 << 30
 """Memory between the kernels of one call, at most (but for one tile's); a larger batch takes turns."""
@@ -333,6 +336,9 @@ class DeviceProgram(Launched[Program]):
             return
         ready = self.ready()
         blocks = ready.kernel.blocks(count)
+        if ready.is_pooled:
+            self._launch_pooled(ready, own, count)
+            return
         if len(ready.kernels) > 1:
             self._launch_parts(ready, own, count, blocks)
             return
@@ -342,6 +348,17 @@ class DeviceProgram(Launched[Program]):
             own = (*own, scratch, *ready.tables)
         threads, shared = ready.kernel.threads, ready.kernel.shared_bytes
         ready.launchers[0]((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
+
+    def _launch_pooled(self, ready: _Ready, own: Sequence[object], count: int) -> None:
+        """A launch of each kernel, and each turn: as many states as could all have to wait."""
+        lanes = layouts.LANES[0]
+        waiting, tiles = working_memory(self.program.name, -(-count // lanes), ready.memory, self.dtype, BETWEEN_BYTES)
+        for begin in range(0, count, tiles * lanes):
+            end = min(count, begin + tiles * lanes)
+            queue = zeros(HEAD + end - begin)
+            given = (*own, waiting, queue, np.int64(count), np.int64(begin), np.int64(end))
+            for kernel, launcher in zip(ready.kernels, ready.launchers, strict=True):
+                _launch(kernel, launcher, end - begin, given)
 
     def _launch_parts(self, ready: _Ready, own: Sequence[object], count: int, blocks: int) -> None:
         """A launch for each part, and each turn: as many states as the memory has room for."""
@@ -362,18 +379,21 @@ class DeviceProgram(Launched[Program]):
         if known is None:
             writer = kernel_writer(self.program, self.dtype.itemsize * 8, shared_bytes(self._memory))
             tables, memory = (), 0
-            kernels = [writer.kernel()] if not isinstance(writer, DeviceKernel) else writer.parts()
+            kernels = writer.parts()
             if isinstance(writer, DeviceKernel):
                 given = (writer.tables.whole_numbers, writer.tables.numbers(self.dtype))
                 tables, memory = tuple(cp.asarray(array) for array in given), writer.tables.size
+            is_pooled = isinstance(writer, PooledKernel)
+            if isinstance(writer, PooledKernel):
+                memory = writer.memory
             most = _TILES * int(device.attributes.get("MultiProcessorCount", 64))
             launchers = compiled_kernels(kernels)
-            known = self._ready[device.id] = _Ready(kernels, launchers, tables, memory, most)
+            known = self._ready[device.id] = _Ready(kernels, launchers, tables, memory, most, is_pooled)
         return known
 
 
 def is_sequence(program: Program, bits: int) -> bool:
-    """Whether a program is nothing but calls from whole buffers to whole buffers, some of them of long blocks.
+    """Whether a program is nothing but calls from whole buffers to whole buffers, some of long blocks or long loops.
 
     One that works in device memory is cut there (:meth:`~linkwise.targets.cuda.device_memory.DeviceKernel.parts`).
     """
@@ -385,9 +405,17 @@ def is_sequence(program: Program, bits: int) -> bool:
         and not any(map(len, own))
         and not any(b.open or b.in_lanes or (b.load and b.store) for b in program.buffers)
         and all(isinstance(place, str) and place != PARAMETERS for place in places)
-        and any(isinstance(call.code, Block) and is_long(call.code, bits) for call in calls)
+        and (
+            any(isinstance(call.code, Block) and is_long(call.code, bits) for call in calls)
+            or (len(calls) <= CALLS and any(isinstance(call.code, Program) and waits(call.code) for call in calls))
+        )
         and not works_on_device(program, bits)
     )
+
+
+def waits(program: Program) -> bool:
+    """Whether states of a program wait for others so long that those which are done should make room."""
+    return WaitingLoop.of(with_loops_inlined(program)) is not None
 
 
 class CallSequence:
@@ -473,8 +501,9 @@ class _Ready:
         kernels: their texts, one or several that run one after the other.
         launchers: the kernels, compiled.
         tables: where its buffers are in device memory, what steers it.
-        memory: and the numbers of a state there.
+        memory: and the numbers of a state there, or of one that waits.
         most: tiles that run at a time.
+        is_pooled: whether states that are not done wait in a queue.
     """
 
     kernels: Sequence[Kernel]
@@ -482,6 +511,7 @@ class _Ready:
     tables: tuple[object, ...]
     memory: int
     most: int
+    is_pooled: bool
 
     @property
     def kernel(self) -> Kernel:
@@ -509,12 +539,18 @@ def launch_on_stream(
     return launch
 
 
-def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> ProgramKernelWriter:
-    """The writer of a program's kernel: in the memory of threads, or of the device where that does not suffice.
+def kernel_writer(program: Program, bits: int, available: int = layouts.SHARED_BYTES) -> DeviceKernel | ThreadKernel:
+    """The writer of a program's kernels: in the memory of threads, or of the device where that does not suffice.
 
     Buffers whose size is data are always there.
     """
-    return DeviceKernel(program, bits) if works_on_device(program, bits) else ThreadKernel(program, bits, available)
+    if works_on_device(program, bits):
+        return DeviceKernel(program, bits)
+    inlined = with_loops_inlined(program)
+    loop = WaitingLoop.of(inlined)
+    if loop is not None:
+        return PooledKernel(inlined, loop, bits, available)
+    return ThreadKernel(program, bits, available)
 
 
 def works_on_device(program: Program, bits: int) -> bool:

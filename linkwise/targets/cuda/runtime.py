@@ -138,6 +138,14 @@ def working_memory(name: str, tiles: int, size: int, dtype: Precision, most: int
             tiles //= 2
 
 
+def zeros(count: int) -> Any:
+    """So many whole numbers on the device, zero when what is launched next begins."""
+    made = cupy().zeros(count, "int64")
+    if _is_captured():
+        _kept.append(made)
+    return made
+
+
 def _is_captured() -> bool:
     """Whether calls become a graph that runs later."""
     asked = getattr(cupy().cuda.get_current_stream(), "is_capturing", None)

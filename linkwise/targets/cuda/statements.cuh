@@ -11,6 +11,9 @@ LW_INLINE void lw_copy(const REAL *from, long long from_apart, REAL *to, long lo
     for (int e = 0; e < size; ++e) to[e * to_apart] = from[e * from_apart];
 }
 
+// A number counted up, as it was before.
+LW_INLINE long long lw_counted(long long *number) { return (long long)atomicAdd((unsigned long long *)number, 1ull); }
+
 // The unit vector along axis j.
 LW_INLINE void lw_unit(REAL *to, long long apart, int size, int j)
 {

@@ -50,6 +50,8 @@ struct Index { int x; };
 static thread_local Index threadIdx, blockIdx, gridDim;
 static pthread_barrier_t warp_barrier; // warps run one after the other
 static int warp_vote[LW_LANES];
+static unsigned long long atomicAdd(unsigned long long *place, unsigned long long by)
+{ return __atomic_fetch_add(place, by, __ATOMIC_SEQ_CST); }
 static void __syncwarp(unsigned = 0) { pthread_barrier_wait(&warp_barrier); }
 static void __syncthreads() { __syncwarp(); } // a block that waits is one warp
 static bool __any_sync(unsigned, bool mine);

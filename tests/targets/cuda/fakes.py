@@ -198,6 +198,7 @@ def _cupy() -> types.ModuleType:
         return made
 
     fake.ndarray, fake.asarray, fake.empty = CupyArray, asarray, empty
+    fake.asnumpy = np.array
     fake.empty_like = lambda a: np.empty_like(a)
     fake.zeros = lambda shape, dtype=float: np.zeros(shape, dtype).view(CupyArray)
     fake.arange = lambda *ends: np.arange(*ends).view(CupyArray)

@@ -462,7 +462,7 @@ def test_contact_of_feet_and_of_crowds(dtype: type, count: int, monkeypatch: pyt
         (contact.bodies(contact.hills()), contact.ABOVE, 1 << 20),
         (contact.bodies(contact.hills()), contact.ABOVE, 1000),
     ):
-        monkeypatch.setattr(thread_memory, "_CALLS", 2)
+        monkeypatch.setattr(thread_memory, "CALLS", 2)
         monkeypatch.setattr(thread_memory, "_FEW_LOCAL_BYTES", few)
         given = [x.astype(dtype) for x in contact.state(model, count, start)]
         step = model.function("contact_step")
