@@ -2,7 +2,8 @@
 
 A row that fails says why, and the rest goes on: an error of the device ends one process only. A row also ends after
 ``ROW_SECONDS``, and all of them after ``ALL_SECONDS``; those for which no time is left are named. Caches are empty for
-each row, so first calls are what a user sees who has never run it: trace, text, compile, first step.
+each row, so first calls are what a user sees who has never run it: trace, text, compile, first step. Rows are made side
+by side, as many as there are fours of cores, the very first by itself; one at a time is timed.
 
 Robots are rows of random joint forces, new in every step, from states near the file's first key frame; those of whole
 robots also stand, held by springs. Counted is the time between two events of the device around each step, of all steps
@@ -18,6 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,7 @@ STEPS, WARM = 40, 100
 PARTS = ("feet", "whole")
 """Of a robot: its feet alone touch the ground; all its shapes touch the ground and each other."""
 
+MOVES = {"feet": ("random",), "whole": ("standing", "flailing")}
 COUNTS = {"feet": {"float32": 262_144, "float64": 131_072}, "whole": {"float32": 65_536, "float64": 32_768}}
 HEADER = ("robot", "row", "precision", "states", "first call s", "M steps/s", "median m/s", "99.9 %", "worst", "failed")
 
@@ -90,15 +95,19 @@ def parts_of(path: Path) -> Sequence[str]:
 def measure(paths: Sequence[Path], seconds: float = ALL_SECONDS) -> list[dict[str, Any]]:
     """All rows; those that fail say why."""
     began = time.monotonic()
-    found: list[dict[str, Any]] = []
-    for row in rows_of(paths):
+
+    def measured(row: dict[str, str]) -> list[dict[str, Any]]:
         left = seconds - (time.monotonic() - began)
         named = {"robot": Path(row["path"]).name.partition(".")[0], "row": name_of(row), "precision": row["precision"]}
         rows = _in_a_process(row, min(left, ROW_SECONDS)) if left > 5.0 else [{"failed": "no time was left"}]
-        for each in rows:
-            found.append({**named, **each})
-            print(found[-1], flush=True)
-    return found
+        found = [{**named, **each} for each in rows]
+        for each in found:
+            print(each, flush=True)
+        return found
+
+    first, *others = rows_of(paths)
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 4)) as pool:
+        return [*measured(first), *(each for found in pool.map(measured, others) for each in found)]
 
 
 def name_of(row: dict[str, str]) -> str:
@@ -130,8 +139,9 @@ def one_row(row: dict[str, str]) -> list[dict[str, Any]]:
     count = COUNTS[row["part"]][precision]
     if row["way"] == "resets":
         return [with_resets(robot, count // 4)]
-    moves = ("random",) if row["part"] == "feet" else ("standing", "random")
-    return moved(robot, count, np.dtype(precision), moves)
+    moving = Moving.of(robot, count, np.dtype(precision))
+    with alone():
+        return [moving.timed(way) for way in MOVES[row["part"]]]
 
 
 def touching(model: lw.Model, row: dict[str, str]) -> lw.Model:
@@ -150,64 +160,92 @@ def hills() -> tuple[Any, tuple[float, float]]:
     return 0.025 * (np.sin(x) * np.cos(1.3 * y) - 1.0), (20.0, 20.0)
 
 
-def moved(robot: lw.Model, count: int, dtype: np.dtype[Any], moves: Sequence[str]) -> list[dict[str, Any]]:
-    """Steps a second, each way in which a robot is moved."""
-    import cupy as cp
+@dataclass
+class Moving:
+    """A robot whose steps are compiled: where its rows begin, what pushes them, how long the first call took."""
 
-    began = time.perf_counter()
-    step, rng = robot.function("contact_step"), np.random.default_rng(0)
-    some = min(count, 4096)
-    start = np.tile(np.asarray(robot.start, float), (some, 1))
-    start[:, 4:6] = rng.uniform(-5.0, 5.0, (some, 2))
-    start[:, 7:] += 0.05 * rng.normal(size=(some, robot.nq - 7))
-    q0 = cp.asarray(np.tile(start, (count // some, 1)).astype(dtype))
-    rest = cp.asarray(np.asarray(robot.start[7:], dtype))
-    forces = cp.asarray(5.0 * rng.normal(size=(4, some, robot.nv)).astype(dtype))
-    forces[..., :6] = 0.0
-    pushes = [cp.tile(each, (count // some, 1)) for each in forces]
-    v0, impulses0 = cp.zeros((count, robot.nv), dtype), cp.zeros((count, *step.inputs[3][1]), dtype)
-    dt, tau0 = cp.full(count, STEP, dtype), cp.zeros((count, robot.nv), dtype)
-    step(q0, v0, tau0, impulses0, dt)
-    cp.cuda.Device().synchronize()
-    first = time.perf_counter() - began
-    rows = []
-    for way in moves:
-        q, v, impulses, missed, best = q0, v0, impulses0, [], float("inf")
+    robot: lw.Model
+    step: Any
+    start: tuple[Any, Any, Any]
+    pushes: list[Any]
+    dt: Any
+    first: float
+
+    @classmethod
+    def of(cls, robot: lw.Model, count: int, dtype: np.dtype[Any]) -> Moving:
+        """So many rows, after one step."""
+        import cupy as cp
+
+        began = time.perf_counter()
+        step, rng = robot.function("contact_step"), np.random.default_rng(0)
+        some = min(count, 4096)
+        start = np.tile(np.asarray(robot.start, float), (some, 1))
+        start[:, 4:6] = rng.uniform(-5.0, 5.0, (some, 2))
+        start[:, 7:] += 0.05 * rng.normal(size=(some, robot.nq - 7))
+        q = cp.asarray(np.tile(start, (count // some, 1)).astype(dtype))
+        forces = cp.asarray(5.0 * rng.normal(size=(4, some, robot.nv)).astype(dtype))
+        forces[..., :6] = 0.0
+        pushes = [cp.tile(each, (count // some, 1)) for each in forces]
+        v, impulses = cp.zeros((count, robot.nv), dtype), cp.zeros((count, *step.inputs[3][1]), dtype)
+        dt = cp.full(count, STEP, dtype)
+        step(q, v, cp.zeros((count, robot.nv), dtype), impulses, dt)
+        cp.cuda.Device().synchronize()
+        return cls(robot, step, (q, v, impulses), pushes, dt, time.perf_counter() - began)
+
+    def torques(self, way: str, turn: int, k: int, q: Any, v: Any) -> Any:
+        """Joint forces of a step."""
+        import cupy as cp
+
+        if way == "standing":
+            tau = cp.zeros_like(v)
+            rest = cp.asarray(np.asarray(self.robot.start[7:]), v.dtype)
+            tau[:, 6:] = 100.0 * (rest - q[:, 7:]) - 4.0 * v[:, 6:]
+            return tau
+        new = k if way == "random" else k // 50 + turn  # whole robots flail under forces that last
+        return self.pushes[new % len(self.pushes)]
+
+    def timed(self, way: str) -> dict[str, Any]:
+        """Steps a second, and what the laws were missed by after each turn."""
+        import cupy as cp
+
+        (q, v, impulses), missed, best = self.start, [], float("inf")
         for turn in range(4):
             events = []
             for k in range(WARM if turn == 0 else STEPS):
-                tau = pushes[k % len(pushes)]
-                if way == "standing":
-                    tau = cp.zeros_like(tau0)
-                    tau[:, 6:] = 100.0 * (rest - q[:, 7:]) - 4.0 * v[:, 6:]
-                elif len(moves) > 1:  # whole robots flail under forces that last
-                    tau = pushes[(k // 50 + turn) % len(pushes)]
+                tau = self.torques(way, turn, k, q, v)
                 events.append((cp.cuda.Event(), cp.cuda.Event()))
                 events[-1][0].record()
-                made = step(q, v, tau, impulses, dt)
+                made = self.step(q, v, tau, impulses, self.dt)
                 events[-1][1].record()
                 q, v, impulses = made.q, made.v, made.impulses
             cp.cuda.Device().synchronize()
             if turn:
                 total = sum(cp.cuda.get_elapsed_time(*pair) for pair in events)
-                best = min(best, 1e6 * total / (len(events) * count))
+                best = min(best, 1e6 * total / (len(events) * len(q)))
                 missed.append(cp.asnumpy(made.residuals[:, 0]))
         late = np.concatenate(missed).astype(float)
-        rows.append(
-            {
-                "moved": way,
-                "states": count,
-                "first call s": round(first, 1),
-                "ns/step": round(best, 3),
-                "M steps/s": round(1e3 / best, 2),
-                "median m/s": f"{np.quantile(late, 0.5):.1e}",
-                "99.9 %": f"{np.quantile(late, 0.999):.1e}",
-                "worst": f"{late.max():.1e}",
-                "not finite": int((~np.isfinite(late)).sum()),
-                "overflow": int(cp.asnumpy(made.overflow).sum()),
-            }
-        )
-    return rows
+        return {
+            "moved": way,
+            "states": len(q),
+            "first call s": round(self.first, 1),
+            "ns/step": round(best, 3),
+            "M steps/s": round(1e3 / best, 2),
+            "median m/s": f"{np.quantile(late, 0.5):.1e}",
+            "99.9 %": f"{np.quantile(late, 0.999):.1e}",
+            "worst": f"{late.max():.1e}",
+            "not finite": int((~np.isfinite(late)).sum()),
+            "overflow": int(cp.asnumpy(made.overflow).sum()),
+        }
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """The card is this row's: others wait before they are timed."""
+    import fcntl
+
+    with (Path(tempfile.gettempdir()) / "linkwise_contact_gpu.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def with_resets(robot: lw.Model, count: int) -> dict[str, Any]:
@@ -240,12 +278,13 @@ def with_resets(robot: lw.Model, count: int) -> dict[str, Any]:
     env.step(actions[0])
     cp.cuda.Device().synchronize()
     first, best = time.perf_counter() - began, float("inf")
-    for _ in range(5):
-        now = time.perf_counter()
-        for k in range(STEPS):
-            env.step(actions[k % len(actions)])
-        cp.cuda.Device().synchronize()
-        best = min(best, (time.perf_counter() - now) / (STEPS * count))
+    with alone():
+        for _ in range(5):
+            now = time.perf_counter()
+            for k in range(STEPS):
+                env.step(actions[k % len(actions)])
+            cp.cuda.Device().synchronize()
+            best = min(best, (time.perf_counter() - now) / (STEPS * count))
     return {"states": count, "first call s": round(first, 1), "ns/step": round(1e9 * best, 3), "M steps/s": 1e-6 / best}
 
 

@@ -115,6 +115,7 @@ def recorded() -> list[str]:
     cupy.ndarray, cupy.RawModule = _Array, RawModule
     cupy.cuda = types.SimpleNamespace(Device=Device, get_current_stream=lambda: types.SimpleNamespace(ptr=0))
     cupy.empty = lambda shape, dtype=float: np.empty(shape, dtype).view(_Array)
+    cupy.zeros = lambda shape, dtype=float: np.zeros(shape, dtype).view(_Array)
     cupy.asarray = lambda array, dtype=None: np.asarray(array, dtype).view(_Array)
     sys.modules["cupy"] = cupy
     return texts

@@ -32,6 +32,17 @@ LW_INLINE float lw_log(float a) { return logf(a); }
 LW_INLINE double lw_log(double a) { return log(a); }
 LW_INLINE float lw_atan2(float a, float b) { return atan2f(a, b); }
 LW_INLINE double lw_atan2(double a, double b) { return atan2(a, b); }
+
+// A number that nobody writes while the kernel runs: its load need not wait for stores in front of it.
+LW_INLINE REAL lw_read(const REAL *from)
+{
+#ifdef __CUDA_ARCH__
+    return __ldg(from);
+#else
+    return *from;
+#endif
+}
+
 LW_INLINE float lw_nan(float) { return nanf(""); }
 LW_INLINE double lw_nan(double) { return nan(""); }
 

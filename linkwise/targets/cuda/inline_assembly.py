@@ -88,6 +88,8 @@ class Assembly:
         name = self._name(value)
         into = name if name.startswith("t") else "n0"
         memory, address = self._reached(memory, address)
+        # What is read there, this kernel does not write: so loads need not wait for stores in front of them.
+        memory = "global.nc" if memory == "global" else memory
         self._block.append(f"ld.{memory}.{self.type} {into}, [{address}];")
         if into != name:
             self._block.append(f"setp.ne.{self.type} {name}, n0, {self._number(0.0)};")

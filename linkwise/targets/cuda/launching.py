@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.memoized import cached_property, once
+from linkwise.memoized import once
 from linkwise.targets import DirectLaunch
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
@@ -33,7 +33,7 @@ from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
 from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import CALLS, ThreadKernel, most_thread_bytes, thread_bytes
 from linkwise.targets.cuda.tile_layout import ArrayOrder
-from linkwise.targets.cuda.wide import LONGEST, Homes, last_kernel, part_kernel
+from linkwise.targets.cuda.wide import LONGEST, LONGEST_AT_HOME, Homes, last_kernel, part_kernel
 from linkwise.targets.recycled import steps_between
 from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
@@ -218,22 +218,24 @@ class DividedBlock(LaunchedBlock):
     def __init__(self, program: Block, dtype: DTypeLike, apart: bool = True) -> None:
         super().__init__(program, dtype)
         self.apart = apart
+        self._divisions: dict[int, KernelParts] = {}
 
     def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
         """Whether results are written when all inputs have been read: by a last kernel."""
         return self._homes(kinds) is None
 
     def _homes(self, kinds: tuple[ArrayOrder, ...]) -> Homes | None:
-        return self.division.homes(kinds[len(self.program.inputs) :]) if self.apart else None
+        return self.division(kinds).homes(kinds[len(self.program.inputs) :]) if self.apart else None
 
-    @cached_property
-    def division(self) -> KernelParts:
+    def division(self, kinds: tuple[ArrayOrder, ...]) -> KernelParts:
         """Kernels, each with its share of the program."""
-        return split(self.program, LONGEST[self.dtype.itemsize * 8])
+        at_home = self.apart and set(kinds[len(self.program.inputs) :]) == {"columns"}
+        longest = (LONGEST_AT_HOME if at_home else LONGEST)[self.dtype.itemsize * 8]
+        return once(self._divisions, longest, lambda: split(self.program, longest))
 
     def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
         """A kernel for each part, and a last one if their results are to be spread."""
-        program, whole, bits = self.program, self.division, self.dtype.itemsize * 8
+        program, whole, bits = self.program, self.division(kinds), self.dtype.itemsize * 8
         given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
         homes = self._homes(kinds)
 
@@ -261,7 +263,7 @@ class DividedBlock(LaunchedBlock):
         if self.in_place(kinds):
             parts, last = parts[:-1], parts[-1:]
         taken, filled = (arrays[:cut], arrays[cut:]) if last else (arrays, ())
-        name, places = self.program.name, self.division.places
+        name, places = self.program.name, self.division(kinds).places
         between, tiles = working_memory(name, -(-count // lanes), places, self.dtype, BETWEEN_BYTES)
         for begin in range(0, count, tiles * lanes):
             end = min(count, begin + tiles * lanes)

@@ -239,7 +239,10 @@ class _TileKernelWriter:
     def _slot(self, slot: int) -> str:
         if slot < self.plan.given:
             _, array, number = self.program.nodes[self.given[slot]]
-            return layouts.element(self.layout.inputs[array], number)
+            place = self.layout.inputs[array]
+            at = layouts.element(place, number)
+            # Where not all arrays are brought to the tile, no result lies where an input does.
+            return at if place.staged or self.rollout else f"lw_read(&{at})"
         own = slot - self.plan.given
         return f"frame[LW_LANES * {own}]" if own < self.shared_slots else f"far[{own - self.shared_slots}]"
 
@@ -297,7 +300,8 @@ class _TileKernelWriter:
         moving = self.rollout.sequences if self.rollout else ()
         for number, place in enumerate(self.layout.places):
             if place.staged or number not in moving:
-                yield from layouts.pointers(place, volatile, number < len(self.layout.inputs))
+                qualifiers = volatile if place.staged or self.rollout else ""
+                yield from layouts.pointers(place, qualifiers, number < len(self.layout.inputs))
         if self.local_slots:
             yield f"volatile REAL far[{self.local_slots}];"
         if self.shared_slots:

@@ -111,7 +111,7 @@ def launch(program: Block, kinds: list[ArrayOrder], given: list[Any], dtype: typ
         for a, kind in zip(program.outputs, filled, strict=True)
     ]
     step = -(-count // (turns * LANES)) * LANES
-    between = np.full(made.division.places * step, np.nan, dtype)
+    between = np.full(made.division(tuple(kinds)).places * step, np.nan, dtype)
     emulated = []
     for number, kernel in enumerate(whole):
         home = folder / str(number)
@@ -146,7 +146,7 @@ def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.Mon
     function = model.function(name)
     program = function.program
     given = [np.ascontiguousarray(a, dtype) for a in random_state(model, count)[: len(program.inputs)]]
-    division = DividedBlock(program, dtype).division
+    division = DividedBlock(program, dtype).division(("rows",) * (len(given) + len(program.outputs)))
     assert len(division.parts) > 1 and any(part.reads for part in division.parts)
     kinds: list[ArrayOrder] = ["rows"] * (len(given) + len(program.outputs))
     got = launch(program, kinds, given, dtype, tmp_path, turns=2)
@@ -184,7 +184,7 @@ def test_results_of_every_kind(
 
     Columns are left where they belong: no kernel spreads them, and later parts read them there.
     """
-    monkeypatch.setattr(launching, "LONGEST", {32: longest, 64: longest})
+    monkeypatch.setattr(launching, "LONGEST" if kind == "rows" else "LONGEST_AT_HOME", {32: longest, 64: longest})
     nodes = (
         ("input", 0, 0), ("input", 0, 1), ("const", 0.0), ("const", 2.5), ("mul", 0, 1), ("neg", 4), ("lt", 0, 1),
         ("input", 1, 0), ("sin", 7), ("neg", 0), ("div", 8, 3), ("select", 6, 0, 3), ("min", 0, 1), ("max", 1, 0),
@@ -201,7 +201,7 @@ def test_results_of_every_kind(
     assert made.in_place(("rows", "rows", kind)) is (kind == "rows")
     assert DividedBlock(program, dtype, apart=False).in_place(("rows", "rows", kind))
     parts = made.kernels(("rows", "rows", kind), tile_layout.SHARED_BYTES)
-    assert len(parts) == len(made.division.parts) + (kind == "rows")
+    assert len(parts) == len(made.division(("rows", "rows", kind)).parts) + (kind == "rows")
     (got,) = launch(program, ["rows", "rows", kind], given, dtype, tmp_path, turns=1 if kind == "rows" else 2)
     a, b = x.T
     sine = np.sin(angle[:, 0])
@@ -316,13 +316,14 @@ def test_arrays_that_find_no_room(kind: ArrayOrder, tmp_path: Path, monkeypatch:
     assert np.allclose(got, np.array(wanted).T, rtol=1e-15)
 
 
-def test_texts_are_written_once_for_what_a_part_reads() -> None:
+def test_texts_are_written_once_for_what_a_part_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "LONGEST", {32: 300, 64: 300})
     program = planar_arm(8).function("linearize_inverse").program
     made = DividedBlock(program, np.float64)
-    object.__setattr__(made, "division", split(program, 300))
-    first = made.kernels(("rows",) * 7, tile_layout.SHARED_BYTES)
+    rows: tuple[ArrayOrder, ...] = ("rows",) * 7
+    first = made.kernels(rows, tile_layout.SHARED_BYTES)
     again = made.kernels(("rows", "rows", "one", *("rows",) * 4), tile_layout.SHARED_BYTES)
-    read = [2 in part.inputs(program) for part in made.division.parts]
+    read = [2 in part.inputs(program) for part in made.division(rows).parts]
     assert any(read) and not all(read)
     assert [a is not b for a, b in zip(first[:-1], again[:-1], strict=True)] == read
     assert first[-1] is again[-1]
