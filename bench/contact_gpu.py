@@ -118,7 +118,7 @@ def name_of(row: dict[str, str]) -> str:
 
 def _in_a_process(row: dict[str, str], seconds: float) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        own = {**os.environ, "CUPY_CACHE_DIR": f"{folder}/cupy", "LINKWISE_CACHE": f"{folder}/linkwise"}
+        own = {**os.environ, "CUPY_CACHE_DIR": f"{folder}/cupy", "LINKWISE_CACHE_DIR": f"{folder}/linkwise"}
         command = [sys.executable, "-m", "bench.contact_gpu", json.dumps(row)]
         try:
             done = subprocess.run(command, env=own, capture_output=True, text=True, timeout=seconds, check=False)
