@@ -28,8 +28,10 @@ ROOM, MORE_ROOM = 16, 32
 
 MANY = 16
 """Points of pairs with what is fixed in the world, for each body that has some, beyond which a scene is one of these.
- Such
-are the scenes of MuJoCo Menagerie that were seen to use more than sixteen at a time: aloha, crazyflie, i2rt_yam."""
+
+Of the scenes of MuJoCo Menagerie, those that were seen to use more than sixteen at a time are: aloha, crazyflie,
+i2rt_yam.
+"""
 
 TYPICAL = 8
 """Points that a state uses, of those that are kept."""

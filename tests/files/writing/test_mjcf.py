@@ -51,7 +51,7 @@ def test_balls(seed: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::linkwise.errors.ModelWarning")
-@pytest.mark.parametrize("name", ["panda.urdf", "go1.urdf", "h1.urdf"])
+@pytest.mark.parametrize("name", ["panda.urdf", "go1.urdf", "g1_29dof_rev_1_0.urdf"])
 def test_robots(name: str) -> None:
     files = [file for file in robot_files() if file.name == name]
     if not files:
