@@ -7,7 +7,7 @@ calls of one round need is one piece, so a text with one call becomes a piece, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.dataclass import dataclass, replace
@@ -19,15 +19,17 @@ from linkwise.trace.tracer import Number, Traced, Tracer
 
 @dataclass
 class _Called:
-    """A call: its arguments as numbers of nodes, its round, and the arrays that hold its results.
+    """A call: its arguments as numbers of nodes, the arrays that hold its results, and what these are known after.
 
-    Without a program the results are the arguments: a place to cut.
+    Without a program the results are the arguments: a place to cut. They are known after so many rounds of calls, and
+    in a pass of the loop that this array begins, the last that any of the arguments depends on (-1: none).
     """
 
     program: Program | None
     arguments: tuple[tuple[int, ...], ...]
     results: list[ArraySpec]
     round: int
+    loop: int
 
 
 WAYPOINT = "waypoint"
@@ -64,8 +66,9 @@ class CallingTracer(Tracer):
         self._loop_arrays: set[int] = set()
         self._captured_before: list[Captured] = []
         self._same: dict[Hashable, list[list[Traced]]] = {}
-        self._round_of_array: dict[int, int] = {}
+        self.callers: dict[int, _Called] = {}
         self._rounds: list[int] = []
+        self._loops: list[int] = []
 
     def call(self, program: Program, arguments: Sequence[Sequence[Number]]) -> list[list[Traced]]:
         """The results of a program for these arguments, one flat list for each output."""
@@ -95,25 +98,32 @@ class CallingTracer(Tracer):
         numbers = tuple(tuple(self.number(x) for x in values) for values in arguments)
         key = (id(program), numbers)
         if key not in self._same:
-            rounds = self._known_rounds()
+            rounds, loops = self._known_after()
             number = 1 + max((rounds[x] for values in numbers for x in values), default=0)
+            loop = max((loops[x] for values in numbers for x in values), default=-1)
             specs = [ArraySpec(f"call{len(self.calls)}:{name}", shape) for name, shape in results]
-            for k in range(len(specs)):
-                self._round_of_array[len(self.inputs) + k] = number
-            self.calls.append(_Called(program, numbers, specs, number))
+            self.calls.append(_Called(program, numbers, specs, number, loop))
+            self.callers |= dict.fromkeys(range(len(self.inputs), len(self.inputs) + len(specs)), self.calls[-1])
             self._same[key] = [self.input(spec.name, spec.shape) for spec in specs]
         return self._same[key]
 
-    def _known_rounds(self) -> list[int]:
-        """Number of rounds of calls after which the value of each node can be known."""
-        for node in self.nodes[len(self._rounds) :]:
+    def _known_after(self) -> tuple[list[int], list[int]]:
+        """For each node, what its value is known after: so many rounds of calls, and an array that a loop begins with.
+
+        The array is the last of those that it depends on, -1 if there is none.
+        """
+        rounds, loops = self._rounds, self._loops
+        for node in self.nodes[len(rounds) :]:
             if node[0] == "const":
-                self._rounds.append(0)
+                known = 0, -1
             elif node[0] == "input":
-                self._rounds.append(self._round_of_array.get(node[1], 0))
+                call = self.callers.get(node[1])
+                known = (call.round, call.loop) if call else (0, node[1] if node[1] in self._loop_arrays else -1)
             else:
-                self._rounds.append(max(self._rounds[a] for a in node[1:]))
-        return self._rounds
+                known = max(rounds[a] for a in node[1:]), max(loops[a] for a in node[1:])
+            rounds.append(known[0])
+            loops.append(known[1])
+        return rounds, loops
 
     def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:
         """Program of calls alone, all that is needed for these outputs, (name, shape, flat values) each."""
@@ -142,7 +152,7 @@ class CallingTracer(Tracer):
     @property
     def own_inputs(self) -> list[int]:
         """The arrays that are inputs of the whole: neither results of calls nor what loops begin a pass with."""
-        return [k for k in range(len(self.inputs)) if k not in self._round_of_array and k not in self._loop_arrays]
+        return [k for k in range(len(self.inputs)) if k not in self.callers and k not in self._loop_arrays]
 
     # Loops in the text.
     def loop_input(self, name: str, size: int) -> list[Traced]:
@@ -194,7 +204,7 @@ class CallingTracer(Tracer):
         rest = []
         for number in numbers:
             node = self.nodes[number]
-            if node[0] == "input" and node[1] in self._round_of_array and self.inputs[node[1]].size >= LARGE:
+            if node[0] == "input" and node[1] in self.callers and self.inputs[node[1]].size >= LARGE:
                 arrays[node[1]] = None
             else:
                 rest.append(Traced(self, number))
@@ -202,36 +212,21 @@ class CallingTracer(Tracer):
 
     def _as_before(self, captured: Captured) -> Captured:
         """Captured values; or those of a loop before, if they are these and few more: they are in memory already."""
-        own, inside = {x.number for x in captured.numbers}, self._depending(self._loop_arrays)
+        own, loops = {x.number for x in captured.numbers}, self._known_after()[1]
         for other in self._captured_before:
             numbers = {x.number for x in other.numbers}
             fits = other.arrays == captured.arrays and own <= numbers and len(numbers) <= 2 * len(own)
-            if fits and not any(inside[x] for x in numbers):
+            if fits and all(loops[x] < 0 for x in numbers):
                 return other
         self._captured_before.append(captured)
         return captured
 
-    def _depending(self, arrays: Set[int]) -> list[bool]:
-        """For each value, whether it depends on some input arrays."""
-        depends = [False] * len(self.nodes)
-        caller = {spec.name: call for call in self.calls for spec in call.results}
-        calls_depend: dict[int, bool] = {}
-        # What is older than the inputs cannot depend on them.
-        first = min((self.node(("input", array, 0)) for array in arrays if array >= 0), default=0)
-        for number, node in enumerate(self.nodes[first:], first):
-            if node[0] == "input":
-                call = caller.get(self.inputs[node[1]].name)
-                if call is not None and id(call) not in calls_depend:  # its arguments are all nodes before
-                    calls_depend[id(call)] = any(depends[x] for values in call.arguments for x in values)
-                depends[number] = node[1] in arrays or (call is not None and calls_depend[id(call)])
-            elif node[0] != "const":
-                depends[number] = any(depends[a] for a in node[1:])
-        return depends
-
     def _captured(self, arrays: set[int], outputs: Sequence[tuple[int, ...]]) -> list[int]:
-        """Values that do not depend on some input arrays, of which values that do, or outputs, are made directly."""
-        depends = self._depending(arrays)
-        caller = {spec.name: call for call in self.calls for spec in call.results}
+        """Values that do not depend on arrays of a loop, of which values that do, or outputs, are made directly.
+
+        Of what its body computes, all that depends on later ones is inside of loops within it.
+        """
+        loops, first = self._known_after()[1], min((x for x in arrays if x >= 0), default=len(self.inputs))
         found: dict[int, None] = {}
         seen: set[int] = set()
         asked: set[int] = set()
@@ -242,8 +237,8 @@ class CallingTracer(Tracer):
             if number in seen or node[0] == "const":
                 continue
             seen.add(number)
-            call = caller.get(self.inputs[node[1]].name) if node[0] == "input" else None
-            if not depends[number] and not is_truth(node):  # truths are found again: memory holds numbers
+            call = self.callers.get(node[1]) if node[0] == "input" else None
+            if loops[number] < first and not is_truth(node):  # truths are found again: memory holds numbers
                 found[number] = None
             elif call is not None:
                 if id(call) not in asked:
@@ -330,7 +325,6 @@ class _Cutter:
 
     def _live_calls(self, outputs: Mapping[str, tuple[int, ...]]) -> list[_Called]:
         """The calls that the results need, in order."""
-        caller = {spec.name: call for call in self.tracer.calls for spec in call.results}
         needed: set[int] = set()
 
         def behind(number: int, node: Node) -> Sequence[int]:
@@ -338,7 +332,7 @@ class _Cutter:
                 return ()
             if node[0] != "input":
                 return node[1:]
-            call = caller.get(self.tracer.inputs[node[1]].name)
+            call = self.tracer.callers.get(node[1])
             if call is None or id(call) in needed:
                 return ()
             needed.add(id(call))

@@ -72,7 +72,7 @@ def _by_demand(program: Block) -> Block:
 
 def _in_traced_order(program: Block) -> Block:
     """Block of what the outputs need only, otherwise as it was."""
-    live = needed(program)
+    live = reached(program.nodes, (number for result in program.results for number in result))  # may be few of many
     if 0 not in live:
         return program
     new_number = [0] * len(live)
@@ -115,7 +115,7 @@ def needed(program: Block) -> bytearray:
 def reached(
     nodes: Sequence[Node],
     wanted: Iterable[int],
-    behind: Callable[[int, Node], Sequence[int]] = lambda _, node: () if node[0] == "input" else node[1:],
+    behind: Callable[[int, Node], Sequence[int]] | None = None,
 ) -> bytearray:
     """For each node of a trace 1 if some values are made of it, else 0.
 
@@ -129,8 +129,12 @@ def reached(
         if not found[number]:
             found[number] = 1
             node = nodes[number]
-            if node[0] != "const":
-                todo.extend(behind(number, node))
+            op = node[0]
+            if op != "const":
+                if behind is not None:
+                    todo.extend(behind(number, node))
+                elif op != "input":
+                    todo.extend(node[1:])
     return found
 
 
