@@ -50,8 +50,14 @@ def _above(rng, distance, triangles, most, spread):
     """A place beside or over triangles, so far from the nearest as is said at most, and not under them."""
     p = np.array([*rng.uniform(-spread, spread, 2), 1.5])
     while (left := distance(p, triangles) - most) > 0.0:
-        p = p - [0.0, 0.0, 0.5 * left + 1e-6]
+        p = p - [0.0, 0.0, left + 1e-4]  # the first that it could touch is still ``most`` away
     return p
+
+
+def _of_segment(p, low, high, triangles, count):
+    """Points of a segment, and how far each is from the nearest triangle."""
+    at = np.linspace(low, high, count)
+    return at, np.array([to_triangles(p + a, triangles)[0].min() for a in at])
 
 
 @pytest.mark.parametrize("ground", ["heightfield", "terrain"])
@@ -94,21 +100,22 @@ def test_capsules_are_as_far_from_hills_as_their_axes_from_all_triangles(ground)
     rng = np.random.default_rng(5)
     hills, triangles = _hills(ground, 0.2 * rng.normal(size=(9, 7)), (3.0, 4.0))
     r, long, between = 0.08, 0.7, 0
-    for _ in range(40):
+    for _ in range(30):
         axis = np.array([*rng.normal(size=2), rng.uniform(-0.3, 0.3)])
         R = np.linalg.qr(np.stack([axis, *rng.normal(size=(2, 3))], axis=1))[0][:, [1, 2, 0]]
         R[:, 0] *= np.linalg.det(R)
-        at = np.linspace(-0.5, 0.5, 141)[:, None] * (long * R[:, 2])
+        half = 0.5 * long * R[:, 2]
 
-        def distance(p, triangles, at=at):
-            return min(to_triangles(p + a, triangles)[0].min() for a in at[::7])
+        def distance(p, triangles, half=half):
+            return _of_segment(p, -half, half, triangles, 21)[1].min()
 
         p = _above(rng, distance, triangles, r * rng.uniform(1.0, 1.2), 1.0)
-        each = np.array([to_triangles(p + a, triangles)[0].min() for a in at])
-        k = int(np.argmin(each))
-        fine = np.linspace(at[max(k - 1, 0)], at[min(k + 1, 140)], 201)
-        wanted = min(to_triangles(p + a, triangles)[0].min() for a in fine) - r
-        between += 0 < k < 140
+        at, each = _of_segment(p, -half, half, triangles, 71)
+        between += 0 < int(np.argmin(each)) < 70
+        for _ in range(4):  # between the neighbours of the nearest, again and again
+            k = int(np.argmin(each))
+            at, each = _of_segment(p, at[max(k - 1, 0)], at[min(k + 1, len(at) - 1)], triangles, 11)
+        wanted = each.min() - r
         found = contacts(shape("capsule", r, long), placed(R, p), hills, I)
         gaps = [one.gap for one in found.points]
         assert wanted - 1e-6 < min(gaps) < wanted + 1e-12
