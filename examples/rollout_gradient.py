@@ -20,9 +20,9 @@ def step(m, q, v, cost, tau, late):
 
 kinds = {"q": "q", "v": "v", "cost": "scalar", "tau": "v", "late": "scalar"}
 whole = lw.rollout(lw.compile(step, model, kinds), 200, sequences=["tau", "late"]).value_and_gradient("tau", of="cost")
-swing = lambda tau: whole([0.0], [0.0], 0.0, tau[:, None], (times > 2.5) * 1.0)  # noqa: E731
-found = minimize(lambda x: [np.ravel(y) for y in swing(x)], 0.1 * np.sin(9 * times), jac=True, method="L-BFGS-B")
-hanging, cost = float(swing(0 * times)[0]), float(found.fun)
+swing = lambda x: [np.ravel(y) for y in whole([0.0], [0.0], 0.0, x[:, None], (times > 2.5) * 1.0)]  # noqa: E731
+found = minimize(swing, 0.1 * np.sin(9 * times), jac=True, method="L-BFGS-B", options={"maxiter": 200})
+hanging, cost = swing(0 * times)[0].item(), float(found.fun)
 print(f"cost {hanging:.2f} at rest, {cost:.2f} after {found.nfev} rollouts with their gradients")
 motion = lw.simulate(model, [0.0], [0.0], duration=2.985, control=lw.Torque(times, found.x[:, None], "held"))
 off = np.degrees(np.arccos(-np.cos(motion.q[-1, 0])))

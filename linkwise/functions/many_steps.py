@@ -152,10 +152,10 @@ class RolloutFunction:
         return f"<{self.steps} steps of {self.step!r}>"
 
 
-def one_step_of(values: Array, step: int, part: slice) -> Array:
-    """The rows (count, size) that some states get from a sequence at one step."""
-    row = values[step] if values.shape[1] == 1 else values[step, part]
-    return np.ascontiguousarray(np.broadcast_to(row, (part.stop - part.start, row.shape[1])))
+def sequence_of(values: Array, part: slice) -> Array:
+    """The rows (steps, count, size) that some states get from a sequence."""
+    own = values if values.shape[1] == 1 else values[:, part]
+    return np.ascontiguousarray(np.broadcast_to(own, (len(own), part.stop - part.start, own.shape[2])))
 
 
 def _feedback(step: CompiledFunction) -> tuple[tuple[int, int], ...]:
@@ -330,11 +330,13 @@ class StepsBackward(_StepsDerivative):
         forth, back = self.step.kernel(dtype), self._back.kernel(dtype)
         inputs = [np.ascontiguousarray(row[part]) for row in rows]
         between = {i: np.empty((steps, *inputs[i].shape), dtype) for i in self.fed}
+        sequences = {k: sequence_of(values, part) for k, values in series.items()}
+        nothing = [np.zeros_like(w[part]) for w in weights]
         for step in range(steps):
             for i, known in between.items():
                 known[step] = inputs[i]
-            for k, numbers in series.items():
-                inputs[k] = one_step_of(numbers, step, part)
+            for k, numbers in sequences.items():
+                inputs[k] = numbers[step]
             found = [np.empty((count, a.shape[-1]), dtype) for a in outputs]
             forth.evaluate(inputs, found, count, threads)
             for i, k in self.fed.items():
@@ -346,12 +348,9 @@ class StepsBackward(_StepsDerivative):
         for step in reversed(range(steps)):
             for i, known in between.items():
                 inputs[i] = known[step]
-            for k, numbers in series.items():
-                inputs[k] = one_step_of(numbers, step, part)
-            own = [
-                (w[step, part] if record else w[part]) if record or step == steps - 1 else np.zeros_like(w[part])
-                for w in weights
-            ]
+            for k, numbers in sequences.items():
+                inputs[k] = numbers[step]
+            own = [w[step, part] if record else w[part] for w in weights] if record or step == steps - 1 else [*nothing]
             for i, k in self.fed.items():
                 own[k] = own[k] + carried[i]
             found = [np.empty((count, gradients[k].shape[-1]), dtype) for k in self.carried]
