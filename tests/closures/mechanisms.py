@@ -156,7 +156,9 @@ def at_state(model: lw.Model, q: Array, rng: Rng) -> Closed:
     """A random velocity that obeys, random forces."""
     v = rng.normal(size=model.nv)
     for _ in range(20):  # some rate equations are not linear
-        v = model.constraints.project_velocity(q, v, t=T)
+        before, v = v, model.constraints.project_velocity(q, v, t=T)
+        if np.abs(v - before).max() < 1e-14 * np.abs(v).max():
+            break
     return Closed(model, q, v, rng.normal(size=model.nv))
 
 

@@ -80,7 +80,7 @@ def test_in_motion_discrete_is_the_derivative_of_the_motion(types: tuple[str, ..
     rng = np.random.default_rng(1)
     model = random_tree(rng, 3, types)
     q, v, tau = random_state(model, rng)
-    n, h, steps = model.nv, 1e-4, 400
+    n, h, steps = model.nv, 1e-4, 100
 
     def end(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         forces = np.tile(tau + x[2 * n :], (steps, 1))

@@ -157,7 +157,7 @@ def test_memory_of_dropped_models() -> None:
             if k % 32 == 31:
                 gc.collect()
         """
-    assert growth(script, 1024) < 1.0
+    assert growth(script, 512) < 1.0
 
 
 def test_the_same_program_is_loaded_once() -> None:
