@@ -130,7 +130,7 @@ class Emulated:
         source, library = folder / f"{kernel.name}.cpp", folder / f"{kernel.name}.so"
         source.write_text(_BEFORE + as_cpp(kernel.text) + _AFTER.replace("CALL", f"{kernel.name}({passed})"))
         # Not contracted: the kernel says itself where it fuses, and so the results are those of the GPU.
-        flags = ["-std=c++20", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w"]
+        flags = ["-std=gnu++14", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", "-w"]
         flags += ["-mfma"] if platform.machine() == "x86_64" else []  # others have it always
         assert compiler is not None
         done = subprocess.run([compiler, *flags, "-o", library, source], capture_output=True, text=True, check=False)
