@@ -44,28 +44,38 @@ def _waiting(program: Block) -> int:
 def _by_demand(program: Block) -> Block:
     """Block of what the outputs need only, in the order in which they come to need it."""
     nodes = program.nodes
-    new_number: dict[int, int] = {}
+    new_number = [-1] * len(nodes)
     kept: list[Node] = []
-    for wanted in (number for result in program.results for number in result):
-        stack = [wanted]
-        while stack:
-            number = stack[-1]
-            if number in new_number:
-                stack.pop()
+    stack = [number for result in reversed(program.results) for number in reversed(result)]
+    push, pop = stack.append, stack.pop
+    while stack:
+        number = pop()
+        if new_number[number] >= 0:
+            continue
+        node = nodes[number]
+        op = node[0]
+        if op == "const" or op == "input":
+            pass
+        elif len(node) == 3:  # most have two arguments
+            _, i, j = node
+            a, b = new_number[i], new_number[j]
+            if a < 0 or b < 0:
+                push(number)  # again, after those that it waits for
+                if b < 0:
+                    push(j)
+                if a < 0:
+                    push(i)
                 continue
-            node = nodes[number]
-            if node[0] in ("const", "input"):
-                stack.pop()
-                new_number[number] = len(kept)
-                kept.append(node)
+            node = (op, a, b)
+        else:
+            arguments = [new_number[a] for a in node[1:]]
+            if min(arguments) < 0:
+                push(number)
+                stack.extend(a for a in reversed(node[1:]) if new_number[a] < 0)
                 continue
-            waiting = [a for a in node[1:] if a not in new_number]
-            if waiting:
-                stack.extend(reversed(waiting))
-                continue
-            stack.pop()
-            new_number[number] = len(kept)
-            kept.append((node[0], *(new_number[a] for a in node[1:])))
+            node = (op, *arguments)
+        new_number[number] = len(kept)
+        kept.append(node)
     results = tuple(tuple(new_number[number] for number in result) for result in program.results)
     return Block(program.name, tuple(kept), program.inputs, program.outputs, results)
 
