@@ -198,5 +198,5 @@ def _is_number_or_symbol(entry: Scalar) -> bool:
     return True
 
 
-def _shortened(text: str, most: int = 80) -> str:
-    return text if len(text) <= most else f"{text[: most - 2]} …"
+def _shortened(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:78]} …"

@@ -65,9 +65,9 @@ class Buffer:
         return ArraySpec(self.label, (self.size,) if self.shape is None else self.shape)
 
 
-def input_buffer(spec: ArraySpec, *, in_lanes: bool = False) -> Buffer:
+def input_buffer(spec: ArraySpec) -> Buffer:
     """An input whose size is data."""
-    return Buffer(f"in:{spec.name}", spec.size, load=True, open=True, in_lanes=in_lanes, shape=spec.shape)
+    return Buffer(f"in:{spec.name}", spec.size, load=True, open=True, shape=spec.shape)
 
 
 def output_buffer(spec: ArraySpec) -> Buffer:

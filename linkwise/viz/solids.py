@@ -121,13 +121,13 @@ def arrow(length: float, radius: float) -> Solid:
     return revolved([*outline, (2.2 * radius, neck), (0.0, length)], 12)
 
 
-def stick(start: ArrayLike, end: ArrayLike, radius: float, sides: int = 12) -> Solid:
+def stick(start: ArrayLike, end: ArrayLike, radius: float) -> Solid:
     """A rod between two points."""
     a, b = np.asarray(start, float), np.asarray(end, float)
     length = float(np.linalg.norm(b - a))
     X = np.eye(4)
     X[:3, :3], X[:3, 3] = towards(b - a), (a + b) / 2
-    return cylinder(radius, length, sides).placed(X)
+    return cylinder(radius, length, 12).placed(X)
 
 
 def towards(direction: ArrayLike) -> Array:

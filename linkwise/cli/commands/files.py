@@ -103,8 +103,8 @@ def run_models(options: Namespace) -> None:
     print("\nlinkwise view NAME shows one; in Python it is lw.samples.NAME()")
 
 
-def _short(text: str, most: int = 84) -> str:
-    return text if len(text) <= most else text[: most - 1].rsplit(" ", 1)[0] + " …"
+def _short(text: str) -> str:
+    return text if len(text) <= 84 else text[:83].rsplit(" ", 1)[0] + " …"
 
 
 def run_check(options: Namespace) -> int:

@@ -135,6 +135,9 @@ def _combined(rows: list[list[Scalar]], factors: Sequence[Scalar]) -> list[Scala
     return [sum((rows[k][i] * factors[k] for k in range(3)), 0.0) for i in range(3)]
 
 
+_TOLERANCE = 1e-10
+"""m/s, by which contacts may miss their laws."""
+
 _CALLS = 3
 """Calls of sweeps before each attempt of Newton's methods."""
 
@@ -158,26 +161,25 @@ class Settled(NamedTuple):
     missed: Array
 
 
-def settled(rows: Rows, free: Array, impulse: Array, tolerance: float = 1e-10, *, polish: bool = True) -> Settled:
-    """The impulses that obey the laws to a tolerance, or as nearly as a bounded amount of work brings them.
+def settled(rows: Rows, free: Array, impulse: Array, *, polish: bool = True) -> Settled:
+    """The impulses that obey the laws, or as nearly as a bounded amount of work brings them.
 
     Args:
         rows: contacts.
         free: velocities [ω, u] of all bodies without impulses (n, 6).
         impulse: to begin with (m, 3).
-        tolerance: m/s, by which contacts may miss their laws.
         polish: whether more follows after the first sweeps.
     """
     system = _System(rows, free, impulse.copy())
-    system.sweep(_CALLS, tolerance)
+    system.sweep(_CALLS)
     seen = []
     for k in range(_ATTEMPTS if polish else 0):
-        system.interior(tolerance, START * 10.0**k)
-        system.newton(tolerance)
+        system.interior(START * 10.0**k)
+        system.newton()
         seen.append(system.impulse)
         if system.missed.max() < _ENOUGH:
             break
-        system.sweep(_CALLS, tolerance)
+        system.sweep(_CALLS)
     for found in seen:
         system.take(found)
     return Settled(system.velocity, system.impulse, system.missed)
@@ -192,19 +194,19 @@ class _System:
         self.velocity = pushed(rows, free, impulse)
         self.missed = misses(rows, impulse, self.velocity)
 
-    def _unsettled(self, tolerance: float) -> Array:
-        """Contacts of islands with one that misses its laws by more."""
-        return np.flatnonzero(~(self._worst(self.missed) < tolerance)[self.islands])
+    def _unsettled(self) -> Array:
+        """Contacts of islands with one that misses its laws."""
+        return np.flatnonzero(~(self._worst(self.missed) < _TOLERANCE)[self.islands])
 
     def _worst(self, missed: Array) -> Array:
         worst = np.zeros(int(self.islands.max()) + 1)
         np.maximum.at(worst, self.islands, missed)
         return worst
 
-    def sweep(self, calls: int, tolerance: float) -> None:
+    def sweep(self, calls: int) -> None:
         """Some calls of sweeps over what is not settled."""
         for _ in range(calls):
-            going = self._unsettled(tolerance)
+            going = self._unsettled()
             if not len(going):
                 return
             part = self.rows.of(going)
@@ -212,9 +214,9 @@ class _System:
             self.velocity, self.impulse[going] = swept(part, self.velocity, self.impulse[going])
             self.missed[going] = misses(part, self.impulse[going], self.velocity)
 
-    def interior(self, tolerance: float, start: float) -> None:
+    def interior(self, start: float) -> None:
         """An interior-point method on what is not settled."""
-        going = self._unsettled(tolerance)
+        going = self._unsettled()
         if not len(going):
             return
         part = self.rows.of(going)
@@ -229,9 +231,9 @@ class _System:
         )
         self.take(trial)
 
-    def newton(self, tolerance: float) -> None:
+    def newton(self) -> None:
         """Rounds of the augmented Lagrangian on what is not settled, as long as they help."""
-        going, reached = self._unsettled(tolerance), np.inf
+        going, reached = self._unsettled(), np.inf
         for k in range(_ROUNDS):
             if not len(going) or (k % 2 == 0 and self.missed[going].max() > _HELPS * reached):
                 return
@@ -240,7 +242,7 @@ class _System:
             island = Island(self.rows.of(going), self.free)
             trial[going] = island.round(self.velocity, self.impulse[going], slip_changes=k % 2 == 1)
             self.take(trial)
-            going = going[~(self._worst(self.missed) < tolerance)[self.islands[going]]]
+            going = going[~(self._worst(self.missed) < _TOLERANCE)[self.islands[going]]]
 
     def take(self, trial: Array) -> None:
         """Other impulses for the islands whose worst contact then misses its laws by less."""
