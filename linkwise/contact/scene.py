@@ -23,7 +23,9 @@ from linkwise.mechanism.contacts import ContactScene, Ground
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Values
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec
 
@@ -210,12 +212,13 @@ def rows_of(mechanism: Mechanism) -> int:
     return along + sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
 
 
-def touches_of(mechanism: Mechanism, tree: Tree) -> list[Touch]:
-    """The touches of a mechanism on a tree of its links."""
-    return [_touch(meeting, tree) for meeting in meetings_of(mechanism)]
+def touches_of(mechanism: Mechanism, tree: Tree, p: Flat | None) -> list[Touch]:
+    """The touches of a mechanism on a tree of its links, for values of its run-time parameters."""
+    friction = Values(mechanism, p).friction()
+    return [_touch(meeting, tree, friction) for meeting in meetings_of(mechanism)]
 
 
-def _touch(meeting: Meeting, tree: Tree) -> Touch:
+def _touch(meeting: Meeting, tree: Tree, friction: Scalar) -> Touch:
     def points(a: Placed, b: Placed) -> Contacts:
         return contacts(meeting.shape, a, meeting.other_shape, b)
 
@@ -229,7 +232,7 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
     )
     a = _on_link(tree, meeting.body, meeting.shape)
     is_plane = meeting.other_shape.kind == "plane"
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane)
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

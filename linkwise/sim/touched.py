@@ -13,6 +13,7 @@ from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, rigid_meeting, thickness
 from linkwise.errors import InputError, UnknownNameError, message
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
@@ -381,7 +382,10 @@ class MotionContacts:
     @cached_property
     def friction(self) -> Array:
         """Coefficients of friction of each point, along its two tangents (..., T, n, 2)."""
-        return np.asarray(np.array([m.material.coefficients for m in self._pairs])[self.pair])
+        p = self.motion.model_parameters
+        factor = Values(self.model, None if p is None else list(np.moveaxis(p, -1, 0))).friction()
+        nominal = np.array([m.material.coefficients for m in self._pairs])[self.pair]
+        return np.asarray(nominal * np.asarray(factor)[..., None, None])
 
     @cached_property
     def mode(self) -> Array:
