@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
+from linkwise.memoized import Memory, once
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
@@ -31,6 +33,8 @@ from linkwise.spatial.vectors import Vec
 
 if TYPE_CHECKING:
     from linkwise.mechanism.tree import Tree
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,17 @@ class Meeting:
         return f"{self.body.name} on {self.other_shape.name if on is None else on.name}"
 
 
+def _worked_out_once(work: Callable[[Mechanism], T]) -> Callable[[Mechanism], T]:
+    """Decorator of what every call about a mechanism with contacts asks for, and a robot has hundreds of pairs."""
+
+    @wraps(work)
+    def known(mechanism: Mechanism) -> T:
+        return once(Memory.of(mechanism).table("contacts"), work.__name__, lambda: work(mechanism))
+
+    return known
+
+
+@_worked_out_once
 def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
     """All pairs of shapes that may touch, in the order in which their points stand in results."""
     scene = mechanism._contact_scene
@@ -131,6 +146,7 @@ def _are_alone_on_hills(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> boo
     return is_hilly and _flying(mechanism) == len(mechanism.bodies) and sum(m.points for m in pairs) <= CROWD
 
 
+@_worked_out_once
 def kept_points(mechanism: Mechanism) -> int | None:
     """How many points of a crowd are kept; None where a scene is none, and all points have places of their own."""
     scene = mechanism._contact_scene
@@ -203,6 +219,7 @@ def pair_places(numbers: Any) -> Any:
     return (np.asarray(np.nan_to_num(numbers), int) - 1) // 8
 
 
+@_worked_out_once
 def rows_of(mechanism: Mechanism) -> int:
     """Number of impulses: those of all points, then those along joints; of a crowd, then the numbers of its points."""
     scene, kept = mechanism._contact_scene, kept_points(mechanism)
