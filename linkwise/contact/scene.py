@@ -202,6 +202,7 @@ def _hindered(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> str:
     return ""
 
 
+@_worked_out_once
 def points_of(mechanism: Mechanism) -> int:
     """Number of contact points."""
     kept = kept_points(mechanism)

@@ -11,7 +11,16 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
-from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, rigid_meeting, thickness
+from linkwise.contact.scene import (
+    Meeting,
+    kept_points,
+    meetings_of,
+    numbers_of,
+    pair_places,
+    points_of,
+    rigid_meeting,
+    thickness,
+)
 from linkwise.errors import InputError, UnknownNameError, message
 from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
@@ -132,11 +141,24 @@ def contacts_of(motion: Trajectory) -> MotionContacts | None:
 
         return PileMotionContacts(motion)
     if "contact_impulses" in motion._values:
+        _check_same_scene(motion)
         return MotionContacts(motion)
     model = motion.model
     if model is None or model._contact_scene is None or motion.method == "moreau":
         return None
     return None if rigid_meeting(model) else IntegratedContacts(motion)
+
+
+def _check_same_scene(motion: Trajectory) -> None:
+    """Raise InputError where a motion was read from a file, for a model with other contacts."""
+    model, points = motion._with_model("contacts"), motion._value("contact_gaps").shape[-1]
+    own = points_of(model)
+    if own != points:
+        raise InputError(
+            "the contacts of this motion are not those of its model",
+            got=f"{points} contact points; {own} of {model.name!r}",
+            do="read it with the model that was simulated: model.with_contacts(…), or --ground in the shell",
+        )
 
 
 class MotionContacts:
