@@ -68,6 +68,25 @@ def doubts(motion: Motion, t: Array, numbers: Array) -> str:
     return "\n".join(filter(None, found))
 
 
+def overlap_note(motion: Motion, numbers: Array) -> str:
+    """A line on the rigid surfaces that overlap most at the starts of states, by their numbers (n, size)."""
+    known, scene = motion.contacts, motion.model._contact_scene
+    assert known is not None and scene is not None
+    gaps = np.nan_to_num(numbers[:, known.rows : known.rows + known.points])
+    pairs, places = (
+        meetings_of(motion.model),
+        pair_places(_numbers(motion.model, numbers[:, : known.rows], known.points)),
+    )
+    rigid = np.array([pair.material.is_rigid for pair in pairs])[places] & (places >= 0)
+    worst = np.unravel_index(int(np.where(rigid, gaps, 0.0).argmin()), gaps.shape) if gaps.size else None
+    if worst is None or not (rigid[worst] and gaps[worst] < -_DEEP):
+        return ""
+    return (
+        f"{pairs[places[worst]].name!r}: surfaces overlap at the start by {-gaps[worst]:.3g} m; "
+        f"they are parted at {scene.rules.recovery:g} m/s"
+    )
+
+
 def _stuck(model: Model, t: Array, gaps: Array, which: Array) -> str:
     """A line on rigid surfaces that overlap in the first step, and as deeply in the last, though there was time."""
     scene, pairs = model._contact_scene, meetings_of(model)
