@@ -365,3 +365,9 @@ def test_points_that_only_come_near_are_not_counted() -> None:
         assert model.contact_step(placed(0.0), none, none).overflow == 8
         assert model.contact_step(tilted, none, none).overflow == 0
         assert model.contact_step(placed(0.001), none, none).overflow == 0
+
+
+@pytest.mark.parametrize("name", ["contact_step", "distances", "contact_forces"])
+def test_functions_of_contacts_are_refused_where_there_are_none(name: str) -> None:
+    with pytest.raises(lw.InputError, match=f"{name} is for models whose bodies touch"):
+        ball().function(name)
