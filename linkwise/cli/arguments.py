@@ -168,7 +168,7 @@ def chosen_function(model: Model, name: str, body: str | None) -> CompiledFuncti
     if name in CONTACT:
         return touching(model).function(name)
     if name not in CATALOGUE:
-        raise UnknownNameError("function", name, {**CATALOGUE, **CONTACT})
+        raise UnknownNameError("function", name, [*CATALOGUE, *CONTACT])
     if not takes_body(name):
         return model.function(name)
     last = model.bodies[-1].name if model.bodies else "world"
