@@ -160,11 +160,15 @@ def _by_joint(model: Model, text: str, values: FloatArray, kind: Literal["q", "v
 def chosen_function(model: Model, name: str, body: str | None) -> CompiledFunction:
     """The compiled function behind a method of the model; functions of a body get the last one if none is named."""
     from linkwise.algorithms.catalogue import CATALOGUE
+    from linkwise.contact.catalogue import CONTACT
+    from linkwise.sim.moreau import touching
 
     aliases = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
     name = aliases.get(name, name)
+    if name in CONTACT:
+        return touching(model).function(name)
     if name not in CATALOGUE:
-        raise UnknownNameError("function", name, CATALOGUE)
+        raise UnknownNameError("function", name, [*CATALOGUE, *CONTACT])
     if not takes_body(name):
         return model.function(name)
     last = model.bodies[-1].name if model.bodies else "world"

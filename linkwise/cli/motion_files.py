@@ -140,6 +140,15 @@ def in_order(model: Model, table: MotionTable, quantity: str, path: str) -> Arra
     )
 
 
+def motion_of(path: str, model: Model) -> Trajectory:
+    """A motion in a file: with all that a trajectory wrote if it has the model's own columns, or a table with these."""
+    table = read(path)
+    wanted = {"q": coordinate_names(model), "v": list(model.freedom_names)}
+    if Path(path).suffix == ".npz" and all(table.columns.get(each, ([],))[0] == wanted[each] for each in wanted):
+        return Trajectory.load(path, model)
+    return trajectory_of(table, path, model)
+
+
 def trajectory_of(table: MotionTable, path: str, model: Model | None = None) -> Trajectory:
     """The motion in a table; with a model, in that model's order, and at rest where v is missing."""
     found = {

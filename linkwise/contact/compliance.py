@@ -72,7 +72,8 @@ def _forces(point: PlacedPoint, rows: Sequence[Row], V: Flat, friction_speed: fl
     normal = m.stiffness * maximum(push, 0.0)
     found = [normal]
     mu = max(m.coefficients)
-    kinds = ((mu if m.is_isotropic else 1.0, friction_speed * (1.0 if m.is_isotropic else mu), 2 if mu > 0.0 else 0),)
+    most = (mu if m.is_isotropic else 1.0) * point.touch.friction
+    kinds = ((most, friction_speed * (1.0 if m.is_isotropic else mu), 2 if mu > 0.0 else 0),)
     lengths = ((m.torsion, friction_speed, 1), (m.rolling, friction_speed, 2))
     for radius, speed, count in (*kinds, *(kind for kind in lengths if kind[0] > 0.0)):
         slip = w[len(found) : len(found) + count]

@@ -26,6 +26,7 @@ from linkwise.contact.scene import meetings_of, rounding_of
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Values
 from linkwise.mechanism.tree import Tree
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Items, Scalar, absolute, looped_over, maximum, sqrt, where
@@ -183,10 +184,12 @@ class Crowd:
         mechanism: with a scene.
         tree: of its links.
         kept: how many points are kept.
+        p: values of its run-time parameters.
     """
 
-    def __init__(self, mechanism: Mechanism, tree: Tree, kept: int) -> None:
+    def __init__(self, mechanism: Mechanism, tree: Tree, kept: int, p: Flat | None) -> None:
         self.meetings = meetings_of(mechanism)
+        self.friction = Values(mechanism, p).friction()
         self.tree, self.kept, self.mass = tree, kept, mechanism.mass
         self.features = Features.of(self.meetings)
         self.names = self.features.names

@@ -196,8 +196,8 @@ class MiddleOfCrowd:
         columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
         folded = Folded(self.tree)
         disks = (2, *[1] * features.torsion, *[2] * features.rolling)
-        radii = ("friction", *["torsion"] * features.torsion, *["rolling"] * features.rolling)
-        names = self.crowd.names
+        radii = (*["torsion"] * features.torsion, *["rolling"] * features.rolling)
+        names, friction = self.crowd.names, self.crowd.friction
 
         def one(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
             point = KeptPoint.of(slot, names)
@@ -255,7 +255,8 @@ class MiddleOfCrowd:
                 ells.append(where(used, maximum(ell, 1e-30), 1.0))
                 start += rows
             eased = maximum(bias[0] + other[2], 0.0) - other[2]
-            return [], Laws(bias, eased, give, [more[name] for name in radii], ells).numbers
+            coefficients = [more["friction"] * friction, *(more[name] for name in radii)]
+            return [], Laws(bias, eased, give, coefficients, ells).numbers
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)

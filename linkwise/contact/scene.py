@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +24,17 @@ from linkwise.mechanism.contacts import ContactScene, Ground
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.mechanism.mechanism import Mechanism
+from linkwise.mechanism.parameters import Values
+from linkwise.memoized import Memory, once
 from linkwise.spatial.matrices import Mat3
+from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.transforms import Transform
 from linkwise.spatial.vectors import Vec
 
 if TYPE_CHECKING:
     from linkwise.mechanism.tree import Tree
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,17 @@ class Meeting:
         return f"{self.body.name} on {self.other_shape.name if on is None else on.name}"
 
 
+def _worked_out_once(work: Callable[[Mechanism], T]) -> Callable[[Mechanism], T]:
+    """Decorator of what every call about a mechanism with contacts asks for, and a robot has hundreds of pairs."""
+
+    @wraps(work)
+    def known(mechanism: Mechanism) -> T:
+        return once(Memory.of(mechanism).table("contacts"), work.__name__, lambda: work(mechanism))
+
+    return known
+
+
+@_worked_out_once
 def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
     """All pairs of shapes that may touch, in the order in which their points stand in results."""
     scene = mechanism._contact_scene
@@ -129,6 +146,7 @@ def _are_alone_on_hills(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> boo
     return is_hilly and _flying(mechanism) == len(mechanism.bodies) and sum(m.points for m in pairs) <= CROWD
 
 
+@_worked_out_once
 def kept_points(mechanism: Mechanism) -> int | None:
     """How many points of a crowd are kept; None where a scene is none, and all points have places of their own."""
     scene = mechanism._contact_scene
@@ -184,6 +202,7 @@ def _hindered(mechanism: Mechanism, pairs: tuple[Meeting, ...]) -> str:
     return ""
 
 
+@_worked_out_once
 def points_of(mechanism: Mechanism) -> int:
     """Number of contact points."""
     kept = kept_points(mechanism)
@@ -201,6 +220,7 @@ def pair_places(numbers: Any) -> Any:
     return (np.asarray(np.nan_to_num(numbers), int) - 1) // 8
 
 
+@_worked_out_once
 def rows_of(mechanism: Mechanism) -> int:
     """Number of impulses: those of all points, then those along joints; of a crowd, then the numbers of its points."""
     scene, kept = mechanism._contact_scene, kept_points(mechanism)
@@ -210,12 +230,13 @@ def rows_of(mechanism: Mechanism) -> int:
     return along + sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
 
 
-def touches_of(mechanism: Mechanism, tree: Tree) -> list[Touch]:
-    """The touches of a mechanism on a tree of its links."""
-    return [_touch(meeting, tree) for meeting in meetings_of(mechanism)]
+def touches_of(mechanism: Mechanism, tree: Tree, p: Flat | None) -> list[Touch]:
+    """The touches of a mechanism on a tree of its links, for values of its run-time parameters."""
+    friction = Values(mechanism, p).friction()
+    return [_touch(meeting, tree, friction) for meeting in meetings_of(mechanism)]
 
 
-def _touch(meeting: Meeting, tree: Tree) -> Touch:
+def _touch(meeting: Meeting, tree: Tree, friction: Scalar) -> Touch:
     def points(a: Placed, b: Placed) -> Contacts:
         return contacts(meeting.shape, a, meeting.other_shape, b)
 
@@ -229,7 +250,7 @@ def _touch(meeting: Meeting, tree: Tree) -> Touch:
     )
     a = _on_link(tree, meeting.body, meeting.shape)
     is_plane = meeting.other_shape.kind == "plane"
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane)
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

@@ -335,7 +335,7 @@ class MiddleOfStep:
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
             if max(m.coefficients) > 0.0:
                 pair = tuple(next(rows) for _ in range(2))
-                mu = m.coefficients[0] if m.is_isotropic else 1.0
+                mu = (m.coefficients[0] if m.is_isotropic else 1.0) * point.touch.friction
                 bare = [-next(drifts) for _ in pair]
                 forces = [force for _, force in list(point.directions())[1:3]]
                 slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]

@@ -60,8 +60,8 @@ def _accounted(
         instant(time),
     )
     if kept is not None:
-        return crowd_step(Crowd(t.mechanism, tree, kept), *given, goes_along_freedoms(t.mechanism))
-    return accounted_step(tree, touches_of(t.mechanism, tree), *given, is_known=t.p is None)
+        return crowd_step(Crowd(t.mechanism, tree, kept, t.p), *given, goes_along_freedoms(t.mechanism))
+    return accounted_step(tree, touches_of(t.mechanism, tree, t.p), *given, is_known=t.p is None)
 
 
 def step_text(t: Trees, *given: Any) -> ContactStep:
@@ -88,11 +88,11 @@ def push_text(t: Trees, q: Flat, impulses: Flat) -> ContactPush:
     tree = t.fast
     rows, kept = joint_rows(t.mechanism, scene.rules), kept_points(t.mechanism)
     if kept is not None:
-        crowd = Crowd(t.mechanism, tree, kept)
+        crowd = Crowd(t.mechanism, tree, kept, t.p)
         own = kept * crowd.features.rows
         on_points = crowd_push(crowd, q, [*impulses[:own], *impulses[len(impulses) - kept :]])
     else:
-        touches, frames = touches_of(t.mechanism, tree), placed(tree, q)
+        touches, frames = touches_of(t.mechanism, tree, t.p), placed(tree, q)
         points, _ = placed_points(touches, frames, q)
         pulls = pulled(tree, touches, points, frames, q)
         own = len(pulls.rows)
@@ -109,35 +109,35 @@ def force_text(t: Trees, q: Flat, v: Flat) -> list[Scalar]:
     """Joint forces of compliant contacts."""
     scene = t.mechanism._contact_scene
     assert scene is not None
-    return contact_force(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)
+    return contact_force(t.fast, touches_of(t.mechanism, t.fast, t.p), q, v, scene.rules.friction_speed)
 
 
 def forces_text(t: Trees, q: Flat, v: Flat) -> ContactForces:
     """Forces along the rows of compliant contacts."""
     scene = t.mechanism._contact_scene
     assert scene is not None
-    return forces_on_rows(t.fast, touches_of(t.mechanism, t.fast), q, v, scene.rules.friction_speed)[1]
+    return forces_on_rows(t.fast, touches_of(t.mechanism, t.fast, t.p), q, v, scene.rules.friction_speed)[1]
 
 
 def impact_text(t: Trees, q: Flat, v: Flat, time: Flat | None, active: Flat | None) -> Impact:
     """Velocities after an impact."""
     scene = t.mechanism._contact_scene
     assert scene is not None
-    touches = touches_of(t.mechanism, t.fast)
+    touches = touches_of(t.mechanism, t.fast, t.p)
     return impact(t.fast, touches, q, v, scene.rules, t.constraints(t.fast, active), instant(time))
 
 
 def energy_text(t: Trees, q: Flat) -> Scalar:
     """Energy that compliant contacts hold."""
-    return contact_energy(t.fast, touches_of(t.mechanism, t.fast), q)
+    return contact_energy(t.fast, touches_of(t.mechanism, t.fast, t.p), q)
 
 
 def points_text(t: Trees, q: Flat) -> ContactPoints:
     """Where bodies touch or come nearest."""
     kept = kept_points(t.mechanism)
     if kept is not None:
-        return _nearest_points(Crowd(t.mechanism, t.fast, kept), placed(t.fast, q))
-    found, _ = placed_points(touches_of(t.mechanism, t.fast), placed(t.fast, q), q)
+        return _nearest_points(Crowd(t.mechanism, t.fast, kept, t.p), placed(t.fast, q))
+    found, _ = placed_points(touches_of(t.mechanism, t.fast, t.p), placed(t.fast, q), q)
     return ContactPoints(
         [x.gap for x in found],
         [list(x.point) for x in found],
@@ -163,16 +163,16 @@ def distances_text(t: Trees, q: Flat) -> list[Scalar]:
     """Distance of every pair."""
     frames = placed(t.fast, q)
     if is_crowded(t.mechanism):
-        return Crowd(t.mechanism, t.fast, kept=1).distances(frames)
+        return Crowd(t.mechanism, t.fast, kept=1, p=t.p).distances(frames)
     return [
         distance(pair.shape, touch.a.within(frames, q), pair.other_shape, touch.b.within(frames, q))
-        for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast), strict=True)
+        for pair, touch in zip(meetings_of(t.mechanism), touches_of(t.mechanism, t.fast, t.p), strict=True)
     ]
 
 
 def surface_speed_text(t: Trees, q: Flat, v: Flat) -> Scalar:
     """A bound on the speeds of all points of shapes for contact, m/s."""
-    reaches, twists = Crowd(t.mechanism, t.fast, kept=1).reaches, velocities(t.fast, q, v)
+    reaches, twists = Crowd(t.mechanism, t.fast, kept=1, p=t.p).reaches, velocities(t.fast, q, v)
     found: Scalar = 0.0
     for link in t.fast.links:
         if link.index in reaches:

@@ -38,6 +38,7 @@ class Touch:
         surface: how the second surface moves in its own frame, as on a belt or a turntable: [ω; v] at its origin.
         name: of the pair, for people.
         is_plane: whether the second shape is a plane, z = 0 in its own frame.
+        friction: factor on that of the material.
     """
 
     a: Place
@@ -48,6 +49,7 @@ class Touch:
     surface: tuple[float, ...] = (0.0,) * 6
     name: str = ""
     is_plane: bool = False
+    friction: Scalar = 1.0
 
     @property
     def rows(self) -> int:

@@ -12,6 +12,7 @@ A parameter is named ``body.what``, ``closure.what``, or ``gravity``:
 ``stiffness``  1     factor on K of a flexible body, nominally 1
 ``loss``       1     factor on its damping D, nominally 1
 ``gravity``    3     m/s² (of the whole mechanism: no body)
+``friction``   1     factor on the friction of all contacts, nominally 1 (likewise)
 =============  ====  ==========================================================================
 
 ``mass``, ``com`` and ``inertia`` also take the name of a body welded to another (a payload). Of closures and couplings:
@@ -44,7 +45,7 @@ from linkwise.mechanism.placement import rpy_of
 from linkwise.spatial.scalar import Flat, Scalar
 
 _OF_PART = ("mass", "com", "inertia")
-_SIGNLESS = ("mass", "armature", "stiffness", "loss")
+_SIGNLESS = ("mass", "armature", "stiffness", "loss", "friction")
 _OF_BODY = ("xyz", "rpy", "armature")
 _OF_FLEXIBLE = ("stiffness", "loss")
 
@@ -59,7 +60,7 @@ class Parameter:
 
     @property
     def is_signless(self) -> bool:
-        """Whether none of its numbers can be negative: masses, rotor inertias, factors on stiffness and damping."""
+        """Whether none of its numbers can be negative: masses, rotor inertias, factors on stiffness and friction."""
         return self.name.rpartition(".")[2] in _SIGNLESS
 
 
@@ -120,6 +121,10 @@ class Values:
         """The field of gravity."""
         return self._given.get("gravity", nominal)
 
+    def friction(self) -> Scalar:
+        """Factor on the friction of all contacts."""
+        return self._given.get("friction", (1.0,))[0]
+
 
 class Parameters(tuple[Parameter, ...]):
     """Run-time parameters of a model, in the order in which they stand in p."""
@@ -163,6 +168,8 @@ def check_names(mechanism: Mechanism, names: Iterable[str]) -> tuple[str, ...]:
 def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
     if name == "gravity":
         return mechanism.gravity
+    if name == "friction":
+        return (1.0,)
     owner, _, what = str(name).rpartition(".")
     flexible = [body.name for body in mechanism.bodies if body.flexible is not None]
     parts = {part.name: part for body in mechanism.bodies for part in body.parts if part.name not in flexible}
@@ -178,7 +185,7 @@ def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
     for closure in mechanism.closures:
         if closure.name == owner and (numbers := _nominal_of_closure(closure).get(what)) is not None:
             return numbers
-    known = ["gravity", *(f"{part}.{w}" for part in parts for w in _OF_PART)]
+    known = ["gravity", "friction", *(f"{part}.{w}" for part in parts for w in _OF_PART)]
     known += [f"{body.name}.{w}" for body in mechanism.bodies for w in _OF_BODY]
     known += [f"{name}.{w}" for name in flexible for w in _OF_FLEXIBLE]
     known += [f"{closure.name}.{w}" for closure in mechanism.closures for w in _nominal_of_closure(closure)]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.algorithms.catalogue import Trees
 from linkwise.algorithms.kinematics import REFERENCES, configuration_rate
 from linkwise.array_types import Array, MaybeArray
-from linkwise.contact.catalogue import EVERY
+from linkwise.contact.catalogue import CONTACT, EVERY
 from linkwise.errors import InputError
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.mechanism.mechanism import Mechanism
@@ -75,6 +75,8 @@ class Methods(Mechanism):
         return self._functions.get(key) or once(self._functions, key, lambda: self._made(name, optional, static))
 
     def _made(self, name: str, optional: tuple[str, ...], static: Mapping[str, object]) -> CompiledFunction:
+        if name in CONTACT:
+            self._whole._check_contacts(name)
         function = made(self._whole, name, optional, static)
         function.origin = lambda: (_function_of, (self._whole, name, optional, static))
         return function

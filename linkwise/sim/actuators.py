@@ -16,7 +16,7 @@ from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.joints import Joint
 from linkwise.mechanism.bodies_and_joints import JointInstance
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.sim.checks import check_finite, check_not_negative, check_positive
 from linkwise.sim.elements import (
     Element,
@@ -84,7 +84,7 @@ class Tracking(Element):
     model: Model
 
     def _track(self, model: Model, q: Target, v: Target, kp: Target, kd: Target) -> None:
-        self.model = model
+        self.model = checked_model(model)
         self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
         if isinstance(self.q, np.ndarray):
             warn_of_angles("the target q", model, self.q, callers=4)  # the class of elements is one
@@ -177,7 +177,7 @@ class JointSprings(Element):
     def __init__(
         self, model: Model, stiffness: ArrayLike, damping: ArrayLike = 0.0, rest: ArrayLike | None = None
     ) -> None:
-        self.model = model
+        self.model = checked_model(model)
         self.k, self.c = per_joint(model, stiffness, "stiffness"), per_joint(model, damping, "damping")
         for what, values in (("stiffness", self.k), ("damping", self.c)):
             if (values < 0.0).any():
@@ -259,7 +259,7 @@ class SeriesElastic(Element):
         friction: float = 0.0,
         start: Sequence[float] | None = None,
     ) -> None:
-        self.model = model
+        self.model = checked_model(model)
         found = [model.joints[name] for name in joints]
         for joint in found:
             if joint.nv != 1 or joint.nq != 1 or joint.mimic is not None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from linkwise.errors import InputError
 from linkwise.functions.frozen import frozen_alike
 from linkwise.functions.scalar_arrays import scalar_array
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.sim.actuators import Tracking
 from linkwise.sim.checks import check_not_negative, check_positive
 from linkwise.sim.elements import Element, Target, Vector, checked_numbers, model_force, per_joint, vector, with_states
@@ -274,7 +274,7 @@ class PID(Controller, Tracking):
         rate: float | None = None,
         delay: float = 0.0,
     ) -> None:
-        self._track(model, q, v, per_joint(model, kp, "kp"), per_joint(model, kd, "kd"))
+        self._track(checked_model(model), q, v, per_joint(model, kp, "kp"), per_joint(model, kd, "kd"))
         if self.tables and rate is not None:
             raise InputError("a sampled PID follows numbers or functions", got="a table", do="drop the rate")
         self.ki = per_joint(model, ki, "ki")

@@ -12,7 +12,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.checks import checked_pose
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.sim.checks import check_choice
 from linkwise.sim.elements import (
     Element,
@@ -74,7 +74,7 @@ class BodyForce(Element):
         node: str | int | None = None,
     ) -> None:
         check_choice("frame", frame, ("body", "world"))
-        model.frame(body, node)  # says what is wrong with a name
+        checked_model(model).frame(body, node)  # says what is wrong with a name
         self.model, self.body, self.frame, self.node = model, body, frame, node
         self.load = _checked(wrench, 6, "the wrench")
         self.tables = tables_in(self.load)
@@ -182,7 +182,7 @@ class Bushing(Element):
         node_a: str | int | None = None,
         node_b: str | int | None = None,
     ) -> None:
-        self.model = model
+        self.model = checked_model(model)
         places = [(body_a, placement_a, node_a), (body_b, placement_b, node_b)]
         frames = [model.frame(body, node) for body, _, node in places]
         if len({(frame.body, frame.node) for frame in frames}) == 1:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.actuation import Activation, Actuator, Transmission
-from linkwise.model.model import Model
+from linkwise.model.model import Model, checked_model
 from linkwise.model.transmissions import (
     MovingFrames,
     add_pulled,
@@ -55,7 +55,7 @@ class Drives(Element):
     def __init__(
         self, model: Model, u: Control = 0.0, *, times: ArrayLike | None = None, names: Sequence[str] | None = None
     ) -> None:
-        if not model.actuators:
+        if not checked_model(model).actuators:
             raise InputError(f"the model {model.name!r} has no actuators", do="add some: builder.add_actuator(…)")
         known = {actuator.name: actuator for actuator in model.actuators}
         for name in names or ():

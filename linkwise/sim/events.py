@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from linkwise.functions.frozen import FrozenFunction
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_choice, check_not_negative
-from linkwise.sim.elements import Vector, identity, law
+from linkwise.sim.elements import Vector, identity, law, own_parameters
 from linkwise.sim.limits import Limit
 from linkwise.sim.motion import Motion
 from linkwise.sim.work import Evaluation, Traceable
@@ -90,6 +90,11 @@ class Event:
         function = self.function if isinstance(self.function, FrozenFunction) else identity(self.function)
         facts = self.direction, self.terminal, self.name, self.attach, self.release, self.where, self.latch
         return (function, None if self.action is None else identity(self.action), *facts)
+
+    def moved(self, t: float, q: Array, v: Array, p: Array) -> Iterable[ArrayLike]:
+        """Where the action leads, for the run-time parameters p that are in force."""
+        assert self.action is not None
+        return self.action(t, q, v)
 
     @property
     def changes(self) -> bool:
@@ -251,6 +256,11 @@ class Locator:
 class ImpactEvent(Event):
     """Two surfaces that meet; rigid contacts of a simulation with such events are left to them."""
 
+    def moved(self, t: float, q: Array, v: Array, p: Array) -> Iterable[ArrayLike]:
+        """Velocities after the impact."""
+        assert self.action is not None
+        return self.action(t, q, v, p)
+
 
 def impacts(model: Model) -> tuple[ImpactEvent, ...]:
     """Events at which surfaces of a model meet, and part by the laws of their materials (:meth:`Model.impact`).
@@ -286,13 +296,14 @@ def impacts(model: Model) -> tuple[ImpactEvent, ...]:
 
     def reach(k: int) -> Callable[..., Scalar]:
         def gap(t: Scalar, q: Vector, v: Vector, p: Vector) -> Scalar:
-            points: Any = model._run("contact_points", q)
+            points: Any = model._run("contact_points", q, p=own_parameters(model, p))
             return points.gap[k]
 
         return gap
 
-    def leave(t: float, q: Array, v: Array) -> tuple[Array, Array]:
-        return q, np.asarray(model.contacts.impact(q, v, t=t if timed else None).v)
+    def leave(t: float, q: Array, v: Array, p: Array) -> tuple[Array, Array]:
+        own = p[: len(model.parameters.nominal)] if model.parameters else None
+        return q, np.asarray(model.contacts.impact(q, v, t=t if timed else None, p=own).v)
 
     timed = any(closure.type.time_dependent for closure in model.closures)
     return tuple(

@@ -91,7 +91,8 @@ class Happenings:
         for event in events:
             q, v = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
             if event.action is not None:
-                after[: m.nq + m.nv] = _after(event, event.action(float(t), q.copy(), v.copy()), m.model)
+                moved = event.moved(float(t), q.copy(), v.copy(), self.parameters_at(state, t))
+                after[: m.nq + m.nv] = _after(event, moved, m.model)
             impulses = self._closed(event, state, t, after) if event.changes and m.model.closures else None
             later = after[: m.nq].copy(), after[m.nq : m.nq + m.nv].copy()
             found.append(Occurrence(event.name, float(t), index, q, v, *later, impulses))

@@ -19,13 +19,14 @@ from linkwise.memoized import once
 from linkwise.model.closures import OPEN
 from linkwise.sim.chart import Instant
 from linkwise.sim.closed_states import drift
+from linkwise.sim.events import ImpactEvent
 from linkwise.sim.happenings import Happenings
 from linkwise.sim.plans import Plan, Samples
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
-from linkwise.sim.touched import doubts
+from linkwise.sim.touched import doubts, overlap_note
 from linkwise.sim.trajectory import Jumps, Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, Kernel, Span
 from linkwise.targets.device import Device
@@ -279,6 +280,7 @@ class Run:
         seen = Samples(t, y, p, threads, self.curves, members, self.slack, home)
         if home is PROCESSOR and plan.clipping[0]:
             self.saturation = _told(t, plan.clipped(seen))
+        notes = plan.note, self.trouble, self.saturation, self._start_of_contacts(), plan.surfaces
         whole = Trajectory(
             t,
             home.as_callers_library(y[..., : m.nq]),
@@ -292,7 +294,7 @@ class Run:
             status=status if states.shape else str(statuses[0]),
             steps=steps if states.shape else int(steps),
             rejected=rejected if states.shape else int(rejected),
-            note="\n".join(filter(None, (plan.note, self.trouble, self.saturation, plan.surfaces))),
+            note="\n".join(filter(None, notes)),
             reasons=reasons,
             method=plan.method,
             columns={"x": m.state_names},
@@ -315,6 +317,12 @@ class Run:
         end = m.ny - m.switches
         return doubts(m, t, self.home.to_host(y[..., end - m.touching : end])) if m.touching else ""
 
+    def _start_of_contacts(self) -> str:
+        """A note on surfaces that overlap where the run starts."""
+        m = self.plan.motion
+        end = m.ny - m.switches
+        return overlap_note(m, self.home.to_host(self.states.y)[:, end - m.touching : end]) if m.touching else ""
+
     def _jumps(self, threads: int) -> Jumps | None:
         jumps, plan, m = self.happened.jumps, self.plan, self.plan.motion
         if not jumps:
@@ -331,11 +339,16 @@ class Run:
         zeno = self.happened.zeno.get(k)
         if zeno is None:
             return self.sizes.ending(self, k, who)
+        do = (
+            "let the action end what repeats (a ball that has come to rest should stop bouncing: attach it, or let it "
+            "lie), or make the event terminal"
+        )
+        if any(isinstance(event, ImpactEvent) and event.name == zeno.name for event in self.plan.events):
+            do = 'method="moreau", without these events, goes on where surfaces have come to rest on each other'
         return message(
             f"{who} ended: the event {zeno.name!r} happens again and again without time passing (Zeno behaviour)",
             got=f"{zeno.times} times until t = {zeno.t:.9g} s",
-            do="let the action end what repeats (a ball that has come to rest should stop bouncing: attach it, or let "
-            "it lie), or make the event terminal",
+            do=do,
         )
 
     def blamed(self, k: int, t: float, y: Array, ahead: float) -> str:

@@ -16,6 +16,7 @@ from linkwise.contact.scene import kept_points, rigid_meeting
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError, InputWarning, message
 from linkwise.mechanism.bodies_and_joints import JointInstance
+from linkwise.mechanism.contacts import ContactRules
 from linkwise.memoized import Memory, cached_property, once
 from linkwise.model.closures import OPEN
 from linkwise.model.model import Model, checked_model
@@ -115,7 +116,12 @@ class Setup:
         rules, limits, frame = options.get("rules"), options.get("limits"), options.get("frame")
         rules = JointRules() if rules is None else rules
         if not isinstance(rules, JointRules):
-            raise InputError("rules are not JointRules", got=repr(rules), allowed="lw.JointRules(...)")
+            raise InputError(
+                "rules are not JointRules",
+                got=repr(rules),
+                allowed="lw.JointRules(...)",
+                do="model.with_contacts(…, rules=…)" if isinstance(rules, ContactRules) else None,
+            )
         if limits is not None:
             rules = replace(rules, limits=limits)
         elements = (*as_elements(options.get("control")), *as_loads(model, options.get("f_ext")))

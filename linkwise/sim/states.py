@@ -164,7 +164,10 @@ def checked_vector(name: str, value: ArrayLike, size: int, or_more: bool = False
         array = np.asarray(value, float)
     except (TypeError, ValueError):
         raise InputError(
-            f"{name} is not made of real numbers", got=repr(value)[:80], allowed=f"(..., {size})"
+            f"{name} is not made of real numbers",
+            got=repr(value)[:80],
+            allowed=f"(..., {size})",
+            do=f"model.configurations[{value!r}], if it has one" if name == "q0" and isinstance(value, str) else None,
         ) from None
     if array.ndim == 0 or (array.shape[-1] < size if or_more else array.shape[-1] != size):
         raise InputError(

@@ -11,8 +11,18 @@ import numpy as np
 from linkwise.array_types import Array
 from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
-from linkwise.contact.scene import Meeting, kept_points, meetings_of, numbers_of, pair_places, rigid_meeting, thickness
+from linkwise.contact.scene import (
+    Meeting,
+    kept_points,
+    meetings_of,
+    numbers_of,
+    pair_places,
+    points_of,
+    rigid_meeting,
+    thickness,
+)
 from linkwise.errors import InputError, UnknownNameError, message
+from linkwise.mechanism.parameters import Values
 from linkwise.memoized import cached_property
 
 if TYPE_CHECKING:
@@ -56,6 +66,25 @@ def doubts(motion: Motion, t: Array, numbers: Array) -> str:
         steps = np.nan_to_num(numbers[..., 1:, known.size - 1])
         found += [_stuck(motion.model, t, gaps, which), _too_fast(motion.model, t, gaps, which, steps)]
     return "\n".join(filter(None, found))
+
+
+def overlap_note(motion: Motion, numbers: Array) -> str:
+    """A line on the rigid surfaces that overlap most at the starts of states, by their numbers (n, size)."""
+    known, scene = motion.contacts, motion.model._contact_scene
+    assert known is not None and scene is not None
+    gaps = np.nan_to_num(numbers[:, known.rows : known.rows + known.points])
+    pairs, places = (
+        meetings_of(motion.model),
+        pair_places(_numbers(motion.model, numbers[:, : known.rows], known.points)),
+    )
+    rigid = np.array([pair.material.is_rigid for pair in pairs])[places] & (places >= 0)
+    worst = np.unravel_index(int(np.where(rigid, gaps, 0.0).argmin()), gaps.shape) if gaps.size else None
+    if worst is None or not (rigid[worst] and gaps[worst] < -_DEEP):
+        return ""
+    return (
+        f"{pairs[places[worst]].name!r}: surfaces overlap at the start by {-gaps[worst]:.3g} m; "
+        f"they are parted at {scene.rules.recovery:g} m/s"
+    )
 
 
 def _stuck(model: Model, t: Array, gaps: Array, which: Array) -> str:
@@ -131,11 +160,24 @@ def contacts_of(motion: Trajectory) -> MotionContacts | None:
 
         return PileMotionContacts(motion)
     if "contact_impulses" in motion._values:
+        _check_same_scene(motion)
         return MotionContacts(motion)
     model = motion.model
     if model is None or model._contact_scene is None or motion.method == "moreau":
         return None
     return None if rigid_meeting(model) else IntegratedContacts(motion)
+
+
+def _check_same_scene(motion: Trajectory) -> None:
+    """Raise InputError where a motion was read from a file, for a model with other contacts."""
+    model, points = motion._with_model("contacts"), motion._value("contact_gaps").shape[-1]
+    own = points_of(model)
+    if own != points:
+        raise InputError(
+            "the contacts of this motion are not those of its model",
+            got=f"{points} contact points; {own} of {model.name!r}",
+            do="read it with the model that was simulated: model.with_contacts(…), or --ground in the shell",
+        )
 
 
 class MotionContacts:
@@ -381,7 +423,10 @@ class MotionContacts:
     @cached_property
     def friction(self) -> Array:
         """Coefficients of friction of each point, along its two tangents (..., T, n, 2)."""
-        return np.asarray(np.array([m.material.coefficients for m in self._pairs])[self.pair])
+        p = self.motion.model_parameters
+        factor = Values(self.model, None if p is None else list(np.moveaxis(p, -1, 0))).friction()
+        nominal = np.array([m.material.coefficients for m in self._pairs])[self.pair]
+        return np.asarray(nominal * np.asarray(factor)[..., None, None])
 
     @cached_property
     def mode(self) -> Array:

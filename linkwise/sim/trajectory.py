@@ -534,7 +534,14 @@ class Trajectory(Outputs):
 
     @classmethod
     def load(cls, path: str | Path, model: Model | None = None) -> Trajectory:
-        """Read what :meth:`save` wrote. ``model`` is needed for poses and resampling only."""
+        """Read what :meth:`save` wrote. ``model`` is needed for poses, resampling and contacts.
+
+        It is the one that was simulated; of a file with a floor as it was loaded, or with its contacts.
+        """
+        from linkwise.sim.moreau import touching
         from linkwise.sim.trajectory_files import read
 
-        return cls(**read(Path(path)), model=model)
+        found = cls(**read(Path(path)), model=model)
+        if model is not None and not {"contact_gaps", "contact_bodies"}.isdisjoint(found._values):
+            found.model = touching(model)
+        return found

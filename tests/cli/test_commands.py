@@ -348,3 +348,18 @@ def test_a_block_falls_on_the_ground_that_an_option_adds(ok, tmp_path):
     assert "contact: 4 points press at most" in out
     assert lw.Trajectory.load("fall.npz").q[-1, 6] == pytest.approx(-0.4, abs=1e-9)
     assert "contact: 1 shapes on bodies, no ground: --ground gives one" in ok("info block.urdf --floating")
+
+
+FLOOR = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 .1"/>
+  <body name="ball" pos="0 0 .1"><freejoint/><geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_functions_of_models_that_touch(ok, run, tmp_path):
+    """On the floor of a file as it is, or one that an option adds; without any they are refused by name."""
+    (tmp_path / "ball.xml").write_text(FLOOR)
+    assert "distances(" in ok("emit ball.xml distances --target c")
+    assert "distances" in ok("counts ball.xml distances")
+    (tmp_path / "air.xml").write_text(FLOOR.replace('<geom name="floor" type="plane" size="1 1 .1"/>', ""))
+    assert "distances(" in ok("emit air.xml distances --ground --target c")
+    status, _, err = run("emit air.xml distances --target c")
+    assert status == 2 and "distances is for models whose bodies touch" in err

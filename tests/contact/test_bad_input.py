@@ -165,6 +165,27 @@ def test_small_overlaps_are_resolved_gently() -> None:
     assert np.abs(run.v[-1]).max() < 1e-9
 
 
+def test_overlaps_at_the_start_are_noted() -> None:
+    """The worst of a batch, by name, with what becomes of it."""
+    model = on_ground(block())
+    starts = np.array([placed(0.05), placed(0.03), placed(0.06)])
+    note = lw.simulate(model, starts, duration=0.01, dt=0.005).note
+    assert note == "'thing on ground': surfaces overlap at the start by 0.02 m; they are parted at 0.1 m/s"
+    assert not lw.simulate(model, starts[::2], duration=0.01, dt=0.005).note
+    soft = on_ground(block(), material=lw.Material(stiffness=1e4))
+    assert not lw.simulate(soft, starts, duration=0.01, dt=0.005, method="moreau").note
+
+
+def test_rules_of_contacts_have_their_place() -> None:
+    with pytest.raises(lw.InputError, match=r"with_contacts\(…, rules=…\)"):
+        lw.simulate(on_ground(block()), placed(0.05), duration=0.01, rules=lw.ContactRules())  # type: ignore[arg-type]
+
+
+def test_a_start_by_name_says_where_configurations_are() -> None:
+    with pytest.raises(lw.InputError, match=r"model\.configurations\['home'\]"):
+        lw.simulate(on_ground(block()), "home", duration=0.01)
+
+
 def test_deep_overlaps_are_refused_by_name() -> None:
     model = on_ground(block())
     with pytest.raises(lw.InputError, match=r"(?s)'thing on ground'.*0\.06 m.*recovery"):
@@ -344,3 +365,9 @@ def test_points_that_only_come_near_are_not_counted() -> None:
         assert model.contact_step(placed(0.0), none, none).overflow == 8
         assert model.contact_step(tilted, none, none).overflow == 0
         assert model.contact_step(placed(0.001), none, none).overflow == 0
+
+
+@pytest.mark.parametrize("name", ["contact_step", "distances", "contact_forces"])
+def test_functions_of_contacts_are_refused_where_there_are_none(name: str) -> None:
+    with pytest.raises(lw.InputError, match=f"{name} is for models whose bodies touch"):
+        ball().function(name)

@@ -17,7 +17,7 @@ def test_a_bounce_by_events_is_exact() -> None:
     times = [0.0, fall + 0.8 * fall]
     run = lw.simulate(model, placed(1.1), duration=times[1], output_times=times, events=lw.impacts(model))
     assert run.q[-1, 6] - 0.1 == pytest.approx(0.64, abs=1e-9)
-    with pytest.warns(lw.errors.IntegrationWarning):
+    with pytest.warns(lw.errors.IntegrationWarning, match='method="moreau", without these events'):
         run = lw.simulate(model, placed(1.1), duration=5.0, events=lw.impacts(model))
     assert run.status == "zeno"
     exact = fall * (1.0 + 2.0 * np.cumsum(0.8 ** np.arange(1, 41)))
@@ -74,3 +74,16 @@ def test_an_impact_of_a_closed_mechanism_keeps_its_loops() -> None:
     after = model.contacts.impact(q, v).v
     assert np.abs(model.constraints.rate(q, after)).max() < 1e-12
     assert after == pytest.approx(-0.5 * np.asarray(v), abs=1e-9)
+
+
+def test_impacts_as_events_are_those_of_the_parameters_of_a_run() -> None:
+    """Friction and mass of each state of a batch; that of the model counted, in silence."""
+    law = lw.Material(friction=0.2, restitution=0.5, threshold=0.0)
+    model = ball().with_contacts(lw.Ground(), material=law).with_parameters(["friction", "thing.mass"])
+    p = np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 1.0], [1.0, 4.0]])
+    fall = np.sqrt(2.0 * 0.5 / G)
+    given = {"duration": 1.2 * fall, "p": p, "events": lw.impacts(model)}
+    run = lw.simulate(model, np.tile(placed(0.6), (4, 1)), np.tile([0, 0, 0, 15.0, 0, 0], (4, 1)), **given)
+    slowed = 0.2 * p[:, 0] * 1.5 * G * fall  # it slips throughout
+    assert run.q[:, -1, 4] == pytest.approx(15.0 * 1.2 * fall - slowed * 0.2 * fall, abs=1e-9)
+    assert run.v[:, -1, 1] == pytest.approx(p[:, 1] * slowed * 0.1 / 0.004, abs=1e-9)  # the inertia stays

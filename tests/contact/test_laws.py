@@ -238,3 +238,40 @@ def test_gaps_of_the_start_are_those_of_the_start(solver: str) -> None:
     assert run.contacts.gap[:, 0] == pytest.approx(np.array([[0.25] * 4, [0.0] * 4]), abs=1e-12)
     assert run.contacts.count[:, 0].tolist() == [0, 0]
     assert lw.Simulation(model, placed(0.3), dt=0.005, method="moreau").contacts.deepest[0] == pytest.approx(0.25)
+
+
+FACTORS = np.array([[0.0], [0.4], [1.0], [1.5]])
+
+
+@pytest.mark.parametrize(
+    ("rules", "friction"),
+    [({"solver": "dual"}, 0.5), ({"solver": "primal"}, 0.5), ({"points": 2}, 0.5), ({}, (0.5, 0.4))],
+    ids=["dual", "primal", "kept", "anisotropic"],
+)
+def test_friction_is_a_run_time_parameter(rules: dict[str, Any], friction: Any) -> None:
+    body = block().with_contacts(lw.Ground(), material=lw.Material(friction=friction), rules=lw.ContactRules(**rules))
+    model = body.with_parameters(["thing.mass", "friction"])
+    p = np.hstack([np.ones_like(FACTORS), FACTORS])
+    given = {"duration": 0.2, "dt": 0.002, "p": p}
+    motion = lw.simulate(model, np.tile(placed(0.05), (4, 1)), np.tile([0, 0, 0, 2.0, 0, 0], (4, 1)), **given)
+    assert np.allclose(motion.v[:, -1, 3], 2.0 - 0.5 * FACTORS[:, 0] * G * 0.2, rtol=0, atol=1e-6)
+    assert np.allclose(motion.contacts.friction[:, -1, :, 0], 0.5 * FACTORS)
+    assert (motion.contacts.mode[1:, -1] == 1).all()  # they slip, by the friction that they have
+
+
+def test_friction_as_a_parameter_of_surfaces_that_give_way_and_of_impacts() -> None:
+    soft = block().with_contacts(lw.Ground(), material=lw.Material(friction=0.5, stiffness=1e5, damping=0.01))
+    q, v = np.tile(placed(0.05), (4, 1)), np.tile([0, 0, 0, 2.0, 0, 0], (4, 1))
+    given = {"duration": 0.1, "method": "rk4", "dt": 1e-4, "p": FACTORS}
+    motion = lw.simulate(soft.with_parameters(["friction"]), q, v, **given)
+    assert np.allclose(motion.v[:, -1, 3], 2.0 - 0.5 * FACTORS[:, 0] * G * 0.1, rtol=0, atol=5e-3)
+
+    hard = ball().with_contacts(lw.Ground(), material=lw.Material(friction=0.2)).with_parameters(["friction"])
+    after = hard.contacts.impact(np.tile(placed(0.1), (4, 1)), np.tile([0, 0, 0, 3, 0, -1.0], (4, 1)), p=FACTORS)
+    assert np.allclose(after.v[:, 3], 3.0 - 0.2 * FACTORS[:, 0], rtol=0, atol=1e-9)
+    step = hard.function("contact_step")
+    state = placed(0.1), [0, 0, 0, 3, 0, -1.0], np.zeros(6), np.zeros(3), 0.002
+    less, more = (step(*state, [1.0 + x]).v for x in (-1e-4, 1e-4))
+    along = step.jacobian("p")(*state, [1.0]).v
+    assert np.allclose(along[:, 0], (more - less) / 2e-4, rtol=0, atol=1e-8)
+    assert along[3, 0] < -0.2

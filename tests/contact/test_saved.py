@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise.cli.motion_files import motion_of
 from tests.contact.scenes import block
 
 
@@ -55,3 +57,29 @@ def test_contacts_of_a_motion_are_kept(tmp_path: Path, suffix: str) -> None:
         assert (getattr(again, name) == getattr(motion.contacts, name)).all(), name
     with pytest.raises(lw.LinkwiseError, match="contacts needs the model"):
         _ = lw.Trajectory.load(path).contacts
+
+
+FLOOR = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 .1"/>
+  <body name="ball" pos="0 0 .1"><freejoint/><geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_a_motion_that_was_saved_has_its_contacts_again(tmp_path: Path) -> None:
+    model = lw.loads(FLOOR)
+    motion = lw.simulate(model, duration=0.01, dt=0.002)
+    motion.save(tmp_path / "motion.npz")
+    again = lw.Trajectory.load(tmp_path / "motion.npz", model)  # as it came from its file, with a floor
+    assert again.contacts.name_of(-1, 0) == "ball on floor"
+    assert np.array_equal(again.contacts.force_on("ball"), motion.contacts.force_on("ball"))
+    two = model.with_contacts(lw.Ground(lw.transform(xyz=(0, 0, -1))))
+    other = lw.Trajectory.load(tmp_path / "motion.npz", two)
+    with pytest.raises(lw.InputError, match="not those of its model") as told:
+        print(other.contacts)
+    assert "1 contact points; 2 of" in str(told.value) and "--ground" in str(told.value)
+
+
+def test_a_page_of_a_motion_in_a_file_shows_its_contacts(tmp_path: Path) -> None:
+    (tmp_path / "ball.xml").write_text(FLOOR)
+    model = lw.load(tmp_path / "ball.xml")
+    lw.simulate(model, duration=0.01, dt=0.002).save(tmp_path / "motion.npz")
+    found = motion_of(str(tmp_path / "motion.npz"), model)
+    assert np.isclose(found.contacts.force_on("ball")[-1, 2], 9.81)

@@ -527,3 +527,12 @@ def _tetrahedron() -> bytes:
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
     body = b"".join(np.zeros(3, "<f4").tobytes() + corners[list(face)].tobytes() + b"\0\0" for face in faces)
     return bytes(80) + np.array(len(faces), "<u4").tobytes() + body
+
+
+def test_a_missing_file_is_one_error(tmp_path: Path) -> None:
+    """Not the end of a chain of places that were searched before."""
+    (tmp_path / "ball.xml").write_text('<mujoco><asset><mesh file="ball.stl"/></asset></mujoco>')
+    with pytest.raises(lw.errors.ModelFileError, match=r"ball\.xml:1: <mesh>: the file was not found") as told:
+        lw.load(tmp_path / "ball.xml")
+    assert told.value.__cause__ is None
+    assert told.value.__suppress_context__

@@ -92,3 +92,22 @@ def test_arguments_that_people_look_for_say_where_things_are(run):
         run(planar_arm(2), metod="rk4")
     with pytest.raises(AttributeError, match=r"instead: lw\.Ground, lw\.Material and model\.with_contacts"):
         lw.Contact  # noqa: B018  # asking is what is tested
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda given: lw.PD(given, [0.0, 0.0]),
+        lambda given: lw.PID(given, [0.0, 0.0]),
+        lambda given: lw.ComputedTorque(given, [0.0, 0.0]),
+        lambda given: lw.Drives(given),
+        lambda given: lw.BodyForce(given, "link2", [0.0] * 6),
+        lambda given: lw.Bushing(given, "link1", "link2", 1.0),
+        lambda given: lw.JointSprings(given, 1.0),
+        lambda given: lw.SeriesElastic(given, ["joint1"], 0.0),
+    ],
+    ids=["PD", "PID", "ComputedTorque", "Drives", "BodyForce", "Bushing", "JointSprings", "SeriesElastic"],
+)
+def test_elements_want_the_model_first(make):
+    with pytest.raises(lw.InputError, match="this is not a model"):
+        make([0.3, 0.1])

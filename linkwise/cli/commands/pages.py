@@ -7,7 +7,7 @@ from pathlib import Path
 
 from linkwise.cli.arguments import configuration, load_model
 from linkwise.cli.delivery import PAGES
-from linkwise.cli.motion_files import FILES, check_suffix, read, trajectory_of
+from linkwise.cli.motion_files import FILES, check_suffix, motion_of
 from linkwise.errors import InputError
 from linkwise.model.model import Model
 from linkwise.papers.arm_figures import force_table
@@ -66,10 +66,10 @@ def _write_html(model: Model, motions: list[Trajectory], options: Namespace) -> 
 
 
 def _motion(model: Model, path: str) -> Trajectory:
-    """A motion from a file: as a trajectory wrote it, or a table with the model's columns."""
+    """A motion from a file; anything else is refused."""
     if Path(path).suffix not in FILES:
         raise InputError("this is not a motion", got=path, allowed=", ".join(FILES))
-    return trajectory_of(read(path), path, model)
+    return motion_of(path, model)
 
 
 def run_demo(options: Namespace) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 from xml.sax.saxutils import quoteattr
@@ -201,10 +202,9 @@ class _Reader:
 
     def search(self, name: str, home: Path | None) -> Path:
         """A file beside the main one or the one that includes it: the format knows the first only, authors forget."""
-        try:
+        with suppress(ModelFileError):
             return self.places.find(name)
-        except ModelFileError:
-            return self.places.within(home).find(name)
+        return self.places.within(home).find(name)
 
     def read(self, path: Path, element: Element, file: str, largest: int) -> bytes:
         """Its content, at most so many bytes."""
@@ -217,7 +217,7 @@ class _Reader:
         self, what: str, at: Element, file: str, *, got: object = None, allowed: object = None, do: object = None
     ) -> NoReturn:
         """Raise a `ModelFileError` at an element."""
-        raise ModelFileError(what, file=file, line=at.line, got=got, allowed=allowed, do=do)
+        raise ModelFileError(what, file=file, line=at.line, got=got, allowed=allowed, do=do) from None
 
 
 class _Writer:
