@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from itertools import zip_longest
 
 from linkwise.contact.elimination import eliminated, sparse_product, squared
 from linkwise.contact.smoothed import SmoothedLaws, is_missed, nearest
@@ -90,6 +91,7 @@ class Cone:
         least: where a half line begins, N s.
         ends: of a range: w + b ≥ 0 and b' - w ≥ 0, None for an end that is not there.
         side: of a range, the sign of impulses at the end that smoothed laws speak of.
+        links: numbers of the links between which surfaces touch; none of joints.
     """
 
     rows: tuple[Row, ...]
@@ -101,6 +103,7 @@ class Cone:
     least: Scalar = 0.0
     ends: tuple[Scalar | None, Scalar | None] = (None, None)
     side: Scalar = 1.0
+    links: tuple[int, ...] = ()
 
     def held(self) -> Cone:
         """The same, of values that have no derivative."""
@@ -160,6 +163,25 @@ class Cone:
         return where(is_low, 1.0, -1.0), where(is_low, below, above)
 
 
+def turns_of(cones: Sequence[Cone]) -> list[tuple[int, ...]]:
+    """Places of the cones that sweeps pass over at the same time, turn after turn.
+
+    Cones between the same links wait for one another, and a processor with them: for a root and a division each. Those
+    of two pairs of links without a link in common need not, since such links hardly feel each other within a step; and
+    of two at a time, however they are coupled, no turn leads away from the solution.
+    """
+    queues: dict[tuple[int, ...], list[int]] = {}
+    for k, cone in enumerate(cones):
+        queues.setdefault(cone.links, []).append(k)
+    found: list[tuple[int, ...]] = []
+    while queues:
+        links = next(iter(queues))
+        beside = next((other for other in queues if links and other and not set(links) & set(other)), None)
+        together = [queues.pop(links), queues.pop(beside) if beside is not None else []]
+        found += [tuple(k for k in turn if k is not None) for turn in zip_longest(*together)]
+    return found
+
+
 class Response:
     """Cones with what their impulses do: U = ΛC* for each row, and the slope ℓ of each cone."""
 
@@ -174,6 +196,7 @@ class Response:
         self.U = [[row.of(line) for line in Lambda] for cone in self.cones for row in cone.rows]
         self.slopes = [self._slope(k) for k in range(len(self.cones))]
         self.inverses = [1.0 / x for x in self.slopes]
+        self.turns = turns_of(self.cones)
 
     def _slope(self, k: int) -> Scalar:
         """The largest eigenvalue of the cone's own block of W."""
@@ -212,13 +235,14 @@ class Response:
     def sweep(
         self, V: Sequence[Scalar], impulses: Sequence[Scalar], answer: Answer | None = None
     ) -> tuple[list[Scalar], list[Scalar]]:
-        """One pass over the cones, each with the velocities that the ones before it left."""
+        """One pass over the cones, each with the velocities that the turns before it left."""
         V, impulses, answer = list(V), list(impulses), answer or self._answer_of_rows
-        for k, start in enumerate(self.starts):
-            wanted = self.wanted(k, V, impulses)
-            changes = [x - impulses[start + j] for j, x in enumerate(wanted)]
-            impulses[start : start + len(wanted)] = wanted
-            V = answer(k, V, changes)
+        for turn in self.turns:
+            for k, wanted in [(k, self.wanted(k, V, impulses)) for k in turn]:
+                start = self.starts[k]
+                changes = [x - impulses[start + j] for j, x in enumerate(wanted)]
+                impulses[start : start + len(wanted)] = wanted
+                V = answer(k, V, changes)
         return V, impulses
 
     def _answer_of_rows(self, k: int, V: list[Scalar], changes: list[Scalar]) -> list[Scalar]:

@@ -39,7 +39,10 @@ def eliminated(matrix: Sequence[Sequence[Scalar]], right: Sequence[Scalar]) -> l
 
 
 def squared(values: Sequence[Scalar]) -> Scalar:
-    """The squared length of a vector."""
+    """The squared length of a vector; of a long one by halves, which need not wait for each other."""
+    half = len(values) // 2
+    if half > 4:
+        return squared(values[:half]) + squared(values[half:])
     total: Scalar = 0.0
     for x in values:
         total = total + x * x

@@ -330,9 +330,9 @@ class MiddleOfStep:
                 else:
                     bias = where(bounces, minimum(bias, 0.0), bias)
                     self.expanding[len(found)] = where(bounces, m.restitution, 0.0)
-            place = len(found)
+            place, links = len(found), tuple(link.index for link in point.touch.links)
             self.normals.append(place)
-            found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R))
+            found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R, links=links))
             if max(m.coefficients) > 0.0:
                 pair = tuple(next(rows) for _ in range(2))
                 mu = (m.coefficients[0] if m.is_isotropic else 1.0) * point.touch.friction
@@ -343,11 +343,11 @@ class MiddleOfStep:
                     _Sliding(len(found), slip, forces, turn.slip, point.gap + way)
                 )
                 self.slips[len(found)] = [a + b for a, b in zip(slip, bare, strict=True)]
-                found.append(Cone(pair, tuple(bare), "disk", mu, place))
+                found.append(Cone(pair, tuple(bare), "disk", mu, place, links=links))
             for radius, count in ((m.torsion, 1), (m.rolling, 2)):
                 if radius > 0.0:
                     own = tuple(next(rows) for _ in range(count))
-                    found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place))
+                    found.append(Cone(own, tuple(-next(drifts) for _ in own), "disk", radius, place, links=links))
         for points in sliding.values():
             for place, turned in _turned(points):
                 bias = tuple(a + b for a, b in zip(found[place].bias, turned, strict=True))
@@ -596,8 +596,8 @@ def _slips(frames: Field[Placed], points: Sequence[PlacedPoint], twists: Field[M
         for place, sign in ((point.touch.a, 1.0), (point.touch.b, -1.0)):
             if place.link is not None and not place.link.modes:
                 frame, twist = frames[place.link], twists[place.link]
-                arm = frame.R.transpose_times(point.point - frame.p)
-                total = total + frame.R @ (twist.lin + twist.ang.cross(arm)) * sign
+                speed = frame.R @ twist.lin + (frame.R @ twist.ang).cross(point.point - frame.p)
+                total = total + speed * sign
         found.append(total)
     return found
 

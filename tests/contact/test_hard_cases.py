@@ -9,7 +9,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.contact import cones as contact_cones
-from linkwise.contact.cones import Cone, Response, Row
+from linkwise.contact.cones import Cone, Response, Row, turns_of
 from linkwise.contact.scene import touches_of
 from linkwise.contact.step import MiddleOfStep
 from linkwise.mechanism.layout import lay_out
@@ -136,6 +136,35 @@ def test_points_of_a_foot_are_allowed_the_slip_of_a_rigid_body() -> None:
             assert np.linalg.svd(rows, compute_uv=False)[3] < 1e-14
             largest = max(largest, np.abs(bias).max())
     assert largest > 1e-4
+
+
+def test_points_of_both_feet_are_passed_over_together() -> None:
+    """Of each foot one cone at a time, normals before their friction."""
+    model = walker().with_contacts(lw.Ground(), only=["left_foot", "right_foot"])
+    tree = lay_out(model)
+    q = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.63, *[0.0] * 6]
+    cones = MiddleOfStep(tree, touches_of(model, tree), q, [0.0] * model.nv, 0.002, None).cones(0.1)
+    turns = turns_of(cones)
+    assert sorted(k for turn in turns for k in turn) == list(range(len(cones)))
+    assert all(len({cones[k].links for k in turn}) == 2 for turn in turns)
+    when = {k: number for number, turn in enumerate(turns) for k in turn}
+    assert all(when[cone.follows] < when[k] for k, cone in enumerate(cones) if cone.follows is not None)
+
+
+def test_no_sweep_leads_away_however_links_are_coupled() -> None:
+    """Two links of two points each, all but one rigid body: the energy that solutions have least of never rises."""
+    rng = np.random.default_rng(3)
+    cones = [Cone((Row((k,), (1.0,)),), (0.0,), "half_line", links=(k // 2,)) for k in range(4)]
+    for _ in range(200):
+        root = rng.normal(size=(4, 1)) + 0.03 * rng.normal(size=(4, 4))
+        W, w = root @ root.T, rng.normal(size=4)
+        response, now = Response(cones, W.tolist()), np.zeros(4)
+        energy = [0.0]
+        for _ in range(50):
+            now = np.array(response.sweep(list(W @ now + w), list(now))[1])
+            energy.append(0.5 * now @ W @ now + w @ now)
+        assert np.diff(energy).max() <= 1e-9 * abs(energy[-1])
+    assert all(len(turn) == 2 for turn in response.turns)
 
 
 def missed_by_jams(count: int) -> np.ndarray:

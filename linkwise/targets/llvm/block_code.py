@@ -52,7 +52,7 @@ class BlockCode:
         self.registers = registers  # that values may wait in, if that is not left to LLVM
         self.constants: dict[str, int] = {}  # those that are read from memory -> their places there
         self.frame_slots = -REACH if registers else 0  # the frame's pointer is then behind its first slots
-        self.slots: dict[int, int] = {}  # crossing value -> its place in the frame
+        self.slots: dict[int, int] = {}  # value that waits in the frame -> its place there
         self.group_slots: dict[int, tuple[list[tuple[str, int]], list[int]]] = {}  # id of group -> arguments, results
         self.destinations: dict[int, list[tuple[int, int]]] = {}
         for array, row in enumerate(program.results):
@@ -87,11 +87,8 @@ class BlockCode:
         self.residences = [self._residence(piece) if self.registers else None for piece in self.plan.pieces]
         if self.registers:
             self._place_constants()
-        self._share_slots(life for life in self.plan.crossing if life[0] not in self.plan.item_of)
-        for piece, found in zip(self.plan.pieces, self.residences, strict=True):
-            if found is not None:
-                waiting = [(step, k) for k, step in enumerate(piece.steps) if step in found.stored]
-                self._share_slots((s, k, found.stored[s]) for s, k in waiting if s not in self.slots)
+        self.slots, count = shared_places(self._lives(), self.frame_slots)
+        self.frame_slots += count
         self.frame_slots = self._reserve(0) if self.shape.lanes > 1 else -(-self.frame_slots // 16) * 16
         pieces = [self._piece(k, piece) for k, piece in enumerate(self.plan.pieces)]
         if not self._is_cut:
@@ -113,19 +110,30 @@ class BlockCode:
         """Whether pieces are functions of their own, which another calls."""
         return self.called or len(self.plan.pieces) > 1
 
-    def _share_slots(self, lives: Iterable[tuple[int, int, int]]) -> None:
-        """Places in the frame for values that wait there, each with the times of its beginning and end."""
-        places, count = shared_places(lives, self.frame_slots)
-        self.slots |= places
-        self.frame_slots += count
+    def _lives(self) -> list[tuple[int, int, int]]:
+        """Values that wait in the frame, with the steps of all pieces that make them and read them last.
+
+        Results are read where they are stored anyway.
+        """
+        waits = {value for value, *_ in self.plan.crossing}.union(*(found.stored for found in self.residences if found))
+        waits -= self.plan.item_of.keys() | self.destinations.keys()
+        made, last = dict[int, int](), dict[int, int]()
+        for place, step in enumerate(chain.from_iterable(piece.steps for piece in self.plan.pieces)):
+            last |= dict.fromkeys(waits.intersection(self._read(step)), place)
+            if step in waits:
+                made[step] = place
+        return [(value, begin, last[value]) for value, begin in made.items()]
+
+    def _read(self, step: int | GroupedCall) -> Iterable[int]:
+        """Values that a step reads."""
+        if isinstance(step, GroupedCall):
+            return chain.from_iterable(step.members)
+        return self.program.nodes[step][1:]
 
     def _place_constants(self) -> None:
         """A place in memory for each constant, those that are read most often within reach."""
         nodes = self.program.nodes
-        steps = chain.from_iterable(piece.steps for piece in self.plan.pieces)
-        read = [
-            chain.from_iterable(step.members) if isinstance(step, GroupedCall) else nodes[step][1:] for step in steps
-        ]
+        read = map(self._read, chain.from_iterable(piece.steps for piece in self.plan.pieces))
         constants = (nodes[a] for a in chain(self.destinations, *read) if nodes[a][0] == "const")
         uses = Counter(real_bits(node[1], self.shape.bits) for node in constants)
         self.constants = {bits: place for place, (bits, _) in enumerate(uses.most_common())}
@@ -139,8 +147,8 @@ class BlockCode:
 
         def step_of(step: int | GroupedCall) -> Step:
             if isinstance(step, GroupedCall):
-                return [value for members in step.members for value in members], None, 0
-            read = dict.fromkeys(nodes[step][1:])
+                return list(self._read(step)), None, 0
+            read = dict.fromkeys(self._read(step))
             kept = [value for value in read if nodes[value][0] != "const" and not is_truth(nodes[value])]
             return kept, None if is_truth(nodes[step]) else step, self.registers
 
@@ -236,7 +244,8 @@ class _PieceWriter:
             group, item, result = self.body.plan.item_of[number]
             name = self._load("%frame", self.body.group_slots[id(group)][1][result] + item)
         else:
-            name = self._load("%frame", self.body.slots[number])
+            array, place = next(iter(self.body.destinations.get(number, ())), (None, 0))
+            name = self._load("%frame", self.body.slots[number]) if array is None else self._load(f"%out{array}", place)
             if is_truth(node):
                 name = self.function.emit(f"fcmp une {self.shape.real} {name}, {self.shape.constant(0.0)}")
         self.known[number] = name

@@ -69,10 +69,11 @@ def test_long_programs_are_cut():
         assert home[value] == made < last
 
 
-def test_values_that_cross_share_places():
+@pytest.mark.parametrize("registers", [0, REGISTERS])
+def test_values_that_wait_share_places(registers):
     program = synthetic_programs.forward_dynamics(40)
-    plan, shape = make_plan(program), LaneShape(64, 8)
-    code = BlockCode(program, plan, shape, shape)
+    plan, shape = make_plan(program, final=registers > 0), LaneShape(64, 8)
+    code = BlockCode(program, plan, shape, shape, registers=registers, called=registers > 0)
     at_once = max(sum(made <= k <= last for _, made, last in plan.crossing) for k in range(len(plan.pieces)))
     sines = sum(2 * len(step.members) for p in plan.pieces for step in p.steps if isinstance(step, GroupedCall))
     assert at_once < 0.9 * len(plan.crossing)
