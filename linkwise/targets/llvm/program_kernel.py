@@ -47,8 +47,7 @@ ENTRIES = tiers.Entries({ENTRY: 5}, (FRAME_ENTRY,))
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 
-_OFFERED_BYTES = 1 << 18  # a builtin function asks for scratch memory at every call: little enough to be had at once
-_KEPT_BYTES = 1 << 26  # a thread keeps its scratch memory up to this size, and gives larger ones back
+_KEPT_BYTES = 1 << 26  # threads, and builtin functions, keep scratch memory up to this size, and give larger ones back
 _kept = threading.local()
 
 Rows = Mapping[str, NDArray[Any]]
@@ -223,7 +222,7 @@ class ProgramKernel:
 
     def offer(self, slot: fastcall.BatchSlot) -> None:
         """Let a builtin function call this kernel by itself."""
-        if self._scratch_bytes > _OFFERED_BYTES or not self.program.is_function:
+        if self._scratch_bytes > _KEPT_BYTES or not self.program.is_function:
             return
         fresh = (recycled.SMALLEST - 1) // max(1, self.dtype.itemsize * sum(spec.size for spec in self.program.outputs))
         endless = WhileAny in _kinds(self.program)  # it may take long: others get the interpreter's lock
