@@ -8,6 +8,7 @@ brought there before and taken back after, or used where they lie where that is 
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,7 @@ from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
-from linkwise.targets.llvm.statements import StatementWriter, is_planned
+from linkwise.targets.llvm.statements import StatementWriter, planned_from
 from linkwise.trace.in_place import in_place
 from linkwise.trace.program import (
     Copy,
@@ -191,7 +192,7 @@ class ProgramKernel:
 
         def write() -> tiers.Module:
             # As with functions of several pieces, LLVM's scheduler moves values away from where they are used.
-            planned = any(is_planned(block, machine, LaneShape(bits, lanes)) for block in program.blocks)
+            planned = planned_from(program, machine, LaneShape(bits, lanes)) < math.inf
             in_order = planned or (lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks))
             return tiers.Module(program_module(program, machine, bits, lanes), in_order)
 
