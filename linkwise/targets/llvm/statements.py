@@ -86,9 +86,9 @@ class StatementWriter:
         if not program.is_compilable:
             raise ValueError(f"{program.name} calls Python functions and cannot be compiled")
         self.program, self.machine, self.shape = program, machine, shape
-        self.name = "" if within is None else f"{within.name}program{len(within._called)}_"
+        self.name: str = "" if within is None else f"{within.name}program{len(within._called)}_"
         """Stands before the names of all functions."""
-        self.planned_from = planned_from(program, machine, shape) if within is None else within.planned_from
+        self.planned_from: float = planned_from(program, machine, shape) if within is None else within.planned_from
         self.vector = LaneShape(shape.bits, machine.vector_bytes * 8 // shape.bits)
         self.words = Words(program)
         self.entries: set[str] = set()
