@@ -419,8 +419,8 @@ class AlongRows:
         size, sources = self.size, [(points, factors), (len(ends.used), ends.factors)][: 2 if ends.used else 1]
         rows = GroupedRows(size, tuple(count for count, _ in sources), TOGETHER if points <= 16 else MORE_TOGETHER)
         used = [asked * x for x in (*self.present[:points], *ends.used)]
-        left, right = ([pair[k] for _, pair in sources] for k in range(2))
-        W = grouped_products(rows, used, left, right, self.middle.width)
+        left, right = [factors.left for _, factors in sources], [factors.right for _, factors in sources]
+        W = grouped_products(rows, used, left, right, [factors.width for _, factors in sources])
         laws = self.primal.laws._replace(starts=self.primal.laws.starts[:points])
         grouped = Grouped(rows, used, W, laws, self.primal.disks, ends.laws if ends.used else None)
         of_points = (*(self.primal.along_points(v) for v in self.speeds), self.begin.impulses)

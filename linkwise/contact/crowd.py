@@ -216,6 +216,8 @@ class Crowd:
                 offset = _offset(tree, index, shape)[9:]
                 far = float(np.linalg.norm([float(x) for x in offset])) + _radius(shape)
                 self.reaches[index] = max(self.reaches.get(index, 0.0), far)
+        self.carriers = {up.index for index in self.reaches for up in tree.ancestors(tree.links[index])}
+        """Links that move shapes: those with some, and all that carry these."""
         self.order = _depth_first(tree)
         by_kind: dict[Any, list[int]] = {}
         for k, m in enumerate(self.meetings):

@@ -9,7 +9,7 @@ that was there in the step before begins with the impulse it had, in whatever pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.algorithms.articulated import articulate, innovate
@@ -37,7 +37,7 @@ from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, st
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
-from linkwise.spatial.vectors import Vec
+from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
@@ -149,6 +149,9 @@ class MiddleOfCrowd:
         # What closures that are driven do is not known here: with them, steps are as they are.
         self.parting = Parting.of(tree, q, v) if rules.passive and not self.held.closes else None
         self.n, self.rows = len(self.v), crowd.features.rows
+        carriers = [link for link in tree.links if link.index in crowd.carriers]
+        self.moved = sorted({link.v_start + i for link in carriers for i in range(link.joint.nv)})
+        """Freedoms that move shapes: rows of points are zero along the others."""
         self.joints = JointCones(tree, joints, self.q, self.v, h)
         self.near = NearEnds.at_first(self)
         self._gather()
@@ -194,14 +197,15 @@ class MiddleOfCrowd:
     def _gather(self) -> None:
         """Rows of points, the velocities along them, and their laws."""
         columns, v, features = columns_of(self.tree, self.frames, self.q), self.v, self.crowd.features
-        folded = Folded(self.tree)
+        folded, still = Folded(self.tree), Motion(Vec.zero(), Vec.zero())
+        carried = [link.index in self.crowd.carriers for link in self.tree.links for _ in range(link.joint.nv)]
         disks = (2, *[1] * features.torsion, *[2] * features.rolling)
         radii = (*["torsion"] * features.torsion, *["rolling"] * features.rolling)
         names, friction = self.crowd.names, self.crowd.friction
 
         def one(state: Flat, slot: Flat) -> tuple[list[Scalar], list[Scalar]]:
             point = KeptPoint.of(slot, names)
-            arms = [arm_of(column, point) for column in columns]
+            arms = [arm_of(column, point) if own else still for column, own in zip(columns, carried, strict=True)]
             J = [
                 folded([moment.dot(arm.ang) + force.dot(arm.lin) for arm in arms])
                 for moment, force in ways(self.crowd.features, point)
@@ -237,10 +241,9 @@ class MiddleOfCrowd:
         self.lines = Items(everything, [s + j * self.n for s in starts for j in range(self.rows)], self.n)
         """Rows of all points, each by itself."""
         self.by_line = Items(used.numbers, [k for k in used.starts for _ in range(self.rows)], 1)
-        self.points = self.halves(self.lines, self.by_line)
-        self.width = len(self.points.left) // (count * self.rows)
-        step = self.rows * self.width
-        left, right = (Items(x, range(0, count * step, step), step) for x in self.points)
+        self.points = self.halves(self.lines, self.by_line, of_points=True)
+        step = self.rows * self.points.width
+        left, right = (Items(x, range(0, count * step, step), step) for x in (self.points.left, self.points.right))
 
         def laws(
             state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
@@ -261,26 +264,38 @@ class MiddleOfCrowd:
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)
         found = Items.rows(over_used(used, [slots, left, right, biases, self.others], laws, [], self.along_freedoms)[1])
-        self.primal = Primal(J, found, disks, self._along(), used)
+        self.primal = Primal(J, found, disks, self._along(), used, self.moved)
 
-    def halves(self, rows: Items, used: Items, zeros: bool = False) -> Factors:
+    def halves(self, rows: Items, used: Items, zeros: bool = False, of_points: bool = False) -> Factors:
         """Of rows both factors of W, see :mod:`linkwise.contact.along_rows`; each is passed over unless it is used.
 
-        Those are zeros where that is asked for, else anything.
+        Those are zeros where that is asked for, else anything. What moves no shapes comes last; rows of points leave it
+        out.
         """
         if self.held.holding.pulls.count:
-            left = over_used(used, [rows], lambda _, row: ([], list(row)), [], zeros)[1]
-            right = over_used(used, [rows], lambda _, row: ([], self.answered(row)), [], zeros)[1]
-            return Factors(*([x for row in made for x in row] for made in (left, right)))
-        roots = [sqrt(1.0 / axis.d_inverse) for link in self.tree.links for axis in self.axes[link]]
+            places = [*self.moved, *(k for k in range(self.n) if not (of_points or k in self.moved))]
+
+            def side(of: Callable[[Flat], Flat]) -> list[Scalar]:
+                def chosen(_: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
+                    found = of(row)
+                    return [], [found[k] for k in places]
+
+                return [x for row in over_used(used, [rows], chosen, [], zeros)[1] for x in row]
+
+            return Factors(side(list), side(self.answered), len(places))
+        # No joint follows another here: that would be pulls.
+        links = sorted(self.tree.links, key=lambda link: link.index not in self.crowd.carriers)
+        links = links[: len(self.crowd.carriers)] if of_points else links
+        roots = [sqrt(1.0 / axis.d_inverse) for link in links for axis in self.axes[link]]
 
         def half(_: Flat, row: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, row), None)
-            own = (x for link in self.tree.links for x in nu[link])
+            known = [x if k in self.moved or not of_points else 0.0 for k, x in enumerate(row)]
+            nu = innovate(self.tree, self.q, self.axes, lambda link: own_efforts(link, known), None)
+            own = (x for link in links for x in nu[link])
             return [], [x * root for x, root in zip(own, roots, strict=True)]
 
         both = [x for row in over_used(used, [rows], half, [], zeros)[1] for x in row]
-        return Factors(both, both)
+        return Factors(both, both, len(roots))
 
     def complete(self) -> Primal:
         """All that Newton's method on velocities of the freedoms needs."""
@@ -424,17 +439,14 @@ class MiddleOfCrowd:
     # The end.
     def end(self, v_new: list[Scalar], impulses: list[Scalar]) -> AccountedStep:
         """The q⁺, v⁺, gaps, and where energy came from and went."""
-        h, count, gives = self.h, self.crowd.kept, self.crowd.features.gives
+        h, count, gives, primal = self.h, self.crowd.kept, self.crowd.features.gives, self.primal
         near = maximum(CLOSE, STEADY * h * h) if self.held.closes else CLOSE
 
         def row(
             now: Flat, slot: Flat, J: Flat, laws: Flat, before: Flat, other: Flat, own: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             (total, s, *worst), (_, start, drift), more = now, other, KeptPoint.of(slot, self.crowd.names).more
-            after = [
-                sum((a * x for a, x in zip(J[j * self.n : (j + 1) * self.n], v_new, strict=True)), 0.0)
-                for j in range(self.rows)
-            ]
+            after = [primal.rate(J, j, v_new) for j in range(self.rows)]
             work = sum((0.5 * x * (a + b) for x, a, b in zip(own, before, after, strict=True)), 0.0)
             rates = [before[0] - drift, after[0] - drift]
             part = part_of_mean(start, h, rates[0], rates[1], near)
@@ -444,7 +456,6 @@ class MiddleOfCrowd:
             worst = [where(is_used, maximum(a, hold(b)), a) for a, b in zip(worst, missed, strict=True)]
             return [total + where(is_used, work, 0.0), where(is_used, minimum(s, part), s), *worst], rates
 
-        primal = self.primal
         columns = [self.slots, primal.J, primal.laws, self.before, self.others, primal.of_points(impulses)]
         (work, s, *worst), made = over_used(self.used, columns, row, [0.0, 1.0, 0.0, 0.0, 0.0])
         self.rates = Items([x for two in made for x in two], range(0, 2 * count, 2), 2)

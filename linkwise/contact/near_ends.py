@@ -17,10 +17,11 @@ Flat = Sequence[Scalar]
 
 
 class Factors(NamedTuple):
-    """Rows a and b of groups, one after the other, W = a*b: the same, or J and 𝓜⁻¹J*."""
+    """Rows a and b of groups, one after the other, W = a*b: the same, or J and 𝓜⁻¹J*; and the numbers of a row."""
 
     left: Flat
     right: Flat
+    width: int
 
 
 class Ends(NamedTuple):
@@ -40,7 +41,7 @@ class Ends(NamedTuple):
     numbers: list[list[Scalar]]
 
 
-NOTHING = Ends(Factors((), ()), Items((), (), 0), [], [[], [], []])
+NOTHING = Ends(Factors((), (), 0), Items((), (), 0), [], [[], [], []])
 
 
 UNREACHED = 1e9

@@ -87,6 +87,7 @@ class Primal:
         disks: rows of each disk of a point.
         along: cones along joints.
         used: of each point a number that is zero where there is none; then it is passed over.
+        moved: freedoms that move shapes; rows of points are zero along the others.
         M: rows of the mass matrix (n × n); this and the next two only where it is solved.
         U: of each point the 𝓜⁻¹J* of its rows, likewise.
         by_freedom: of each freedom its column of all rows of all points.
@@ -98,6 +99,7 @@ class Primal:
     disks: tuple[int, ...]
     along: Sequence[Along]
     used: Items
+    moved: Sequence[int]
     M: Items = NOTHING
     U: Items = NOTHING
     by_freedom: Items = NOTHING
@@ -155,9 +157,8 @@ class Primal:
             return Along(row, [hold(x) for x in one.push], one.cone.held(), hold(one.slope))
 
         M, J, U, by_freedom, laws, used = map(of, (self.M, self.J, self.U, self.by_freedom, self.laws, self.used))
-        return Primal(
-            J, laws, self.disks, [along(one) for one in self.along], used, M, U, by_freedom, hold(self.easing)
-        )
+        own = [along(one) for one in self.along]
+        return Primal(J, laws, self.disks, own, used, self.moved, M, U, by_freedom, hold(self.easing))
 
     def differentiated(
         self, free: Flat, v: Flat, impulses: Flat, answered: Callable[[Flat], list[Scalar]], width: Scalar
@@ -176,7 +177,7 @@ class Primal:
 
         def turned(state: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = self._known(laws)
-            w = [self._along(J, j, held) + b for j, b in enumerate(known.bias)]
+            w = [self.rate(J, j, held) + b for j, b in enumerate(known.bias)]
             w[0] = w[0] + known.give * own[0]
             return [], w
 
@@ -215,7 +216,11 @@ class Primal:
         """J*λ."""
 
         def step(total: Flat, J: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return self._moved(total, J, own), []
+            found = list(total)
+            for j, x in enumerate(own):
+                for k in self.moved:
+                    found[k] = found[k] + J[j * self.n + k] * x
+            return found, []
 
         whole = self._gone_over([self.J, self.of_points(impulses)], step, [0.0] * self.n)[0]
         for one, x in zip(self.along, impulses[self.count :], strict=True):
@@ -227,7 +232,7 @@ class Primal:
         """J v of all points."""
 
         def step(_: Flat, J: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            return [], [self._along(J, j, v) for j in range(self.rows)]
+            return [], [self.rate(J, j, v) for j in range(self.rows)]
 
         return [x for row in self._gone_over([self.J], step, [])[1] for x in row]
 
@@ -265,7 +270,7 @@ class Primal:
         def changed(j: int, change: Scalar) -> None:
             now.append([a + u * change for a, u in zip(now[-1], U[j * self.n : (j + 1) * self.n], strict=True)])
 
-        found = self._known(laws).swept(impulses, lambda j: self._along(J, j, now[-1]), changed)
+        found = self._known(laws).swept(impulses, lambda j: self.rate(J, j, now[-1]), changed)
         return now[-1], found
 
     def _gone_over(
@@ -278,10 +283,11 @@ class Primal:
         """Impulses of each point."""
         return Items(impulses[: self.count], range(0, self.count, self.rows), self.rows)
 
-    def _along(self, J: Flat, row: int, v: Flat) -> Scalar:
+    def rate(self, J: Flat, row: int, v: Flat) -> Scalar:
+        """The velocity along one row of a point."""
         total: Scalar = 0.0
-        for a, b in zip(J[row * self.n : (row + 1) * self.n], v, strict=True):
-            total = total + a * b
+        for j in self.moved:
+            total = total + J[row * self.n + j] * v[j]
         return total
 
     def _moved(self, v: Flat, U: Flat, impulses: Flat) -> list[Scalar]:
@@ -301,7 +307,7 @@ class Primal:
 
         def step(total: Flat, used: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
             known = self._known(laws)
-            w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
+            w = [self.rate(J, j, v) + b for j, b in enumerate(known.bias)]
             return [total[0] + where(used[0] > 0.0, known.missing(own, w), 0.0)], []
 
         ((total,), _) = self._gone_over([self.used, self.J, self.laws, self.of_points(impulses)], step, [0.0])
@@ -329,7 +335,7 @@ class Primal:
             _: Flat, used: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             known = self._known(laws)
-            w = [self._along(J, j, v) + b for j, b in enumerate(known.bias)]
+            w = [self.rate(J, j, v) + b for j, b in enumerate(known.bias)]
             K, shift = known.answer(own, w, square, proximal)
             if off is not None:
                 shift = [sum((a * b for a, b in zip(line, turned, strict=True)), 0.0) for line in K]
@@ -386,7 +392,7 @@ class Primal:
         dv = solve([row[:n] for row in system], [row[n] for row in system])
 
         def change(moved: Flat, T: Flat, shift: Flat, U: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            found = [-(self._along(T, j, dv) + s) for j, s in enumerate(shift)]
+            found = [-(self.rate(T, j, dv) + s) for j, s in enumerate(shift)]
             return self._moved(moved, U, found), found
 
         moved, changes = self._gone_over([T, shift, self.U], change, moved, zeros=True)
@@ -400,7 +406,7 @@ class Primal:
         """Largest residuals of Signorini's condition (m/s), the cones (N s) and maximal dissipation (J)."""
 
         def step(worst: Flat, J: Flat, laws: Flat, own: Flat) -> tuple[list[Scalar], list[Scalar]]:
-            missed = self.missed_by_point(laws, own, [self._along(J, j, v) for j in range(self.rows)])
+            missed = self.missed_by_point(laws, own, [self.rate(J, j, v) for j in range(self.rows)])
             return [maximum(a, b) for a, b in zip(worst, missed, strict=True)], []
 
         worst = self._gone_over([self.J, self.laws, self.of_points(impulses)], step, [0.0, 0.0, 0.0])[0]

@@ -16,14 +16,14 @@ from linkwise.trace.state_loops import Column
 
 
 def grouped_products(
-    rows: GroupedRows, used: Flat, left: Sequence[Flat], right: Sequence[Flat], width: int
+    rows: GroupedRows, used: Flat, left: Sequence[Flat], right: Sequence[Flat], widths: Sequence[int]
 ) -> Sequence[Scalar] | None:
     """:func:`linkwise.spatial.grouped_systems.grouped_products` where numbers are traced, else None."""
     tracer = _tracer(used, *left, *right)
     if tracer is None:
         return None
     is_square = all(a is b for a, b in zip(left, right, strict=True))
-    program = grouped_systems.products(Tiles(*rows), width, tuple(map(len, left)), is_square)
+    program = grouped_systems.products(Tiles(*rows), tuple(widths), tuple(map(len, left)), is_square)
     return tracer.call(program, [used, *left, *(() if is_square else right)])[0]
 
 

@@ -41,7 +41,7 @@ class GroupedRows(NamedTuple):
 
 
 def grouped_products(
-    rows: GroupedRows, used: Flat, left: Sequence[Flat], right: Sequence[Flat], width: int
+    rows: GroupedRows, used: Flat, left: Sequence[Flat], right: Sequence[Flat], widths: Sequence[int]
 ) -> list[Scalar]:
     """W = A*B, of each two groups a block; zeros, or anything, for groups that are not used.
 
@@ -50,23 +50,23 @@ def grouped_products(
         used: one for each group that is used, zero for others.
         left: of each source the rows a, perhaps of more groups.
         right: of each source the rows b.
-        width: numbers of a row.
+        widths: of each source the numbers of a row; what a shorter one leaves out is zero.
     """
-    traced = _traced("grouped_products", rows, used, left, right, width)
+    traced = _traced("grouped_products", rows, used, left, right, widths)
     if traced is not None:
         return list(traced)
     n, count, found = rows.size, rows.groups, list[Scalar]()
     a, b = (
         [
             list(own[k * width : (k + 1) * width])
-            for own, groups in zip(side, rows.sources, strict=True)
+            for own, groups, width in zip(side, rows.sources, widths, strict=True)
             for k in range(groups * n)
         ]
         for side in (left, right)
     )
     for i in range(count):
         for j in range(count):
-            found += [_dot(a[i * n + r], b[j * n + c]) for r in range(n) for c in range(n)]
+            found += [_dot(*_alike(a[i * n + r], b[j * n + c])) for r in range(n) for c in range(n)]
     return found
 
 
@@ -148,6 +148,11 @@ def grouped_solution(
 def _traced(name: str, *given: Any) -> Any:
     """The result where numbers are traced, else None."""
     return HANDLERS[name](*given) if name in HANDLERS else None
+
+
+def _alike(a: Flat, b: Flat) -> tuple[Flat, Flat]:
+    """Both without what one of them leaves out."""
+    return a[: len(b)], b[: len(a)]
 
 
 def _dot(a: Flat, b: Flat) -> Scalar:

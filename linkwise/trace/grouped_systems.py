@@ -86,9 +86,10 @@ class _Table:
 
 
 @cache
-def products(tiles: Tiles, width: int, sizes: tuple[int, ...], is_square: bool) -> Program:
-    """W = A*B of groups of rows with so many numbers each, of which it is known that it is symmetric.
+def products(tiles: Tiles, widths: tuple[int, ...], sizes: tuple[int, ...], is_square: bool) -> Program:
+    """W = A*B of groups of rows, of which it is known that it is symmetric.
 
+    Rows of a source have so many numbers each; those that a shorter row leaves out are zero.
     Inputs are ``used``, one for each group that is used and zero for others, then the rows a of each source, and the
     rows b of each, unless these are the same: as many numbers as ``sizes`` says, perhaps more than there are groups. W
     has for each two groups a block, one after the other.
@@ -114,15 +115,16 @@ def products(tiles: Tiles, width: int, sizes: tuple[int, ...], is_square: bool) 
                 pairs = [(p, q) for p in first for q in second if (p == q if is_diagonal else p < q)]
                 if not pairs:
                     continue
+                own = [widths[tiles.source(tile[0])[0]] for tile in (first, second)]
                 rows = [
                     [
-                        *(tiles.source(group)[1] * n * width for group in (p, q)),
+                        *(tiles.source(group)[1] * n * width for group, width in zip((p, q), own, strict=True)),
                         *(p, q, (p * groups + q) * block, (q * groups + p) * block),
                     ]
                     for p, q in pairs
                 ]
                 places = (here,) if is_diagonal else (here, there)
-                made = IfAny("flag", (Call(_product(n, width, is_diagonal), (a, b), places),))
+                made = IfAny("flag", (Call(_product(n, *own, is_diagonal), (a, b), places),))
                 body: list[Statement] = [Call(_both(), asks, ("flag",)), made]
                 statements.append(_if_any((i, j), (table.over(rows, body),)))
     return table.program("products", buffers, statements)
@@ -331,8 +333,9 @@ def _both() -> Block:
 
 
 @cache
-def _product(n: int, width: int, is_diagonal: bool) -> Block:
-    """A block a*b, and its mirror image; the one on the diagonal is its own."""
+def _product(n: int, first: int, second: int, is_diagonal: bool) -> Block:
+    """A block a*b, of rows of two widths, and its mirror image; the one on the diagonal is its own."""
+    width = min(first, second)
 
     def text(a: Numbers, b: Numbers) -> dict[str, object]:
         found: dict[tuple[int, int], Number] = {}
@@ -341,12 +344,12 @@ def _product(n: int, width: int, is_diagonal: bool) -> Block:
                 if is_diagonal and j < i:
                     found[i, j] = found[j, i]
                 else:
-                    found[i, j] = _sum(a[i * width + k] * b[j * width + k] for k in range(width))
+                    found[i, j] = _sum(a[i * first + k] * b[j * second + k] for k in range(width))
         here = [found[i, j] for i in range(n) for j in range(n)]
         there = [found[j, i] for i in range(n) for j in range(n)]
         return {"here": here} if is_diagonal else {"here": here, "there": there}
 
-    return _block("product", text, a=n * width, b=n * width)
+    return _block("product", text, a=n * first, b=n * second)
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ RANGES = lw.JointLimits(0.2, 0.6), lw.JointLimits(-1.1, -0.7)
 
 
 @cache
-def beast(solver: str, limited: bool, tolerance: float = 1e-9, /) -> lw.Model:
+def beast(solver: str, limited: bool, tolerance: float = 1e-9, limbs: int = 0, /) -> lw.Model:
     """A trunk on four legs of two links, of boxes, cylinders, capsules and balls that may all touch.
+
+    It may have limbs more: a tail without shapes; beside that a neck without, and a flap with one that follows it.
 
     One model for all tests that ask for the same: its steps take seconds to compile.
     """
@@ -61,6 +64,19 @@ def beast(solver: str, limited: bool, tolerance: float = 1e-9, /) -> lw.Model:
                 shape("sphere", (0.022,), lw.transform(xyz=(0.0, 0.0, -0.2))),
             ],
         )
+    for name, at, follows in (("tail", -0.2, None), ("neck", 0.2, None), ("flap", 0.0, "neck_joint"))[:limbs]:
+        b.add_body(
+            name,
+            parent="trunk",
+            joint=lw.Revolute(axis=(0, 1, 0)),
+            limits=lw.JointLimits(-0.3, 0.3) if limited and not follows else None,
+            mimic=lw.Mimic(follows, 0.5) if follows else None,
+            placement=lw.transform(xyz=(at, 0.0, 0.05)),
+            mass=0.7,
+            com=(at / 2.0, 0.0, 0.0),
+            inertia=np.diag([0.001, 0.004, 0.004]),
+            collisions=[shape("sphere", (0.03,), lw.transform(xyz=(0.0, 0.0, 0.1)))] if follows else [],
+        )
     return b.build().with_contacts(lw.Ground(), rules=rules, material=lw.Material(friction=0.7))
 
 
@@ -75,10 +91,9 @@ def crowd() -> lw.Model:
 
 def random_states(model: lw.Model, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Configurations near the ground and velocities."""
-    q = np.tile(STANDING, (count, 1))
-    q = np.asarray(
-        model.integrate(q, rng.uniform(-1.0, 1.0, (count, model.nv)) * [0.3, 0.3, 0.3, *[0.05] * 3, *[0.7] * 8])
-    )
+    q = np.tile([*STANDING, *[0.0] * (model.nq - len(STANDING))], (count, 1))
+    apart = [0.3, 0.3, 0.3, *[0.05] * 3, *[0.7] * (model.nv - 6)]
+    q = np.asarray(model.integrate(q, rng.uniform(-1.0, 1.0, (count, model.nv)) * apart))
     return q, rng.normal(size=(count, model.nv)) * 0.5
 
 
@@ -116,7 +131,25 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     By how much points turn is known there from accelerations, here from both ends of half a step; of several points of
     a link one speaks for all.
     """
-    feet, model = ["shank0", "shank3"], beast("auto", False)
+    solved, a, b = both_ways(0)
+    assert np.allclose(a.v[solved], b.v[solved], atol=1e-3)
+    one_each = solved & (pressing(b).sum(axis=-1) <= 1).all(axis=-1)
+    assert one_each.mean() > 0.7
+    assert np.allclose(a.v[one_each], b.v[one_each], atol=1e-6)
+    assert np.allclose(a.q[one_each], b.q[one_each], atol=1e-8)
+
+
+@pytest.mark.parametrize("limbs", [1, 3])
+def test_limbs_that_touch_nothing_move_as_with_all_points_written_out(limbs: int) -> None:
+    """But for what turning does to points."""
+    solved, a, b = both_ways(limbs)
+    assert pressing(b)[solved].any(axis=(-2, -1)).sum() >= 8
+    assert np.allclose(a.v[solved], b.v[solved], atol=5e-3)
+
+
+def both_ways(limbs: int) -> tuple[np.ndarray, Any, Any]:
+    """Steps of a beast on two feet, by the primal and by the dual solver, and which of them both solve."""
+    feet, model = ["shank0", "shank3"], beast("auto", False, 1e-9, limbs)
     one, other = (
         model.with_contacts(lw.Ground(), only=feet, material=lw.Material(friction=0.7), rules=lw.ContactRules(solver=s))
         for s in ("primal", "dual")
@@ -126,26 +159,30 @@ def test_steps_are_those_of_all_points_written_out() -> None:
     a, b = (m.contact_step(q, v, tau, dt=0.002) for m in (one, other))
     solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(b.residuals)[:, 0] < 1e-9)
     assert solved.mean() > 0.95
-    assert np.allclose(a.v[solved], b.v[solved], atol=1e-3)
-    pressing = np.asarray(b.impulses).reshape(40, 2, -1, 3)[..., 0] > 0.0
-    solved &= (pressing.sum(axis=-1) <= 1).all(axis=-1)
-    assert solved.mean() > 0.7
-    assert np.allclose(a.v[solved], b.v[solved], atol=1e-6)
-    assert np.allclose(a.q[solved], b.q[solved], atol=1e-8)
+    return solved, a, b
 
 
-@pytest.mark.parametrize("limited", [False, True])
-def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limited: bool) -> None:
+def pressing(end: Any) -> np.ndarray:
+    """Of each foot the points that press."""
+    pressing: np.ndarray = np.asarray(end.impulses).reshape(len(end.impulses), 2, -1, 3)[..., 0] > 0.0
+    return pressing
+
+
+@pytest.mark.parametrize(("limited", "limbs"), [(False, 0), (True, 0), (True, 1), (True, 3)])
+def test_points_along_their_rows_and_all_along_freedoms_find_the_same_step(limited: bool, limbs: int) -> None:
     """Newton's method on rows, and that on velocities of all freedoms, which has another matrix."""
-    model, rng = beast("auto", limited), np.random.default_rng(11)
+    model, rng = beast("auto", limited, 1e-9, limbs), np.random.default_rng(11)
     q, v = random_states(model, 64, rng)
     if limited:
-        q[:, 7:] = np.clip(q[:, 7:], [0.2, -1.1] * 4, [0.6, -0.7] * 4)
+        ends = np.array([*([0.2, 0.6], [-1.1, -0.7]) * 4, *[[-0.3, 0.3]] * (model.nq - 15)]).T
+        q[:, 7:] = np.clip(q[:, 7:], *ends)
     tau = rng.normal(size=v.shape)
     few = model.contact_step(q, 6.0 * v, tau, dt=0.002)
-    all_freedoms = beast("primal", limited).contact_step(q, 6.0 * v, tau, dt=0.002)
+    all_freedoms = beast("primal", limited, 1e-9, limbs).contact_step(q, 6.0 * v, tau, dt=0.002)
     if limited:
         assert (np.asarray(few.impulses)[:, 48:56] > 1e-6).sum() > 64
+    if limbs:
+        assert (np.abs(np.asarray(few.impulses)[:, 56 : 56 + model.nq - 15]) > 1e-6).sum() > 8
     both = [np.asarray(x.residuals)[:, 0] for x in (few, all_freedoms)]
     solved = (both[0] < 1e-7) & (both[1] < 1e-7)
     assert solved.mean() > 0.9

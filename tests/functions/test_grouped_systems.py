@@ -17,8 +17,13 @@ MODEL = samples.stanford_arm()
 ROWS = GroupedRows(2, (5, 3), 3)
 """Five groups and three, of two rows each; tiles of three, two and three groups."""
 
-WIDTH, COUNT = 4, ROWS.groups
+WIDTHS, COUNT = (4, 5), ROWS.groups
+"""Numbers of a row of each source: the first ones leave out a last one, which is zero."""
+
 N = COUNT * ROWS.size
+CUT = ROWS.sources[0] * ROWS.size
+"""Rows of the first source."""
+ROW_NUMBERS = CUT * WIDTHS[0] + (N - CUT) * WIDTHS[1]
 
 
 def random_systems(states: int) -> dict[str, np.ndarray]:
@@ -29,33 +34,41 @@ def random_systems(states: int) -> dict[str, np.ndarray]:
     active = used * (rng.random(used.shape) < 0.6)
     L = -rng.random((states, COUNT, 2, 2)) * active[..., None, None]
     s = rng.normal(size=(states, COUNT, 2)) * used[..., None]
-    rows = rng.normal(size=(states, N, WIDTH))
+    rows = rng.normal(size=(states, ROW_NUMBERS))
     return {"used": used, "active": active, "L": L.reshape(states, -1), "s": s.reshape(states, -1), "rows": rows}
 
 
 def dense(given: dict[str, np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
     """W and L of one state as matrices, without rows that are not used."""
-    rows = given["rows"][k] * np.repeat(given["used"][k], 2)[:, None]
+    rows = np.zeros((N, WIDTHS[1]))
+    for part, own in zip((rows[:CUT, : WIDTHS[0]], rows[CUT:]), both(given["rows"][k]), strict=True):
+        part[:] = np.reshape(own, part.shape)
+    rows *= np.repeat(given["used"][k], 2)[:, None]
     L = np.zeros((N, N))
     for group, block in enumerate(given["L"][k].reshape(COUNT, 2, 2)):
         L[2 * group : 2 * group + 2, 2 * group : 2 * group + 2] = block
     return rows @ rows.T, L
 
 
+def both(rows: list) -> list[list]:
+    """Rows of each source."""
+    cut = CUT * WIDTHS[0]
+    return [rows[:cut], rows[cut:]]
+
+
 def solved(used: list, active: list, L: list, s: list, rows: list) -> list:
     """x and W x."""
-    cut = 5 * 2 * WIDTH
-    both = [rows[:cut], rows[cut:]]
-    W = grouped_products(ROWS, used, both, both, WIDTH)
+    own = both(rows)
+    W = grouped_products(ROWS, used, own, own, WIDTHS)
     x, moved = grouped_solution(ROWS, used, active, L, s, W)
     return [*x, *(where(used[k // 2] > 0.0, y, 0.0) for k, y in enumerate(moved))]
 
 
-SHAPES = {"used": (COUNT,), "active": (COUNT,), "L": (4 * COUNT,), "s": (N,), "rows": (N * WIDTH,)}
+SHAPES = {"used": (COUNT,), "active": (COUNT,), "L": (4 * COUNT,), "s": (N,), "rows": (ROW_NUMBERS,)}
 
 
 def test_programs_are_well_formed() -> None:
-    for program in (products(Tiles(*ROWS), WIDTH, (40, 24), True), solution(Tiles(*ROWS))):
+    for program in (products(Tiles(*ROWS), WIDTHS, (40, 30), True), solution(Tiles(*ROWS))):
         verify(program)
 
 
@@ -75,8 +88,7 @@ def test_solutions_are_those_of_numpy(states: int) -> None:
 def test_texts_on_plain_numbers_say_the_same() -> None:
     given = random_systems(8)
     for k in range(8):
-        rows = given["rows"][k] * np.repeat(given["used"][k], 2)[:, None]
-        found = solved(*(given[name][k].tolist() for name in ("used", "active", "L", "s")), rows.ravel().tolist())
+        found = solved(*(given[name][k].tolist() for name in SHAPES))
         W, L = dense(given, k)
         x = np.linalg.solve(np.eye(N) - L @ W, given["s"][k])
         assert np.allclose(found, [*x, *(W @ x)], atol=1e-11)
@@ -88,9 +100,8 @@ def test_sweeps_find_what_is_not_negative() -> None:
     b = rng.normal(size=(19, N))
 
     def swept(used: list, rows: list, b: list) -> list:
-        cut = 5 * 2 * WIDTH
-        both = [rows[:cut], rows[cut:]]
-        W = grouped_products(ROWS, used, both, both, WIDTH)
+        sources = both(rows)
+        W = grouped_products(ROWS, used, sources, sources, WIDTHS)
         flags = Items(used, range(COUNT), 1)
         diagonal = Items(W, [ROWS.block(k, k) for k in range(COUNT)], 4)
 
@@ -111,7 +122,7 @@ def test_sweeps_find_what_is_not_negative() -> None:
     function = lw.compile(
         lambda _, *parts: swept(*map(list, parts)),
         MODEL,
-        inputs={"used": (COUNT,), "rows": (N * WIDTH,), "b": (N,)},
+        inputs={"used": (COUNT,), "rows": (ROW_NUMBERS,), "b": (N,)},
     )
     few = given["used"] * (np.cumsum(given["used"], axis=1) <= 2.0)  # W of full rank, so that sweeps converge
     given["used"] = few

@@ -40,6 +40,7 @@ WORDS = {
     "step": "i64",
     "worth_waking": "i64",
     "longest": "i64",  # the greatest number of states of a job; more go the ordinary way
+    "spare": "ptr",  # memory of a call that is over, its size first; zero while another call has it
     "run": "ptr",  # the crew's function
     "beside": "ptr",  # the crew's board; of a program with loops its table
 }
@@ -299,7 +300,8 @@ class _BuiltinWriter(_Caller):
         if self.loops:
             few = f.emit(f"icmp slt i64 {count}, {FEW}")
             slot = f.address("i64", slot, f.emit(f"select i1 {few}, i64 {2 * len(WORDS)}, i64 0"))
-        word = {name: f.load(kind, f.address("i64", slot, k), 8) for k, (name, kind) in enumerate(WORDS.items())}
+        at = {name: f.address("i64", slot, k) for k, name in enumerate(WORDS)}
+        word = {name: at[name] if name == "spare" else f.load(kind, at[name], 8) for name, kind in WORDS.items()}
         self._require(f.emit(f"icmp ne ptr {word['kernel']}, null"))
         self._require(f.emit(f"icmp sgt i64 {count}, 0"))
         given = f.emit(f"icmp ne ptr {f.load('ptr', '%out.at', 8)}, null")
@@ -376,13 +378,28 @@ class _BuiltinWriter(_Caller):
         return f.load("i64", place["failed"], 8)
 
     def _run_alone(self, count: str, word: dict[str, str], no_memory: str) -> None:
-        """The kernel in this thread; what takes long without the interpreter's lock."""
+        """The kernel in this thread; what takes long without the interpreter's lock.
+
+        It works in the memory of the call before, where that is large enough and no other thread has it.
+        """
         f = self.f
-        room, brief, long, through = (f.name()[1:] for _ in range(4))
-        memory = f.call("ptr", "PyMem_RawMalloc", [("i64", f.emit(f"add i64 {word['scratch_bytes']}, 64"))])
-        f.do(f"br i1 {f.emit(f'icmp eq ptr {memory}, null')}, label %{no_memory}, label %{room}, !prof !1")
+        look, fresh, made, room, brief, long, through = (f.name()[1:] for _ in range(7))
+        size = f.emit(f"add i64 {word['scratch_bytes']}, 128")
+        spare = f.emit(f"atomicrmw xchg ptr {word['spare']}, ptr null acq_rel")
+        f.do(f"br i1 {f.emit(f'icmp eq ptr {spare}, null')}, label %{fresh}, label %{look}")
+        f.label(look)
+        enough = f.emit(f"icmp uge i64 {f.load('i64', spare, 8)}, {size}")
+        f.do(f"br i1 {enough}, label %{room}, label %{fresh}, !prof !0")
+        f.label(fresh)
+        _call_void(f, "PyMem_RawFree", spare)
+        new = f.call("ptr", "PyMem_RawMalloc", [("i64", size)])
+        f.do(f"br i1 {f.emit(f'icmp eq ptr {new}, null')}, label %{no_memory}, label %{made}, !prof !1")
+        f.label(made)
+        f.store("i64", size, new, 8)
+        f.do(f"br label %{room}")
         f.label(room)
-        aligned = f.call("ptr", "llvm.ptrmask.p0.i64", [("ptr", f.address("i8", memory, 63)), ("i64", "-64")])
+        memory = f.emit(f"phi ptr [ {spare}, %{look} ], [ {new}, %{made} ]")
+        aligned = f.call("ptr", "llvm.ptrmask.p0.i64", [("ptr", f.address("i8", memory, 127)), ("i64", "-64")])
         outs = f.address("ptr", self.places, len(self.inputs))
         passed = f"ptr {self.places}, ptr {outs}, i64 {count}, ptr {aligned}"
         if self.loops:
@@ -399,7 +416,7 @@ class _BuiltinWriter(_Caller):
         _call_void(f, "PyEval_RestoreThread", lock)
         f.do(f"br label %{through}")
         f.label(through)
-        _call_void(f, "PyMem_RawFree", memory)
+        _call_void(f, "PyMem_RawFree", f.emit(f"atomicrmw xchg ptr {word['spare']}, ptr {memory} acq_rel"))
 
     def _results(self, data: list[str], sizes: list[str], count: str | None = None) -> list[str]:
         """Arrays for the results, of these sizes; or the caller's own, if there is one result and it fits."""

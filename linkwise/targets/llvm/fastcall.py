@@ -48,12 +48,22 @@ def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
     return kind if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields") else None
 
 
+_raw_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
+
+
 class BatchSlot:
-    """Slot where a function finds the kernels for batches and the crew that shares them; empty until there are any."""
+    """Slot where a function finds the kernels for batches and the crew that shares them; empty until there are any.
+
+    It keeps the memory that a kernel works in for the next call.
+    """
 
     def __init__(self) -> None:
         self._words = (ctypes.c_int64 * (4 * len(WORDS)))()
         self._kernels: dict[int, object] = {}
+
+    def __del__(self, _free: Callable[[int], None] = _raw_free) -> None:
+        for spare in self._words[list(WORDS).index("spare") :: len(WORDS)]:
+            _free(spare)
 
     @property
     def address(self) -> int:

@@ -22,6 +22,7 @@ BEFORE, PASS, AFTER = "before", "pass", "after"
 """The functions of the program's parts."""
 
 _TOGETHER = 8  # numbers of a lane that are moved in a row
+_NEAR = 64  # numbers of all states that leave a block, one state after the other: what is read for one is near then
 _AROUND = "ptr %pool, ptr %control, ptr %scratch, ptr %frame, ptr %table, ptr %arrays"
 _BUSY, _OWNERS = 0, 1  # words of the control: how many lanes are taken; whose they are, and in which slot
 
@@ -42,10 +43,11 @@ class PoolWriter:
         self.open = {buffer.name: buffer.open for buffer in program.buffers}
         self._slots, self._waiting = _OWNERS + shape.lanes, _OWNERS + 2 * shape.lanes
         self._blocks = self._waiting + SLOTS  # of each slot how many states it waits for, and the number of its block
+        self._leaving = self._blocks + SLOTS  # how many states go to the pool together, and from where to where
 
     def functions(self) -> list[FunctionText]:
         """All functions; the last one is the way in."""
-        return [self._moved(), self._round(), self._leave(), self._end(), self._entry()]
+        return [self._moved(), self._together(), self._round(), self._leave(), self._end(), self._entry()]
 
     # Places.
     def _word(self, f: FunctionText, index: int) -> str:
@@ -98,6 +100,25 @@ class PoolWriter:
         f.do("ret void")
         return f
 
+    def _together(self) -> FunctionText:
+        """A buffer of all states that leave a block for the pool."""
+        f = FunctionText("define internal void @move_lanes(ptr %control, i64 %start, i64 %n) #0")
+        f.label("entry")
+        count = f.load("i64", f.address("i64", "%control", self._leaving), 8)
+        with f.counted("%n", "%c", step=_NEAR, block="part", again="parted", after="done"):
+            left = f.emit("sub i64 %n, %c")
+            here = f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(_NEAR))])
+            first = f.emit("add i64 %start, %c")
+            with f.counted(count, "%k", some=True, block="state", after="parted"):
+                pair = f.emit("shl i64 %k, 1")
+                places = []
+                for side in (1, 2):
+                    word = f.address("i64", "%control", f.emit(f"add i64 {pair}, {self._leaving + side}"))
+                    places.append(f"ptr {f.address(self.shape.real, f.load('ptr', word, 8), first)}")
+                f.do(f"call void @move_lane({', '.join(places)}, i64 {here})")
+        f.do("ret void")
+        return f
+
     def _round(self) -> FunctionText:
         """One pass for the pool; lanes that are done give their numbers back."""
         f = FunctionText(f"define internal void @pool_round({_AROUND}) noinline #0")
@@ -129,12 +150,14 @@ class PoolWriter:
         """States of a block that are not done join the pool."""
         f = FunctionText(f"define internal void @join_pool(ptr %own, i64 %slot, i64 %here, {_AROUND}) noinline #0")
         f.label("entry")
-        with f.counted("%here", "%l", block="lane", again="next", after="done"):
+        leaving = f.address("i64", "%control", self._leaving)
+        with f.counted("%here", "%l", block="lane", again="next", after="all"):
             f.do(f"br i1 {self._raised(f, '%own', '%l')}, label %wait, label %next")
             f.label("wait")
             busy = f.load("i64", f.address("i64", "%control", _BUSY), 8)
             f.do(f"br i1 {f.emit(f'icmp eq i64 {busy}, {self.shape.lanes}')}, label %full, label %search")
             f.label("full")
+            self._go(f, leaving)
             f.do(f"call void @pool_round({_AROUND})")
             f.do("br label %wait")
             f.label("search")
@@ -147,14 +170,32 @@ class PoolWriter:
             f.do(f"br i1 {free}, label %take, label %look")
             f.label("take")
             owner = f.address(self.shape.element, "%own", "%l")
-            self._move(f, self.loop.taken, owner, f.address(self.shape.element, "%pool", "%k"))
+            number = f.load("i64", leaving, 8)
+            pair = f.address("ptr", leaving, f.emit(f"shl i64 {number}, 1"))
+            f.store("ptr", owner, f.address("ptr", pair, 1), 8)
+            f.store("ptr", f.address(self.shape.element, "%pool", "%k"), f.address("ptr", pair, 2), 8)
+            self._changed(f, self._leaving, 1)
             f.store("ptr", owner, place, 8)
             f.store("i64", "%slot", f.address("i64", "%control", f.emit(f"add i64 %k, {self._slots}")), 8)
             self._changed(f, _BUSY, 1)
             self._changed(f, f.emit(f"add i64 %slot, {self._waiting}"), 1)
             f.do("br label %next")
+        self._go(f, leaving)
         f.do("ret void")
         return f
+
+    def _go(self, f: FunctionText, leaving: str) -> None:
+        """Bring what states take along to the pool, of all those that have a lane there by now."""
+        moved, gone = f.name()[1:], f.name()[1:]
+        number = f.load("i64", leaving, 8)
+        f.do(f"br i1 {f.emit(f'icmp eq i64 {number}, 0')}, label %{gone}, label %{moved}")
+        f.label(moved)
+        for name in self.loop.taken:
+            numbers = f"i64 {self._word(f, self.words.start(name))}, i64 {self._size(f, name)}"
+            f.do(f"call void @move_lanes(ptr %control, {numbers})")
+        f.store("i64", "0", leaving, 8)
+        f.do(f"br label %{gone}")
+        f.label(gone)
 
     def _end(self) -> FunctionText:
         """Finish the block of a slot, if there is one, all of whose states are back."""
@@ -188,7 +229,7 @@ class PoolWriter:
         f.do(f"%first_slot = getelementptr i8, ptr %scratch, i64 {self._word(f, self.words.common_bytes)}")
         f.do(f"%pool = getelementptr i8, ptr %first_slot, i64 {f.emit(f'mul i64 {own_bytes}, {slots}')}")
         f.do(f"%control = getelementptr i8, ptr %pool, i64 {own_bytes}")
-        with f.counted(self._blocks + SLOTS, "%w", some=True, block="clear", after="cleared"):
+        with f.counted(self._leaving + 1, "%w", some=True, block="clear", after="cleared"):
             f.store("i64", "0", f.address("i64", "%control", "%w"), 8)
         rounded = f.emit(f"add i64 %count, {lanes - 1}")
         f.do(f"%blocks = sdiv i64 {rounded}, {lanes}")

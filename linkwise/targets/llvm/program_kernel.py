@@ -8,6 +8,7 @@ brought there before and taken back after, or used where they lie where that is 
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,7 @@ from linkwise.targets.llvm.function_plan import WHOLE
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, module_text
 from linkwise.targets.llvm.program_memory import ProgramMemory, Words, used_in_place
 from linkwise.targets.llvm.source import attributes, quick_module
-from linkwise.targets.llvm.statements import StatementWriter, is_planned
+from linkwise.targets.llvm.statements import StatementWriter, planned_from
 from linkwise.trace.in_place import in_place
 from linkwise.trace.program import (
     Copy,
@@ -47,8 +48,7 @@ ENTRIES = tiers.Entries({ENTRY: 5}, (FRAME_ENTRY,))
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _NUMBER = ctypes.CFUNCTYPE(ctypes.c_int64)
 
-_OFFERED_BYTES = 1 << 18  # a builtin function asks for scratch memory at every call: little enough to be had at once
-_KEPT_BYTES = 1 << 26  # a thread keeps its scratch memory up to this size, and gives larger ones back
+_KEPT_BYTES = 1 << 26  # threads, and builtin functions, keep scratch memory up to this size, and give larger ones back
 _kept = threading.local()
 
 Rows = Mapping[str, NDArray[Any]]
@@ -192,7 +192,7 @@ class ProgramKernel:
 
         def write() -> tiers.Module:
             # As with functions of several pieces, LLVM's scheduler moves values away from where they are used.
-            planned = any(is_planned(block, machine, LaneShape(bits, lanes)) for block in program.blocks)
+            planned = planned_from(program, machine, LaneShape(bits, lanes)) < math.inf
             in_order = planned or (lanes > 1 and any(len(block.nodes) > WHOLE for block in program.blocks))
             return tiers.Module(program_module(program, machine, bits, lanes), in_order)
 
@@ -223,7 +223,7 @@ class ProgramKernel:
 
     def offer(self, slot: fastcall.BatchSlot) -> None:
         """Let a builtin function call this kernel by itself."""
-        if self._scratch_bytes > _OFFERED_BYTES or not self.program.is_function:
+        if self._scratch_bytes > _KEPT_BYTES or not self.program.is_function:
             return
         fresh = (recycled.SMALLEST - 1) // max(1, self.dtype.itemsize * sum(spec.size for spec in self.program.outputs))
         endless = WhileAny in _kinds(self.program)  # it may take long: others get the interpreter's lock

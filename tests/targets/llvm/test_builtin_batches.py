@@ -246,6 +246,25 @@ def test_nothing_is_leaked(dtype):
     assert abs(sys.getrefcount(np.dtype(dtype)) - kept) < 50
 
 
+def test_memory_serves_the_next_call_and_goes_with_the_function():
+    x = batch(100)
+    gc.collect()
+    tracemalloc.start()
+    slot = filled(mixture(), np.float64)
+    f, kernel = function(slot=slot), BatchKernel.build(mixture())
+    f(*x)
+    first = tracemalloc.get_traced_memory()[0]
+    kernel._scratch_bytes = 1 << 20
+    kernel.offer(slot)
+    for _ in range(3):
+        f(*x)
+        assert 0.9 < (tracemalloc.get_traced_memory()[0] - first) / (1 << 20) < 1.1
+    del f, slot, kernel
+    gc.collect()
+    assert tracemalloc.get_traced_memory()[0] < first
+    tracemalloc.stop()
+
+
 def test_many_threads():
     """Long batches run without the interpreter's lock: threads share the kernel and nothing else."""
     f, count = function(), 3000
