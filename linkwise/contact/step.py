@@ -39,7 +39,15 @@ from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.lifting import can_be_lifted, lifted_out, masses_within, overlaps_of
-from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
+from linkwise.contact.passivity import (
+    Acting,
+    Parting,
+    Works,
+    balanced,
+    balanced_where_fast,
+    part_of_mean_that_is_paid,
+    work_in_step,
+)
 from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import (
     PlacedPoint,
@@ -149,6 +157,8 @@ def accounted_step(
         works = middle.works(response, end, work, done, ways[0])
         stays = middle.lifts or middle.parting is not None
         q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays)
+    elif rules.bounds_energy and not tree.has_modes:
+        v_new = balanced_where_fast(tree, (q, v), (q_new, v_new), (end.v, mean), h)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)
