@@ -28,7 +28,7 @@ from linkwise.contact.geometry.points import UNUSED_GAP, tangents
 from linkwise.contact.holding import Held, Holding
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow, slopes_of
 from linkwise.contact.near_ends import Factors, NearEnds
-from linkwise.contact.passivity import Parting, Works, balanced, work_in_step
+from linkwise.contact.passivity import Parting, Works, balanced, balanced_where_fast, work_in_step
 from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
@@ -79,7 +79,7 @@ def crowd_step(
     along_freedoms = along_freedoms or differentiated
     middle = MiddleOfCrowd(crowd, q, v, h, implicit, joints, rules, constraints, t, along_freedoms)
     begin = middle.begun(impulses)
-    free = middle.free_velocity(tau, begin, f_ext, rules.passes)
+    free, mean = middle.free_velocity(tau, begin, f_ext, rules.passes)
     if differentiated:
         held = [[hold(x) for x in numbers] for numbers in (free, begin.impulses)]
         primal = middle.complete()
@@ -92,7 +92,10 @@ def crowd_step(
         middle.primal = middle.primal.eased(eased)
     end = middle.end(v_new, found)
     if middle.parting is None:
-        return end
+        if not rules.bounds_energy or crowd.tree.has_modes:
+            return end
+        v_end = balanced_where_fast(crowd.tree, (q, v), end.step[:2], (v_new, mean), h)
+        return end._replace(step=end.step._replace(v=v_end))
     done = work_in_step(crowd.tree, middle.q, h, tau, f_ext, implicit, (end.mean, end.change, end.shift))
     works = middle.works(middle.parting, found, end, done)
     q_end, v_end = balanced(crowd.tree, (q, v), (end.step.q, end.step.v), works)
@@ -182,8 +185,10 @@ class MiddleOfCrowd:
         effort = self.primal.effort(found)
         return Begun(found, effort, self.answered(effort))
 
-    def free_velocity(self, tau: Flat, begin: Begun, f_ext: Forces, passes: int) -> list[Scalar]:
-        """The velocity at the end without impulses."""
+    def free_velocity(
+        self, tau: Flat, begin: Begun, f_ext: Forces, passes: int
+    ) -> tuple[list[Scalar], Sequence[Scalar]]:
+        """The velocity at the end without impulses, and the mean one that bias forces are taken at."""
         mean, free = self.v, self.v
         for left in reversed(range(passes)):
             b = needed_forces(self.tree, self.q, mean, carry_rates(self.tree, mean), f_ext)
@@ -191,7 +196,7 @@ class MiddleOfCrowd:
             free = [a + x for a, x in zip(self.v, self.held.gained(nu, self.h), strict=True)]
             if left:
                 mean = [0.5 * (a + b) for a, b in zip(self.v, begin.foreseen(free), strict=True)]
-        return free
+        return free, mean
 
     # Rows of points.
     def _gather(self) -> None:

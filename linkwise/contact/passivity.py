@@ -1,5 +1,7 @@
 """Steps that create no energy: those of bodies that nothing but contact couples, and of mechanisms that are asked to.
 
+And those of mechanisms whose joints turn far in a step (:func:`balanced_where_fast`).
+
 Forces act in the middle of a step and do work at the mean of the velocities before and after. What errs is the rest:
 bias forces belong to a mean velocity that nobody knows before a blow, inertias change on the way, and so does the
 height of what is lifted. In four places that is led back to the works of the step:
@@ -21,12 +23,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from linkwise.algorithms.configuration import carried, carry, carry_rates
 from linkwise.algorithms.energy import gravity_energy, kinetic_energy, mass, momentum
-from linkwise.algorithms.inverse_dynamics import Forces
+from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.lifting import masses_that_fly, root_of
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar, by_digits, maximum, minimum, sqrt, where
+from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, minimum, repeated_while, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -46,6 +49,7 @@ DEEP = 1e-4
 _ROUNDING, _ROUNDING_SINGLE = 2e-14, 1e-5  # of energies, beside what they are: with sixteen digits, and with seven
 _FASTER, _SLOWER = 1.001, 0.98  # the most that velocities are scaled up and down by, where not all are slowed down
 _UNPAID = 1e-10  # of energies, what may be lifted for nothing: what comes to rest is not stopped for less
+_SOME, _FAR = 0.08, 0.12  # rad, that a freedom turns by in a step: from there on, and there fully, energy is balanced
 _STILL = 1e-9  # of kinetic energy, below which what does not fly with the mass centre is left alone
 _TINY = 1e-30
 
@@ -109,6 +113,33 @@ def balanced(
         works: in it.
         stays: whether what would be lifted by more than it has energy for stays where it was, and stops.
     """
+    scaling, q = _scaling(tree, start, end, works, stays)
+    return q, scaling.of(end[1])
+
+
+class _Scaling(NamedTuple):
+    """Velocities as they are scaled: all by one factor, and what is added to those of mass centres that fly.
+
+    Args:
+        factor: of all velocities.
+        added: to velocities, by freedom.
+    """
+
+    factor: Scalar
+    added: dict[int, Scalar]
+
+    def of(self, v: Flat) -> list[Scalar]:
+        """Velocities that are scaled."""
+        found = [self.factor * x for x in v]
+        for k, x in self.added.items():
+            found[k] = found[k] + x
+        return found
+
+
+def _scaling(
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], works: Works, stays: bool
+) -> tuple[_Scaling, list[Scalar]]:
+    """How velocities are scaled, and the configuration at the end; see :func:`balanced`."""
     first, last = (_Energies.of(tree, *state) for state in (start, end))
     moving = last.kinetic
     most = first.kinetic + first.of_gravity + works.forces - last.of_gravity
@@ -126,10 +157,7 @@ def balanced(
     left = last.flying + part * part * inner
     rest = where(moves, minimum(sqrt(wanted / maximum(left, _TINY)), 1.0), where(back, 0.0, 1.0))
     total = part * rest
-    v = [total * x for x in end[1]]
-    for k, x in last.centres.items():
-        v[k] = v[k] + (rest - total) * x
-    return q, v
+    return _Scaling(total, {k: (rest - total) * x for k, x in last.centres.items()}), q
 
 
 class _Energies(NamedTuple):
@@ -166,6 +194,58 @@ class _Energies(NamedTuple):
             velocity = frames[link].R.transpose_times(p * (1.0 / masses[root]))
             centres.update({link.v_start + 3 + k: x for k, x in enumerate(velocity)})
         return cls(kinetic_energy(tree, q, v), -tree.root.rotate(tree.gravity).dot(moment), flying, centres)
+
+
+def balanced_where_fast(
+    tree: Tree, start: tuple[Flat, Flat], end: tuple[Flat, Flat], middle: tuple[Flat, Flat], h: Scalar
+) -> list[Scalar]:
+    """The velocity at the end of a step, with the energy that works explain where freedoms turn far in it.
+
+    There the mean velocity at which bias forces are taken is far from the true one, and links that whirl after a blow
+    would gain energy without bounds. All that acts does the work of those joint forces which the motion of the middle
+    takes. Elsewhere nothing is computed, and derivatives are those of the velocity as it was.
+
+    Args:
+        tree: of links.
+        start: configuration and velocity.
+        end: likewise, as the step has them.
+        middle: the velocity at the end in the axes of the middle, and the one that bias forces were taken at.
+        h: s.
+    """
+    far = hold(h * h * maximum(*(_fastest(tree, *state) for state in (start, end))))
+    given = [[hold(x) for x in part] for part in (*start, *end, *middle)]
+
+    def goes_on(state: Flat) -> Scalar:
+        asked: Scalar = (far > _SOME * _SOME) & (state[-1] > 0.5)
+        return asked
+
+    def once(state: Flat) -> list[Scalar]:
+        # Times one of the loop's own: what does not hang on its state is computed whether it is asked for or not.
+        q, v, q_end, v_end, after, mean = ([x * state[-1] for x in part] for part in given)
+        half = [0.5 * h * x for x in v]
+        before = carried(tree, v, half)
+        turning = zip(carry_rates(tree, mean), before, after, strict=True)
+        efforts = inverse_dynamics(tree, carry(tree, q, half), mean, [x + (b - a) / h for x, a, b in turning])
+        work: Scalar = 0.0
+        for effort, a, b in zip(efforts, before, after, strict=True):
+            work = work + effort * (0.5 * h * (a + b))
+        scaling, _ = _scaling(tree, (q, v), (q_end, v_end), Works(work, 0.0), stays=False)
+        share = minimum((sqrt(far) - _SOME) / (_FAR - _SOME), 1.0)
+        return [1.0 + share * (scaling.factor - 1.0), *(share * x for x in scaling.added.values()), 0.0]
+
+    places = [link.v_start + k for link in tree if link.index in masses_that_fly(tree) for k in (3, 4, 5)]
+    factor, *added, _ = map(hold, repeated_while(goes_on, once, [1.0, *[0.0] * len(places), 1.0]))
+    return _Scaling(factor, dict(zip(places, added, strict=True))).of(end[1])
+
+
+def _fastest(tree: Tree, q: Flat, v: Flat) -> Scalar:
+    """The largest square of the velocities along freedoms that turn."""
+    found: Scalar = 0.0
+    for link in tree:
+        for column, speed in zip(link.S(q), link.rates(v), strict=False):
+            if not all(is_zero(x) for x in column.ang):
+                found = maximum(found, speed * speed)
+    return found
 
 
 def work_in_step(

@@ -6,13 +6,13 @@ Everything is evaluated in the middle of the step, q_m = q ⊕ (h/2)v, and the v
 
 with impulses λ that obey Signorini's condition and Coulomb's law for the velocities w⁺ at the step's end: a contact
 whose gap would be g₀ at the start (the gap in the middle less h/2 of its rate) lets its surfaces approach by no more
-than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding and rolling are of second order, and so is
-pivoting: where a point stands still while its body turns, rows of the middle see it moving. By how much its velocity
-has changed since the start, a = w_m - w, is known from the points at the start; the gap there is g₀ + (h/4)a, the one
-at the end is closed and stays so for w⁺ = -g₀/h - (5/4)a. Where surfaces *meet* within a step, the mean of v and v⁺
-would carry them into each other; there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 -
-s)v/2), s = 1 elsewhere, so that gaps stay closed. What flies is shifted out of overlaps that are left at the end
-(:mod:`linkwise.contact.lifting`).
+than it, w⁺ + g₀/h ≥ 0, with one slope on both sides of g₀ = 0. Sliding straight on (friction is against the slip at
+the end, of first order where that turns) and rolling are of second order, and so is pivoting: where a point stands
+still while its body turns, rows of the middle see it moving. By how much its velocity has changed since the start, a =
+w_m - w, is known from the points at the start; the gap there is g₀ + (h/4)a, the one at the end is closed and stays so
+for w⁺ = -g₀/h - (5/4)a. Where surfaces *meet* within a step, the mean of v and v⁺ would carry them into each other;
+there the step goes on with v⁺ as far as needed, q⁺ = q_m ⊕ h((1 - s/2)v⁺ - (1 - s)v/2), s = 1 elsewhere, so that gaps
+stay closed. What flies is shifted out of overlaps that are left at the end (:mod:`linkwise.contact.lifting`).
 
 Velocities of a joint without constraint are written in its own turning axes. They are carried along, v → R*v, instead
 of being integrated, so that what spins does not gain speed (:meth:`linkwise.joints.base.Joint.carried`). The bias force
@@ -39,7 +39,15 @@ from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
 from linkwise.contact.lifting import can_be_lifted, lifted_out, masses_within, overlaps_of
-from linkwise.contact.passivity import Acting, Parting, Works, balanced, part_of_mean_that_is_paid, work_in_step
+from linkwise.contact.passivity import (
+    Acting,
+    Parting,
+    Works,
+    balanced,
+    balanced_where_fast,
+    part_of_mean_that_is_paid,
+    work_in_step,
+)
 from linkwise.contact.results import ContactStep
 from linkwise.contact.touching import (
     PlacedPoint,
@@ -149,6 +157,8 @@ def accounted_step(
         works = middle.works(response, end, work, done, ways[0])
         stays = middle.lifts or middle.parting is not None
         q_new, v_new = balanced(tree, (q, v), (q_new, v_new), works, stays)
+    elif rules.bounds_energy and not tree.has_modes:
+        v_new = balanced_where_fast(tree, (q, v), (q_new, v_new), (end.v, mean), h)
     residuals = [hold(x) for x in middle.residuals(response, end.V, end.impulses)]
     last = ContactStep(q_new, v_new, end.impulses, gaps, residuals, middle.overflow)
     return AccountedStep(last, work, *ways)

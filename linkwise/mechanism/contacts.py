@@ -74,7 +74,8 @@ class ContactRules:
         rounds: the most rounds, the first of them with the Newton steps before, each other one with a Newton step on
             smoothed laws; only states that miss the ``tolerance`` go on. With 1, every step takes the same work.
         tolerance: of impulses, relative, by which laws may be missed; in float32 what its digits allow, 2e-5.
-        passes: evaluations of the bias force in a step; two make it of second order.
+        passes: evaluations of the bias force in a step; two make it of second order. With one, or one round, energies
+            are not looked at where joints turn far in a step, either.
         recovery: m/s, with which surfaces that overlap part at most.
         overlap: m; simulations whose rigid surfaces overlap by more at the start are refused.
         friction_speed: m/s (rad/s): where compliant contacts are integrated as forces, friction has 71 % of its full
@@ -89,7 +90,8 @@ class ContactRules:
         passive: whether no step of a mechanism creates energy, as none of bodies that nothing but contact couples does:
             velocities at the end, of what flies those against its mass centre, are scaled, all by one factor, to the
             energy that works explain. Small overlaps of what does not fly part only as far as what moves can pay for.
-            Otherwise energy errs with the step, as little as the rule's order says where nothing strikes.
+            Otherwise energy errs with the step, as little as the rule's order says where nothing strikes; where a joint
+            turns by more than 0.08 rad in a step, and fully from 0.12 rad on, it is balanced in any case.
         points: of loops over points, how many are kept, the nearest of all; as many as the scene is likely to need if
             not given, of bodies that move freely eight each. Others that are as near as bodies could come in a step are
             counted: ``overflow``.
@@ -114,6 +116,11 @@ class ContactRules:
     passive: bool = False
     points: int | None = None
     substeps: int = 1
+
+    @property
+    def bounds_energy(self) -> bool:
+        """Whether energies are balanced where joints turn far in a step."""
+        return self.passes > 1 and self.rounds > 1
 
     @property
     def width_of_derivatives(self) -> float:

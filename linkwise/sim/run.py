@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -355,8 +355,10 @@ class Run:
         """Element that has no value in a state of a run, or where that leads to in a time ahead; empty if all have."""
         m, p = self.plan.motion, self.happened.parameters_at(k, t).tolist()
         q, v, x = m.parts(y.tolist())
-        after = m.moved(q, [ahead * each for each in v])
-        found = (m.without_value(Instant(when, place, v, x, p)) for when, place in ((t, q), (t + ahead, after)))
+        places = [(t, q)]
+        with suppress(ArithmeticError, ValueError):  # numbers of Python: what moves so fast gets nowhere
+            places.append((t + ahead, m.moved(q, [ahead * each for each in v])))
+        found = (m.without_value(Instant(when, place, v, x, p)) for when, place in places)
         return next(filter(None, found), "")
 
     def _reasons(self, statuses: Array) -> dict[tuple[int, ...], str]:

@@ -256,6 +256,19 @@ def test_steps_go_in_parts_where_surfaces_are_fast() -> None:
     assert lost == pytest.approx(run.energy[0, -1] - run.energy[0, 0], rel=1e-6)
 
 
+def test_a_state_that_is_too_fast_for_numbers_harms_only_itself() -> None:
+    model = on_ground(block())
+    q, v = np.tile(placed(0.05), (5, 1)), np.zeros((5, 6))
+    v[:, 3] = np.arange(5)
+    good = lw.simulate(model, q, v, duration=0.02, dt=0.004, method="moreau")
+    v[3, 0] = 1e300
+    with pytest.warns(lw.errors.IntegrationWarning, match="state 3 of the batch .* diverged"):
+        bad = lw.simulate(model, q, v, duration=0.02, dt=0.004, method="moreau")
+    others = [0, 1, 2, 4]
+    np.testing.assert_array_equal(bad.q[others], good.q[others])
+    assert np.isnan(bad.q[3, -1]).all()
+
+
 def test_full_slots_are_said_once() -> None:
     """A cylinder's flat end has eight corners' worth of points on a box, and four slots."""
     b = lw.ModelBuilder("prism")
