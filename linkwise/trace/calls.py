@@ -114,15 +114,21 @@ class CallingTracer(Tracer):
         """
         rounds, loops = self._rounds, self._loops
         for node in self.nodes[len(rounds) :]:
-            if node[0] == "const":
-                known = 0, -1
-            elif node[0] == "input":
+            number, loop = 0, -1
+            if node[0] == "input":
                 call = self.callers.get(node[1])
-                known = (call.round, call.loop) if call else (0, node[1] if node[1] in self._loop_arrays else -1)
-            else:
-                known = max(rounds[a] for a in node[1:]), max(loops[a] for a in node[1:])
-            rounds.append(known[0])
-            loops.append(known[1])
+                if call is not None:
+                    number, loop = call.round, call.loop
+                elif node[1] in self._loop_arrays:
+                    loop = node[1]
+            elif node[0] != "const":
+                for a in node[1:]:
+                    if rounds[a] > number:
+                        number = rounds[a]
+                    if loops[a] > loop:
+                        loop = loops[a]
+            rounds.append(number)
+            loops.append(loop)
         return rounds, loops
 
     def composite(self, name: str, outputs: Sequence[tuple[str, tuple[int, ...], Iterable[Number]]]) -> Program:

@@ -82,7 +82,7 @@ def _by_demand(program: Block) -> Block:
 
 def _in_traced_order(program: Block) -> Block:
     """Block of what the outputs need only, otherwise as it was."""
-    live = reached(program.nodes, (number for result in program.results for number in result))  # may be few of many
+    live = needed(program)
     if 0 not in live:
         return program
     new_number = [0] * len(live)
@@ -109,16 +109,19 @@ def needed(program: Block) -> bytearray:
     for result in program.results:
         for number in result:
             live[number] = 1
-    for number in range(len(nodes) - 1, -1, -1):
-        if live[number]:
-            node = nodes[number]
-            op = node[0]
-            if op != "const" and op != "input":
-                live[node[1]] = 1
-                if len(node) > 2:
-                    live[node[2]] = 1
-                    if len(node) > 3:
-                        live[node[3]] = 1
+    number = live.rfind(1)
+    while number >= 0:
+        node = nodes[number]
+        op = node[0]
+        if op != "const" and op != "input":
+            live[node[1]] = 1
+            if len(node) > 2:
+                live[node[2]] = 1
+                if len(node) > 3:
+                    live[node[3]] = 1
+        number -= 1
+        if number >= 0 and not live[number]:  # perhaps a part of a long trace: few of many
+            number = live.rfind(1, 0, number)
     return live
 
 

@@ -1,12 +1,13 @@
-"""``python bare.py example.py extra …``: runs a program as if nothing but linkwise and these extras were installed.
+"""``python bare.py example.py module …``: runs a program as if these modules were not installed. :func:`without` names
+those of all distributions but linkwise and the ones that its extras bring.
 
-Modules of every other distribution are not found. Films are drawn with three pictures. The last line that is printed is
-JSON: the numbers among the program's names.
+Films are drawn with three pictures. The last line that is printed is JSON: the numbers among the program's names.
 """
 
 import json
 import runpy
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -38,6 +39,22 @@ def allowed(extras: set[str]) -> set[str]:
     return found
 
 
+@cache
+def owners_of_modules() -> dict[str, list[str]]:
+    """The distributions that each module is of, by its first name: a look at the files of all."""
+    return dict(metadata.packages_distributions())
+
+
+def without(extras: set[str]) -> set[str]:
+    """First names of modules that an install with extras does not bring."""
+    present = allowed(extras)
+    return {
+        module
+        for module, owners in owners_of_modules().items()
+        if not any(owner.lower().replace("_", "-") in present for owner in owners)
+    } - {"linkwise", "tests", "docs", "bench", "examples"}
+
+
 class Hidden:
     """Finder that says of some modules that they are not there."""
 
@@ -50,13 +67,7 @@ class Hidden:
 
 
 def main() -> None:
-    example, extras = sys.argv[1], set(sys.argv[2:])
-    present = allowed(extras)
-    hidden = set()
-    for module, owners in metadata.packages_distributions().items():
-        if not any(owner.lower().replace("_", "-") in present for owner in owners):
-            hidden.add(module)
-    hidden -= {"linkwise", "tests", "docs", "bench", "examples"}
+    example, hidden = sys.argv[1], set(sys.argv[2:])
     for module in [name for name in sys.modules if name.partition(".")[0] in hidden]:
         del sys.modules[module]
     sys.meta_path.insert(0, Hidden(hidden))

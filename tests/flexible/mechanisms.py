@@ -12,7 +12,7 @@ def small_beam(**options):
     return lw.FlexibleBody.beam(2.0, 2e3, (150.0, 90.0), 60.0, 1.2, **{**chosen, **options})
 
 
-def arm(**options):
+def arm():
     """A flexible beam on a hinge, another on its tip, a load on the second's tip, and a mass welded half way."""
     b = lw.ModelBuilder("flexible arm")
     link = small_beam(damping=0.02)

@@ -13,6 +13,7 @@ from linkwise.trace.interpreter import interpret
 from linkwise.trace.verifier import verify
 from tests.oracles.eager import Eager, relative_error
 from tests.random_trees import random_q, random_state, random_tree
+from tests.seeds import usual
 
 MODELS = {
     "chain": lambda: random_tree(1, 4, ("revolute", "prismatic"), gravity=(0, 0, -9.81)),
@@ -36,8 +37,13 @@ def arguments(model: lw.Model, name: str, rng: np.random.Generator, batch: tuple
     return [values[each] for each in CATALOGUE[name].inputs]
 
 
-@pytest.mark.parametrize("which", MODELS)
-@pytest.mark.parametrize("name", NAMES)
+def by_turns() -> list[Any]:
+    """Every function with two models every time, and with the other two under ``slow``: every model has half of all."""
+    first = [(name, which) for k, name in enumerate(NAMES) for i, which in enumerate(MODELS) if i // 2 != k % 2]
+    return usual(first, *((name, which) for name in NAMES for which in MODELS if (name, which) not in first))
+
+
+@pytest.mark.parametrize(("name", "which"), by_turns())
 def test_compiled_is_the_text(which: str, name: str) -> None:
     if name in ILL and which != "free":
         return  # some direction cannot be moved

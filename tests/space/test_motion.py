@@ -106,8 +106,8 @@ def test_once_for_the_craft_is_as_good_as_link_by_link():
     ends = []
     for each_link in (True, False):
         gravity = space.Gravity(model, 4, each_link=each_link)
-        ends.append(lw.simulate(model, q0, v0, 500.0, control=gravity, frame=TILTED, rtol=1e-11, atol=1e-12).q[-1])
-    assert np.abs(ends[0] - ends[1]).max() < 1e-6
+        ends.append(lw.simulate(model, q0, v0, 200.0, control=gravity, frame=TILTED, rtol=1e-11, atol=1e-12).q[-1])
+    assert np.abs(ends[0] - ends[1]).max() < 2e-7
 
 
 def test_energy_and_momentum_of_a_flexible_craft():

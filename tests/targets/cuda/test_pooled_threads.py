@@ -13,6 +13,7 @@ from linkwise.targets.cuda.pooled_threads import PooledKernel
 from linkwise.targets.cuda.thread_memory import ThreadKernel
 from linkwise.targets.llvm.device import HostedProgram
 from linkwise.trace import waiting
+from tests.seeds import seeds
 from tests.targets.cuda import test_contact as contact
 from tests.targets.cuda.emulation import needs_compiler
 from tests.targets.cuda.fakes import Fakes, fakes  # noqa: F401
@@ -24,7 +25,7 @@ pytestmark = needs_compiler
 @pytest.mark.parametrize(
     ("dtype", "passes", "long"), [(np.float64, 2, 0), (np.float32, 0, 0), (np.float64, 1, 1 << 20)]
 )
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(2, of=4))
 def test_states_wait_in_a_queue(
     fakes: Fakes,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,

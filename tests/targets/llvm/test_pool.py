@@ -16,6 +16,7 @@ from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.calls import traced
 from linkwise.trace.program import Buffer, Call, Copy, For, IfAny, Program, Record, Slice, Statement, WhileAny
 from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
+from tests.seeds import seeds
 
 LONG = 40  # turns of a pass, so that it costs more than moving its numbers
 
@@ -118,7 +119,7 @@ def rows_of(program: Program, rng: np.random.Generator, count: int, dtype: Any) 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("called", [False, True])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(3, of=6))
 def test_states_go_on_with_others_and_come_back(seed: int, called: bool, dtype: Any) -> None:
     rng = np.random.default_rng(seed)
     program = waiting_program(rng, called)
