@@ -371,3 +371,10 @@ def test_points_that_only_come_near_are_not_counted() -> None:
 def test_functions_of_contacts_are_refused_where_there_are_none(name: str) -> None:
     with pytest.raises(lw.InputError, match=f"{name} is for models whose bodies touch"):
         ball().function(name)
+
+
+def test_hills_are_said_in_a_line() -> None:
+    """In messages and notebooks, whatever the number of their heights."""
+    hills = lw.shapes.heightfield(np.zeros((81, 41)), (8.0, 4.0))
+    assert repr(hills) == "<Geometry: heightfield, size (8.0, 4.0), 81 x 41 heights>"
+    assert len(repr(lw.Ground(shape=hills))) < 300
