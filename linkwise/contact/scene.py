@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,10 +60,25 @@ class Meeting:
     ground: Ground | None = None
 
     @property
+    def names(self) -> tuple[str, str]:
+        """Of the body, and of what it touches."""
+        on = self.ground or self.other
+        return self.body.name, self.other_shape.name if on is None else on.name
+
+    @property
     def name(self) -> str:
         """For people."""
-        on = self.ground or self.other
-        return f"{self.body.name} on {self.other_shape.name if on is None else on.name}"
+        return " on ".join(self.names)
+
+
+_LISTED = 6
+
+
+def excluding(meetings: Iterable[Meeting]) -> str:
+    """The argument that leaves pairs out, with their names to be copied; of many the first."""
+    names = list(dict.fromkeys(meeting.names for meeting in meetings))
+    more = ", …" if len(names) > _LISTED else ""
+    return f"exclude=[{', '.join(map(repr, names[:_LISTED]))}{more}]"
 
 
 def _worked_out_once(work: Callable[[Mechanism], T]) -> Callable[[Mechanism], T]:

@@ -166,12 +166,13 @@ class ChangedCopies:
                 shapes counts, and else what :class:`Material` has.
             between: pairs of bodies that may touch each other. If not given: all that are not neighbours, whose masks
                 allow it and that no file excludes; but none where ``only`` is given.
-            exclude: pairs of bodies that never touch.
+            exclude: pairs of bodies that never touch, or of a body and a ground or a shape in the world, by its name.
             rules: how steps with contact are solved.
             softness: ``"rigid"``, or ``"file"``: surfaces give way as the file says, by ``solref`` and ``solimp`` of
                 MJCF or ``kp`` and ``kd`` of SDF.
         """
-        scene = checked_scene(self._mechanism.bodies.names, grounds, only, material, between, exclude, rules, softness)
+        names, fixed = self._mechanism.bodies.names, [shape.name for shape in self._mechanism._base_collisions]
+        scene = checked_scene(names, grounds, only, material, between, exclude, rules, softness, fixed)
         for body in self._mechanism.bodies:
             if scene.touches(body.name):
                 for shape in body.collisions:

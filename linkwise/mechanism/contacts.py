@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
 from numpy.typing import ArrayLike
@@ -216,6 +216,14 @@ class ContactScene:
         """Whether a body touches anything at all, by its name; None for what is fixed to the world."""
         return body is None or self.only is None or body in self.only or any(body in two for two in self.between or ())
 
+    def unknown(self, bodies: Sequence[str], fixed: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
+        """Names in it of no body, nor, of pairs that never touch, of a shape in the world; each with those known."""
+        of_bodies = *(self.only or ()), *(name for pair in self.between or () for name in pair), *dict(self.materials)
+        yield from (("body", name, bodies) for name in of_bodies if name not in bodies)
+        known = [*bodies, *fixed, *(ground.name for ground in self.grounds)]
+        apart = (name for pair in self.exclude for name in pair)
+        yield from (("body or ground", name, known) for name in apart if name not in known)
+
     def may_touch(self, a: str, b: str | None) -> bool:
         """Whether two bodies may, by their names; None for what is fixed to the world."""
         if b is None:
@@ -239,8 +247,9 @@ def checked_scene(
     exclude: Sequence[tuple[str, str]],
     rules: ContactRules | None,
     softness: Literal["rigid", "file"] = "rigid",
+    fixed: Sequence[str] = (),
 ) -> ContactScene:
-    """A scene for bodies of these names; raises InputError where something is not one."""
+    """A scene for bodies of these names, and shapes in the world; raises InputError where something is not one."""
     from linkwise.errors import UnknownNameError
 
     for ground in grounds:
@@ -266,14 +275,10 @@ def checked_scene(
                     got=repr(pair),
                     allowed=f'names of two different bodies: {argument}=[("hand", "cup")]',
                 )
-    given = [*(only or ()), *(name for pair in (*(between or ()), *exclude) for name in pair)]
     own = dict(material) if isinstance(material, Mapping) else {}
-    for name in (*given, *own):
-        if name not in names:
-            raise UnknownNameError("body", name, names)
     for each in (*own.values(), *([] if isinstance(material, Mapping) else [material])):
         check_material(each)
-    return ContactScene(
+    scene = ContactScene(
         tuple(grounds),
         material if isinstance(material, Material) else None,
         tuple(own.items()),
@@ -283,6 +288,9 @@ def checked_scene(
         ContactRules() if rules is None else rules,
         softness,
     )
+    for what, name, known in scene.unknown(names, fixed):
+        raise UnknownNameError(what, name, known)
+    return scene
 
 
 def check_material(given: object) -> None:

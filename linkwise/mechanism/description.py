@@ -182,6 +182,16 @@ class Geometry:
     texture: Picture | None = None
     pairs: tuple[NamedPair, ...] = ()
 
+    def __repr__(self) -> str:
+        """Its kind and measures; of hulls and grounds how many numbers they are made of, which may be thousands."""
+        facts = [f"{self.kind}{f' {self.name!r}' if self.name else ''}"]
+        facts += [f"size {self.size}"] if self.size else []
+        facts += [f"mesh {self.mesh!r}"] if self.mesh else []
+        facts += [f"{len(self.vertices)} vertices"] if self.vertices else []
+        facts += [f"{len(self.faces)} faces"] if self.faces else []
+        facts += [f"{len(self.heights)} x {len(self.heights[0])} heights"] if self.heights else []
+        return f"<Geometry: {', '.join(facts)}>"
+
     def __post_init__(self) -> None:
         size: object = self.size
         if not isinstance(size, tuple):

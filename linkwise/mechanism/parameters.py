@@ -168,7 +168,8 @@ def check_names(mechanism: Mechanism, names: Iterable[str]) -> tuple[str, ...]:
 def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
     if name == "gravity":
         return mechanism.gravity
-    if name == "friction":
+    rubs = ["friction"] if any(body.collisions for body in mechanism.bodies) else []
+    if name in rubs:
         return (1.0,)
     owner, _, what = str(name).rpartition(".")
     flexible = [body.name for body in mechanism.bodies if body.flexible is not None]
@@ -185,7 +186,7 @@ def _nominal(mechanism: Mechanism, name: str) -> tuple[float, ...]:
     for closure in mechanism.closures:
         if closure.name == owner and (numbers := _nominal_of_closure(closure).get(what)) is not None:
             return numbers
-    known = ["gravity", "friction", *(f"{part}.{w}" for part in parts for w in _OF_PART)]
+    known = ["gravity", *rubs, *(f"{part}.{w}" for part in parts for w in _OF_PART)]
     known += [f"{body.name}.{w}" for body in mechanism.bodies for w in _OF_BODY]
     known += [f"{name}.{w}" for name in flexible for w in _OF_FLEXIBLE]
     known += [f"{closure.name}.{w}" for closure in mechanism.closures for w in _nominal_of_closure(closure)]

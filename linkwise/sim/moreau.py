@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwise.array_types import Array
-from linkwise.contact.scene import meetings_of, pair_places, points_of, rows_of, thinnest
+from linkwise.contact.scene import excluding, meetings_of, pair_places, points_of, rows_of, thinnest
 from linkwise.errors import InputError
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.memoized import Memory, once
@@ -49,11 +49,13 @@ def check_overlap(model: Model, q: Array, p: Array, most: float, shape: tuple[in
         return np.asarray(points.gap), np.asarray(points.number)
     state, point = (int(k) for k in np.unravel_index(int(depth.argmax()), depth.shape))
     who = f" of state {np.unravel_index(state, shape) if len(shape) > 1 else state}" if shape else ""
+    deepest = np.argsort(-depth[state], kind="stable")[: np.count_nonzero(depth[state] > most)]
+    deep = [meetings_of(model)[k] for k in pairs[state, deepest]]
     raise InputError(
         f"{model.contacts.pairs[pairs[state, point]]!r}: surfaces overlap at the start{who}",
         got=f"{depth[state, point]:.3g} m",
         allowed=f"at most {most:g} m, which steps part at ContactRules.recovery",
-        do="move the bodies apart (model.distances(q) has all distances); or exclude=[…] the pair; or "
+        do=f"move the bodies apart (model.distances(q) has all distances); or {excluding(deep)}; or "
         "rules=lw.ContactRules(overlap=…) of with_contacts",
     )
 

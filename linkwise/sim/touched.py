@@ -13,6 +13,7 @@ from linkwise.contact.features import Features
 from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.scene import (
     Meeting,
+    excluding,
     kept_points,
     meetings_of,
     numbers_of,
@@ -95,19 +96,24 @@ def _stuck(model: Model, t: Array, gaps: Array, which: Array) -> str:
         (np.nan_to_num(gaps[..., k, :]).reshape(-1, gaps.shape[-1]), which[..., k, :].reshape(-1, gaps.shape[-1]))
         for k in (1, -1)
     )
+    found: dict[int, float] = {}
     for state, point in zip(*np.nonzero((after < -_DEEP) & (now > 0.0)), strict=True):
         pair, last = int(pair_places(now[state, point])), -float(after[state, point])
         same = (pair_places(was[state]) == pair) & (was[state] > 0.0)
         first = -float(np.where(same, before[state], 0.0).min())
         there_was_time = scene.rules.recovery * float(t[-1] - t[1]) > 2.0 * first
         if pairs[pair].material.is_rigid and abs(first - last) < 0.1 * last and there_was_time:
-            return message(
-                f"{pairs[pair].name!r}: surfaces that overlap from the start on do not part",
-                got=f"{last:.3g} m at the end",
-                allowed="shapes that some motion can part",
-                do="exclude=[…] the pair of with_contacts, if its shapes belong into each other; or smaller shapes",
-            )
-    return ""
+            found[pair] = max(last, found.get(pair, 0.0))
+    if not found:
+        return ""
+    worst = max(found, key=found.__getitem__)
+    return message(
+        f"{pairs[worst].name!r}: surfaces that overlap from the start on do not part",
+        got=f"{found[worst]:.3g} m at the end",
+        allowed="shapes that some motion can part",
+        do=f"{excluding(pairs[pair] for pair in found)} of with_contacts, if these shapes belong into each other; "
+        "or smaller shapes",
+    )
 
 
 def _too_fast(model: Model, t: Array, gaps: Array, which: Array, steps: Array) -> str:

@@ -18,6 +18,7 @@ from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, UnknownNameError
 from linkwise.mechanism.placement import quaternions_of, transform
 from linkwise.model.model import Model
+from linkwise.sim.setup import usual_method
 from linkwise.sim.touched import MotionContacts
 from linkwise.viz.overlays import OVERLAYS, Moment, Overlay, _Arrows
 from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, sphere, towards
@@ -201,11 +202,11 @@ class Touches:
 
 
 class OfContact(Overlay):
-    """An overlay of models whose bodies touch."""
+    """An overlay of models whose bodies touch; those of a file with a floor do, where nothing is said."""
 
     @classmethod
     def applies(cls, model: Model) -> bool:
-        return model._contact_scene is not None
+        return model._contact_scene is not None or usual_method(model, None, "") == "moreau"
 
     @classmethod
     @abstractmethod

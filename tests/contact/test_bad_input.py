@@ -384,3 +384,30 @@ def test_points_that_only_come_near_are_not_counted() -> None:
 def test_functions_of_contacts_are_refused_where_there_are_none(name: str) -> None:
     with pytest.raises(lw.InputError, match=f"{name} is for models whose bodies touch"):
         ball().function(name)
+
+
+def test_hills_are_said_in_a_line() -> None:
+    """In messages and notebooks, whatever the number of their heights."""
+    hills = lw.shapes.heightfield(np.zeros((81, 41)), (8.0, 4.0))
+    assert repr(hills) == "<Geometry: heightfield, size (8.0, 4.0), 81 x 41 heights>"
+    assert len(repr(lw.Ground(shape=hills))) < 300
+
+
+def test_all_pairs_that_belong_into_each_other_are_listed_to_be_excluded() -> None:
+    """Links of a robot with hulls that overlap: one message, its list as it can be copied."""
+    b = lw.ModelBuilder("arm")
+    b.add_body("trunk", joint=lw.Free(), mass=1.0, inertia=np.eye(3), collisions=[shape("sphere", (0.1,))])
+    for side, y in (("left", 0.17), ("right", -0.17)):
+        hip = lw.transform(xyz=(0, y, 0))
+        b.add_body(f"{side} hip", "trunk", lw.Revolute(axis=(0, 1, 0)), hip, mass=0.1, inertia=0.01 * np.eye(3))
+        given = {"mass": 1.0, "inertia": np.eye(3), "collisions": [shape("sphere", (0.1,))]}
+        b.add_body(f"{side} thigh", f"{side} hip", lw.Revolute(axis=(0, 1, 0)), **given)
+    model = b.build()
+    apart = "exclude=[('trunk', 'left thigh'), ('trunk', 'right thigh')]"
+    start = model.start + np.eye(model.nq)[6]
+    with pytest.warns(lw.errors.IntegrationWarning) as told:
+        lw.simulate(model.with_contacts(), start, duration=1.0, dt=0.01)
+    assert apart in str(told[0].message)
+    with pytest.raises(lw.InputError) as refused:
+        lw.simulate(model.with_contacts(rules=lw.ContactRules(overlap=0.01)), start, duration=1.0, dt=0.01)
+    assert apart in str(refused.value)

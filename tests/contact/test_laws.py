@@ -275,3 +275,8 @@ def test_friction_as_a_parameter_of_surfaces_that_give_way_and_of_impacts() -> N
     along = step.jacobian("p")(*state, [1.0]).v
     assert np.allclose(along[:, 0], (more - less) / 2e-4, rtol=0, atol=1e-8)
     assert along[3, 0] < -0.2
+
+
+def test_friction_is_no_parameter_of_what_has_no_shapes() -> None:
+    with pytest.raises(lw.errors.UnknownNameError, match="friction"):
+        lw.samples.planar_arm(2).with_parameters(["friction"])

@@ -83,3 +83,21 @@ def test_a_page_of_a_motion_in_a_file_shows_its_contacts(tmp_path: Path) -> None
     lw.simulate(model, duration=0.01, dt=0.002).save(tmp_path / "motion.npz")
     found = motion_of(str(tmp_path / "motion.npz"), model)
     assert np.isclose(found.contacts.force_on("ball")[-1, 2], 9.81)
+
+
+def test_a_body_may_be_kept_off_what_is_fixed_in_the_world(tmp_path: Path) -> None:
+    """The floor of a file makes room for other ground; names are checked, here and in files."""
+    hills = lw.Ground(shape=lw.shapes.heightfield([[-0.1, -0.1], [-0.1, -0.1]], (8.0, 8.0)), name="hills")
+    model = lw.loads(FLOOR).with_contacts(hills, exclude=[("ball", "floor")])
+    assert model.contacts.pairs == ("ball on hills",)
+    assert lw.loads(FLOOR).with_contacts(hills, exclude=[("ball", "hills")]).contacts.pairs == ("ball on floor",)
+    model.save(tmp_path / "hills.lw.json")
+    assert lw.load(tmp_path / "hills.lw.json").contacts.pairs == model.contacts.pairs
+    with pytest.raises(lw.errors.UnknownNameError, match=r"(?s)no body or ground of this name.*hills.*floor"):
+        model.with_contacts(exclude=[("ball", "hills")])
+    path = tmp_path / "hills.lw.json"
+    record = json.loads(path.read_text())
+    record["contact_scene"]["exclude"] = [["ball", "flow"]]
+    path.write_text(json.dumps(record))
+    with pytest.raises(lw.errors.ModelFileError, match="no body or ground of this name"):
+        lw.load(path)

@@ -315,3 +315,30 @@ def test_stable_baselines_sees_ends_and_last_observations() -> None:
             assert not infos[k]["TimeLimit.truncated"]
             ended = True
     PPO("MlpPolicy", VecMonitor(env), n_steps=16, batch_size=64, n_epochs=1).learn(64)
+
+
+def test_floors_of_random_friction():
+    """Each environment slides on its own."""
+    b = lw.ModelBuilder("box")
+    b.add_body("box", joint=lw.Free(), shape=lw.shapes.box((0.2, 0.2, 0.1), density=500))
+    box = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5))
+    env = lw.gym.VectorEnv(
+        box,
+        lambda now: [*now.v],
+        lambda now: now.v[3],
+        lambda now: now.q[6] < -1.0,
+        dt=0.01,
+        actions=1,
+        act=lambda now: [0.0 * now.action[0]] * 6,
+        reset=lambda model, draws: ([1, 0, 0, 0, 0, 0, 0.05], [0, 0, 0, 2.0, 0, 0]),
+        num_envs=4,
+        randomize={"friction": (0.0, 1.5)},
+    )
+    env.reset(seed=1)
+    factors = env.state["p"].ravel()
+    for _ in range(10):
+        seen, *_ = env.step(np.zeros((4, 1)))
+    assert np.allclose(seen[:, 3], 2.0 - 0.5 * factors * 9.81 * 0.1, atol=1e-5)
+    assert np.ptp(factors) > 0.5
+    with pytest.raises(InputError, match="friction cannot be negative"):
+        lw.gym.task("quadruped", 4, randomize={"friction": (-0.3, 1.0)})

@@ -160,3 +160,12 @@ def test_live_on_the_ground_and_pushed_by_the_mouse(model: lw.Model) -> None:
     run.advance(0.5)
     assert run.q[4] > 0.05
     assert abs(run.q[6] - 0.05) < 1e-3
+
+
+def test_the_floor_of_a_file_is_there_to_be_touched() -> None:
+    """Where nothing was said of contact, live simulations take that of the file, and it can be seen."""
+    text = """<mujoco><worldbody><geom type="plane" size="1 1 .1"/>
+      <body pos="0 0 .1"><freejoint/><geom type="sphere" size=".1" mass="1"/></body></worldbody></mujoco>"""
+    with lw.view(lw.loads(text), port=0, open=False) as page:
+        for title in ("contact points", "contact forces", "friction cones"):
+            assert title in page.shown.switches

@@ -72,6 +72,7 @@ def meetings(
         most: number of contact points for pairs with flat faces; see :func:`linkwise.contact.geometry.pairs.contacts`.
     """
     known = {"world", *mechanism.bodies.names, *(frame.name for frame in mechanism.frames)}
+    known.update(shape.name for shape in (*mechanism._base_collisions, *ground))
     wanted = None if only is None else set(only)
     apart = {frozenset(pair) for pair in (*mechanism._contact_excludes, *excludes)}
     for name in (wanted or set()).union(*apart):

@@ -101,14 +101,14 @@ def record_of(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def _checked_scene(scene: ContactScene | None, names: Sequence[str], at: At) -> ContactScene | None:
-    """Scene of contacts, if it names bodies of the model."""
-    if scene is None:
-        return None
-    given = [*(scene.only or ()), *(name for name, _ in scene.materials)]
-    for name in (*given, *(name for pair in (*(scene.between or ()), *scene.exclude) for name in pair)):
-        if name not in names:
-            at.inside("contact_scene").fail("there is no body of this name", got=repr(name), allowed=", ".join(names))
+def _checked_scene(record: dict[str, Any], names: Sequence[str], at: At) -> ContactScene | None:
+    """Scene of contacts, if it names bodies of the model and what is fixed to the world."""
+    scene: ContactScene | None = record["contact_scene"]
+    if scene is not None:
+        for what, name, known in scene.unknown(names, [shape.name for shape in record["base_collisions"]]):
+            at.inside("contact_scene").fail(
+                f"there is no {what} of this name", got=repr(name), allowed=", ".join(known)
+            )
     return scene
 
 
@@ -129,7 +129,7 @@ def fields_of(record: dict[str, Any], at: At, source: Source | None) -> dict[str
         tuple(replace(shape, source=source) for shape in record["base_visuals"]),
         _base_collisions=tuple(replace(shape, source=source) for shape in record["base_collisions"]),
         _contact_excludes=tuple(record["contact_excludes"]),
-        _contact_scene=_checked_scene(record["contact_scene"], [body.name for body in placed], at),
+        _contact_scene=_checked_scene(record, [body.name for body in placed], at),
     )
     closed = _closed(tree, record["closures"], at)
     whole = _equipped(closed, record, at)
