@@ -80,6 +80,20 @@ def test_values_that_wait_share_places(registers):
     assert code.frame_bytes <= (at_once + sines) * shape.size
 
 
+def test_code_of_far_pieces_is_fetched_while_the_one_before_runs():
+    """From where each begins to where the next one does; of the last one, to where the function of all begins."""
+    program = synthetic_programs.forward_dynamics(40)
+    plan, shape = make_plan(program, final=True), LaneShape(64, 8)
+    code = BlockCode(program, plan, shape, shape, registers=REGISTERS, called=True, fetched=True)
+    whole = code.functions[-1].text()
+    calls = [whole.index(f"call void @body_{k}(") for k in range(len(plan.pieces))]
+    begins = [whole.index(f"getelementptr i8, ptr @body_{k},") for k in range(1, len(plan.pieces))]
+    assert sorted([*calls, *begins]) == [x for pair in zip(begins, calls, strict=False) for x in pair] + calls[-1:]
+    assert whole.count("ptrtoint ptr @body to") == 1
+    without = BlockCode(program, plan, shape, shape, registers=REGISTERS, called=True)
+    assert "prefetch" not in without.functions[-1].text()
+
+
 def _branches(count, length):
     """Chains of products that know nothing of each other, each from two inputs to one result."""
     nodes = [("input", 0, k) for k in range(2 * count)]
