@@ -67,7 +67,7 @@ def planned_from(program: Program, machine: Machine, shape: LaneShape) -> float:
     return PLANNED_BESIDE
 
 
-AT_ONCE = 8
+AT_ONCE = 32
 """Nodes of a block, and numbers of a copy, up to which it is written where it is called: a call takes as long."""
 
 
