@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from linkwise.targets.llvm import transcendental
+from linkwise.targets.llvm import ops, transcendental
 from linkwise.targets.llvm.binding import Machine
 from linkwise.targets.llvm.block_code import BlockCode
 from linkwise.targets.llvm.function_plan import make_plan
@@ -23,7 +23,9 @@ from linkwise.targets.llvm.program_memory import Words
 from linkwise.targets.llvm.schedule import REGISTERS
 from linkwise.targets.llvm.source import entries_used
 from linkwise.targets.llvm.tiers import Word
-from linkwise.trace.block import Block
+from linkwise.targets.llvm.transcendental import ENTRY_OF
+from linkwise.trace.block import Block, is_truth
+from linkwise.trace.passes import needed
 from linkwise.trace.program import (
     PARAMETERS,
     Angles,
@@ -48,6 +50,7 @@ from linkwise.trace.program import (
     buffer_of,
     copied,
 )
+from linkwise.trace.state_loops import as_it_is
 
 PLANNED, PLANNED_BESIDE = 1000, 400
 """Nodes of a block from which on its order is ours, and what waits where, as in functions without loops.
@@ -69,6 +72,10 @@ def planned_from(program: Program, machine: Machine, shape: LaneShape) -> float:
     if not machine.masked or shape.lanes == 1 or all(len(block.nodes) <= PLANNED for block in program.blocks):
         return math.inf
     return PLANNED_BESIDE
+
+
+AT_ONCE = 32
+"""Nodes of a block, and numbers of a copy, up to which it is written where it is called: a call takes as long."""
 
 
 class StatementWriter:
@@ -304,10 +311,12 @@ class _RunWriter:
             case Call():
                 self._call(statement)
             case Copy(source, target):
-                if copied(self.program, statement):
-                    whole = source if isinstance(source, str) else target
-                    count = self._size(buffer_of(whole))
+                number = copied(self.program, statement)
+                count = self._size(buffer_of(source if isinstance(source, str) else target))
+                if number > AT_ONCE or not count.isdecimal():
                     f.do(f"call void @copy(ptr {self._place(source)}, ptr {self._place(target)}, i64 {count})")
+                elif number:
+                    self._written(as_it_is(number), (source,), (target,))
             case Unit(target):
                 f.do(f"call void @unit(ptr {self.base[target]}, i64 {self._size(target)}, i64 {self.pass_number})")
             case Angles():
@@ -367,6 +376,9 @@ class _RunWriter:
 
     def _call(self, call: Call) -> None:
         if isinstance(call.code, Block):
+            if len(call.code.nodes) <= AT_ONCE and all(node[0] not in ENTRY_OF for node in call.code.nodes):
+                self._written(call.code, call.inputs, call.outputs)
+                return
             name, read = self.writer.function_of(call.code, call), call.code.arrays_read
             given = [self._place(place) if k in read else "undef" for k, place in enumerate(call.inputs)]
             places = [*given, *map(self._place, call.outputs), "%frame"]
@@ -380,6 +392,32 @@ class _RunWriter:
         table = self._pointer(self.words.table(call.code))
         passed = [*(by_name[b.name] for b in call.code.kept), own, "%frame", table, "%arrays"]
         self.f.do(f"call void @{inner.name}run({', '.join(f'ptr {p}' for p in passed)}, i64 %state, i64 %here)")
+
+    def _written(self, block: Block, inputs: Sequence[Place], outputs: Sequence[Place]) -> None:
+        """A short block where it is called: all that it reads is there before it writes."""
+        f, shape, block = self.f, self.shape, fused(block, self.writer.machine)
+        given = {k: self._place(inputs[k]) for k in sorted(block.arrays_read)}
+        values: dict[int, str] = {}
+        for number, (node, is_needed) in enumerate(zip(block.nodes, needed(block), strict=True)):
+            if not is_needed:
+                continue
+            match node:
+                case ("const", x):
+                    values[number] = f.constant(shape, x)
+                case ("input", array, element) if buffer_of(inputs[array]) == PARAMETERS:
+                    values[number] = f.spread(shape, given[array], element)
+                case ("input", array, element):
+                    values[number] = f.load(shape.real, f.address(shape.real, given[array], element), shape.size)
+                case (op, *of):
+                    values[number] = ops.TABLE[op](f, shape, *(values[k] for k in of))
+        one, zero = shape.constant(1.0), shape.constant(0.0)
+        for place, numbers in zip(outputs, block.results, strict=True):
+            there = self._place(place)
+            for element, number in enumerate(numbers):
+                value = values[number]
+                if is_truth(block.nodes[number]):
+                    value = f.emit(f"select {shape.truth} {value}, {shape.real} {one}, {shape.real} {zero}")
+                f.store(shape.real, value, f.address(shape.real, there, element), shape.size)
 
     def _angles(self, statement: Angles) -> None:
         self.writer.entries.add("sincos")
