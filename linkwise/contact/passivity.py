@@ -29,7 +29,7 @@ from linkwise.algorithms.inverse_dynamics import Forces, inverse_dynamics
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.lifting import masses_that_fly, root_of
 from linkwise.mechanism.tree import Tree
-from linkwise.spatial.scalar import Scalar, by_digits, hold, is_zero, maximum, minimum, repeated_while, sqrt, where
+from linkwise.spatial.scalar import Items, Scalar, by_digits, hold, is_zero, looped_over, maximum, minimum, sqrt, where
 from linkwise.spatial.vectors import Vec
 
 Flat = Sequence[Scalar]
@@ -213,15 +213,16 @@ def balanced_where_fast(
         h: s.
     """
     far = hold(h * h * maximum(*(_fastest(tree, *state) for state in (start, end))))
-    given = [[hold(x) for x in part] for part in (*start, *end, *middle)]
+    given = [far, *(hold(x) for part in (*start, *end, *middle) for x in part)]
+    places = [link.v_start + k for link in tree if link.index in masses_that_fly(tree) for k in (3, 4, 5)]
 
-    def goes_on(state: Flat) -> Scalar:
-        asked: Scalar = (far > _SOME * _SOME) & (state[-1] > 0.5)
+    def asks(_: Flat, given: Flat) -> Scalar:
+        asked: Scalar = given[0] > _SOME * _SOME
         return asked
 
-    def once(state: Flat) -> list[Scalar]:
-        # Times one of the loop's own: what does not hang on its state is computed whether it is asked for or not.
-        q, v, q_end, v_end, after, mean = ([x * state[-1] for x in part] for part in given)
+    def once(_: Flat, given: Flat) -> tuple[list[Scalar], list[Scalar]]:
+        numbers = iter(given[1:])
+        q, v, q_end, v_end, after, mean = ([next(numbers) for _ in part] for part in (*start, *end, *middle))
         half = [0.5 * h * x for x in v]
         before = carried(tree, v, half)
         turning = zip(carry_rates(tree, mean), before, after, strict=True)
@@ -230,12 +231,12 @@ def balanced_where_fast(
         for effort, a, b in zip(efforts, before, after, strict=True):
             work = work + effort * (0.5 * h * (a + b))
         scaling, _ = _scaling(tree, (q, v), (q_end, v_end), Works(work, 0.0), stays=False)
-        share = minimum((sqrt(far) - _SOME) / (_FAR - _SOME), 1.0)
-        return [1.0 + share * (scaling.factor - 1.0), *(share * x for x in scaling.added.values()), 0.0]
+        share = minimum((sqrt(given[0]) - _SOME) / (_FAR - _SOME), 1.0)
+        changes = [scaling.factor - 1.0, *scaling.added.values()]
+        return [], [where(asks([], given), share * x, 0.0) for x in changes]
 
-    places = [link.v_start + k for link in tree if link.index in masses_that_fly(tree) for k in (3, 4, 5)]
-    factor, *added, _ = map(hold, repeated_while(goes_on, once, [1.0, *[0.0] * len(places), 1.0]))
-    return _Scaling(factor, dict(zip(places, added, strict=True))).of(end[1])
+    ((less, *added),) = looped_over([Items.rows([given])], once, [], (asks,))[1]
+    return _Scaling(1.0 + hold(less), dict(zip(places, map(hold, added), strict=True))).of(end[1])
 
 
 def _fastest(tree: Tree, q: Flat, v: Flat) -> Scalar:

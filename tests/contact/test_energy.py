@@ -154,6 +154,22 @@ def test_links_that_whirl_after_blows_gain_no_energy(masses: tuple[float, ...], 
     assert (energy < 1.01 * energy[:, :1]).all()
 
 
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+def test_states_beside_one_that_whirls_are_the_same_to_the_bit(solver: Any) -> None:
+    model, rng = thin_rods((1.0, 0.1, 1.0), solver), np.random.default_rng(1)
+    step, q = model.function("contact_step"), rng.normal(size=(16, model.nq))
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    q[:, 4:7] = 0.0, 0.0, 0.3
+    v = 3.0 * rng.normal(size=(16, model.nv))
+    v[::5] *= 20.0
+    rest = np.zeros(model.nv), np.zeros(step.inputs[3][1]), 0.002
+    together = step(q, v, *rest)
+    for k in range(16):
+        alone = step(q[k], v[k], *rest)
+        np.testing.assert_array_equal(together.q[k], alone.q)
+        np.testing.assert_array_equal(together.v[k], alone.v)
+
+
 def test_passive_steps_of_a_mechanism_that_flies_leave_its_momentum_alone() -> None:
     """In flight and through blows: what is scaled is how its parts move against their mass centre."""
     usual, passive = (chain(lw.ContactRules(passive=x)) for x in (False, True))

@@ -127,6 +127,28 @@ def test_a_shaken_table_carries_a_ball(solver: Any, dt: float) -> None:
     assert np.abs(contact(run, "gaps")).max() < 3.0 * dt**3
 
 
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+@pytest.mark.parametrize(
+    ("A", "omega", "dt"), [(0.002, 40.0, 0.001), (0.002, 40.0, 0.005), (0.05, 13.0, 0.002), (0.002, 65.0, 0.002)]
+)
+def test_forces_on_a_table_that_shakes_fast_do_not_chatter(solver: Any, A: float, omega: float, dt: float) -> None:
+    """A brick on it: forces are means of steps, (ωh)²/24 of the table's acceleration from those in their middles."""
+    b = lw.ModelBuilder("shaker")
+    plate, at = shape("box", (1.0, 1.0, 0.1)), np.eye(4)
+    at[:3, 3] = 0.3, 0.2, 0.1
+    b.add_body("table", joint=lw.Prismatic(axis=(0, 0, 1)), joint_name="lift", mass=1.0, collisions=[plate])
+    inertia, brick = np.diag([0.0042, 0.0042, 0.0067]), shape("box", (0.2, 0.2, 0.1))
+    b.add_body("brick", joint=lw.Free(), placement=at, mass=M, inertia=inertia, collisions=[brick])
+    b.add_coupling("drive", lw.closures.Prescribed("lift", lambda t: A * (1.0 - lw.math.cos(omega * t))))
+    model = b.build().with_contacts(between=[("table", "brick")], rules=lw.ContactRules(solver=solver))
+    run = lw.simulate(model, model.neutral(), duration=0.5, dt=dt, method="moreau")
+    middle = run.t[1:] - dt / 2
+    force = contact(run, "impulses")[1:, :12].reshape(-1, 4, 3)[..., 0].sum(axis=1) / dt
+    late, most = middle > 0.05, M * A * omega**2
+    assert np.abs(force - M * (G + A * omega**2 * np.cos(omega * middle)))[late].max() < most * (omega * dt) ** 2 / 15.0
+    assert np.abs(run.v[:, 1:4]).max() < 1e-9
+
+
 def struck(**material: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Velocities before and after a spinning rod's end hits the ground, and the impulses."""
     at = np.eye(4)
