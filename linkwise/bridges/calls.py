@@ -34,11 +34,6 @@ def as_tuple(f: CompiledFunction, result: Any) -> tuple[Any, ...]:
     return (result,) if f.result_type is None else tuple(result)
 
 
-def as_result(f: CompiledFunction, arrays: Sequence[Any]) -> Any:
-    """Arrays as a call returns them."""
-    return arrays[0] if f.result_type is None else f.result_type._make(arrays)
-
-
 def names_of(f: CompiledFunction, places: Sequence[int]) -> tuple[str, ...]:
     """Names of inputs by their places."""
     return tuple(f.inputs[k][0] for k in places)

@@ -22,7 +22,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.array_types import Array
-from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
+from linkwise.bridges.calls import as_tuple, batch_shape, names_of
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
@@ -74,7 +74,7 @@ def _jax_function(plain: CompiledFunction) -> Callable[..., Any]:
         whole = [
             jnp.broadcast_to(x.astype(kind), (*batch, *core)) for x, (_, core) in zip(given, plain.inputs, strict=True)
         ]
-        return as_result(plain, _jax_call().bind(*whole, f=plain, linear=0))
+        return plain.as_result(_jax_call().bind(*whole, f=plain, linear=0))
 
     return call
 

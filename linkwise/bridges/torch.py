@@ -17,7 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from linkwise.bridges.calls import as_result, as_tuple, batch_shape, names_of
+from linkwise.bridges.calls import as_tuple, batch_shape, names_of
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function
@@ -68,12 +68,12 @@ class TorchFunction:
         if named:
             tensors = self.plain.in_order(tensors, named)
         if torch.compiler.is_compiling():
-            return as_result(self.plain, torch.ops.linkwise.call(self._number, self._whole(tensors)))
+            return self.plain.as_result(torch.ops.linkwise.call(self._number, self._whole(tensors)))
         if _are_transformed(torch, tensors):
-            return as_result(self.plain, self._transformed.apply(*self._whole(tensors)))
+            return self.plain.as_result(self._transformed.apply(*self._whole(tensors)))
         if torch.is_grad_enabled() and any(x.requires_grad for x in tensors):
-            return as_result(self.plain, self._backward.apply(*self._whole(tensors)))
-        return as_result(self.plain, _run(torch, self.plain, tensors))
+            return self.plain.as_result(self._backward.apply(*self._whole(tensors)))
+        return self.plain.as_result(_run(torch, self.plain, tensors))
 
     def _whole(self, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
         """Tensors of one batch shape, so that PyTorch itself sums derivatives of what was broadcast."""

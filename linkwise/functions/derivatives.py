@@ -85,8 +85,7 @@ def jacobian(f: CompiledFunction, name: str, mode: Mode | None = None) -> Compil
     text = forward if chosen == "forward" else reverse
 
     def shaped(*flat: Flat) -> object:
-        return _result(
-            f,
+        return f.as_result(
             [
                 results_like((*array.shape, *shape), [x for row in matrix for x in row])
                 for matrix, array in zip(text(*flat), outputs, strict=True)
@@ -142,7 +141,7 @@ def gradient(f: CompiledFunction, name: str) -> CompiledFunction:
     def text(*flat: Flat) -> object:
         results = whole.text(*flat)
         arrays = results if f.result_type is not None else [results]
-        return _result(f, [_axes_first(array, axes) for array in arrays])
+        return f.as_result([_axes_first(array, axes) for array in arrays])
 
     return CompiledFunction(f"{f.name}_gradient_{name}", text, f.inputs, _doc("The gradient", f, name), f.charts)
 
@@ -168,8 +167,7 @@ def jvp(f: CompiledFunction, names: Sequence[str] = ()) -> CompiledFunction:
             rate = _pushed(f, name, own, given[name]) if name in given else [0.0] * len(own)
             directions.append([{0: x} for x in rate])
         moved = _tangents(f, flat[:cut], directions)
-        return _result(
-            f,
+        return f.as_result(
             [
                 results_like(spec.shape, [x.get(0, 0.0) for x in array])
                 for array, spec in zip(moved, f.program.outputs, strict=True)
@@ -350,11 +348,6 @@ def _unit_directions(f: CompiledFunction, flat: Sequence[Flat], name: str) -> li
             if not scalar.is_zero(x):
                 tangent[k] = x
     return directions
-
-
-def _result(f: CompiledFunction, arrays: Sequence[object]) -> object:
-    """One array, or the function's own kind of tuple."""
-    return arrays[0] if f.result_type is None else f.result_type._make(arrays)
 
 
 def _axes_first(array: object, axes: int) -> Array:

@@ -300,13 +300,14 @@ class CompiledFunction:
             given, arrays = arrays, tuple(host_arrays(self.name, self.inputs, arrays))
             if any(array.dtype.hasobject for array in arrays):
                 return self._on_symbols(SymbolBatch(self.name, self.inputs, arrays, given), out)
-        return self._as_result(self._evaluate(device, arrays, out, split))
+        return self.as_result(self._evaluate(device, arrays, out, split))
 
     def _evaluate(self, device: Device, arrays: Sequence[Any], out: Any, threads: int) -> list[Any]:
         """One result for each output, from arrays of numbers on a device."""
         return device.call(self, arrays, out, threads)
 
-    def _as_result(self, values: Sequence[Any]) -> Any:
+    def as_result(self, values: Sequence[Any]) -> Any:
+        """Arrays as a call returns them: one, or the function's own kind of tuple."""
         return values[0] if self.result_type is None else self.result_type._make(values)
 
     def _on_symbols(self, batch: SymbolBatch, out: Any) -> Any:
@@ -316,7 +317,7 @@ class CompiledFunction:
             return batch.each_state(self.text, self._symbolic_result)
         # No state tells the shape of a result: numbers do.
         nothing = self._evaluate(PROCESSOR, [np.zeros(array.shape) for array in batch.arrays], None, 1)
-        return self._as_result([array.astype(object) for array in nothing])
+        return self.as_result([array.astype(object) for array in nothing])
 
     @cached_property
     def routines(self) -> dict[Any, Any]:
@@ -525,7 +526,7 @@ def compile(
             return fn(model, *(scalar_array(values, shape) for (_, shape), values in zip(shapes, flat, strict=True)))
         outputs = run_again(made.settled, flat)  # what it computes was settled when it was traced
         arrays = [results_like(spec.shape, array) for spec, array in zip(made.program.outputs, outputs, strict=True)]
-        return arrays[0] if made.result_type is None else made.result_type._make(arrays)
+        return made.as_result(arrays)
 
     made = CompiledFunction(title, text, shapes, charts=_charts(model, inputs))
     made.waits = wait

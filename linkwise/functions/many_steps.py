@@ -227,7 +227,7 @@ class StepsForward(_StepsDerivative):
             directions.append(direction)
         found = self._rollout(*arrays[:cut], *directions, threads=threads)
         moved = found[len(found) // 2 :]
-        return moved[0] if self.step.result_type is None else self.step.result_type._make(moved)
+        return self.step.as_result(moved)
 
     @cached_property
     def _rollout(self) -> RolloutFunction:

@@ -355,14 +355,16 @@ def turn_about(axis: Sequence[float], angle: Scalar) -> Turn | Rotation:
     return Rotation(Mat3.build(lambda i, j: (c if i == j else 0.0) + s * K[i][j] + (1.0 - c) * (u[i] * u[j])))
 
 
-def lamina_and_symmetric(J: Sym3) -> tuple[Sym3, Sym3]:
-    """J as that of a lamina in the x-y plane (Jxx + Jyy = Jzz exactly) plus diag(j, j, 0), which turns about z keep.
+def lamina_and_symmetric(M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
+    """The inertia of a lamina in the x-y plane with all mass, and diag(j, j, 0), which turns about z keep.
 
-    A lamina has a zero in Euler's tensor ½ tr(J) 1 - J, which the inverse dynamics can leave out.
+    Together they have the second moment J; of the lamina's, Jxx + Jyy = Jzz exactly. A lamina has a zero in Euler's
+    tensor ½ tr(J) 1 - J, which the inverse dynamics can leave out.
     """
-    xx, yy, zz, xy, xz, yz = J.six()
+    xx, yy, zz, xy, xz, yz = M.J.six()
     a, b, j = (_sum(zz, xx, -yy) * 0.5, _sum(zz, yy, -xx) * 0.5, _sum(xx, yy, -zz) * 0.5)
-    return Sym3.of(a, b, a + b, xy, xz, yz), Sym3.of(j, j, 0.0, 0.0, 0.0, 0.0)
+    lamina = RigidInertia(M.m, M.h, Sym3.of(a, b, a + b, xy, xz, yz))
+    return lamina, RigidInertia(0.0, Vec.zero(), Sym3.of(j, j, 0.0, 0.0, 0.0, 0.0))
 
 
 def _sum(x: Scalar, y: Scalar, z: Scalar) -> Scalar:

@@ -39,8 +39,7 @@ class Cylindrical(Joint):
         return (Motion.unit(2), Motion.unit(5))
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        J_lamina, J_symmetric = lamina_and_symmetric(M.J)
-        return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
+        return lamina_and_symmetric(M)
 
     def closing_equations(self) -> tuple[str, ...]:
         first, second = directions(self.axis).across_names

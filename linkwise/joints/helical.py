@@ -45,8 +45,7 @@ class Helical(Joint):
         return (Motion(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, self.pitch)),)
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        J_lamina, J_symmetric = lamina_and_symmetric(M.J)
-        return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
+        return lamina_and_symmetric(M)
 
     def closing(self) -> Joint:
         return self if self.pitch else Revolute(self.axis)

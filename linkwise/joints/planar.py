@@ -60,8 +60,7 @@ class Planar(Joint):
         return (turn, (a * x + b * y) * scale, (a * y - b * x) * scale)
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
-        J_lamina, J_symmetric = lamina_and_symmetric(M.J)
-        return RigidInertia(M.m, M.h, J_lamina), RigidInertia(0.0, Vec.zero(), J_symmetric)
+        return lamina_and_symmetric(M)
 
     def closing_equations(self) -> tuple[str, ...]:
         plane = directions(self.axis)

@@ -43,9 +43,9 @@ class Revolute(Joint):
 
     def split(self, M: RigidInertia) -> tuple[RigidInertia, RigidInertia]:
         # Mass on the axis, and a second moment symmetric about it with none along it, do not feel the spin.
-        J_lamina, J_symmetric = lamina_and_symmetric(M.J)
-        kept = RigidInertia(0.0, Vec(M.h.x, M.h.y, 0.0), J_lamina)
-        return kept, RigidInertia(M.m, Vec(0.0, 0.0, M.h.z), J_symmetric)
+        lamina, symmetric = lamina_and_symmetric(M)
+        kept = RigidInertia(0.0, Vec(M.h.x, M.h.y, 0.0), lamina.J)
+        return kept, RigidInertia(M.m, Vec(0.0, 0.0, M.h.z), symmetric.J)
 
     def closing_equations(self) -> tuple[str, ...]:
         first, second = directions(self.axis).across_names

@@ -14,10 +14,10 @@ import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from linkwise.targets.c.lines import rounded
-from linkwise.targets.cuda.instructions import Instruction, Operand, is_truth
+from linkwise.targets.cuda.instructions import Instruction, Operand
 from linkwise.targets.cuda.plan_writer import KEEP, KEEP_TRUTH, TABLE, Constants
 from linkwise.targets.cuda.spilling import Reload, Spill, SpillPlan
-from linkwise.trace.block import Block
+from linkwise.trace.block import Block, is_truth
 
 Address = tuple[str, str]
 """Address of a number: the memory of PTX and the address there; "C++", and an expression; or "columns", and how many

@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, cast
 
-from linkwise.trace.block import OPS, Block, Node, arguments
+from linkwise.trace.block import Block, arguments
 
 
 class Operand(NamedTuple):
@@ -38,11 +38,6 @@ class Instruction(NamedTuple):
     results: tuple[int | None, ...]
     reads: tuple[int, ...]  # values that must be in registers: operands without constants, each once
     writes: tuple[int, ...]  # the results that are wanted
-
-
-def is_truth(node: Node) -> bool:
-    """Whether a node is a truth value."""
-    return node[0] in OPS and OPS[node[0]].result == "B"
 
 
 def operand(program: Block, number: int) -> Operand:

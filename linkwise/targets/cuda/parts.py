@@ -23,14 +23,13 @@ from linkwise.targets.cuda.instructions import (
     Instruction,
     Operand,
     instructions,
-    is_truth,
     operand,
     orders,
     pure_angles,
 )
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.places import shared_places
-from linkwise.trace.block import ArraySpec, Block, arguments
+from linkwise.trace.block import ArraySpec, Block, arguments, is_truth
 from linkwise.trace.passes import extract
 from linkwise.trace.program import Buffer, Call, Place, Program, Statement
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import TABLE as C_TABLE
 from linkwise.targets.c.lines import literal, rounded
-from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, is_truth, operand, ordered
+from linkwise.targets.cuda.instructions import Instruction, Operand, instructions, operand, ordered
 from linkwise.targets.cuda.spilling import Reload, Spill, SpillPlan, plan
-from linkwise.trace.block import Block
+from linkwise.trace.block import Block, is_truth
 
 
 class Operation(NamedTuple):

@@ -16,12 +16,12 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.instructions import Instruction, instructions, is_truth, operand, ordered, pure_angles
+from linkwise.targets.cuda.instructions import Instruction, instructions, operand, ordered, pure_angles
 from linkwise.targets.cuda.plan_writer import Constants, PlanWriter
 from linkwise.targets.cuda.spilling import Reload, plan, with_some_local
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.targets.steps import Repetition, Rollout
-from linkwise.trace.block import Block
+from linkwise.trace.block import Block, is_truth
 from linkwise.trace.program import Program
 
 # Values in registers: what a thread has, less addresses, and pairs of them for 64 bits.

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.inline_assembly import Address, Assembly, declarations
-from linkwise.targets.cuda.instructions import is_truth, ordered
+from linkwise.targets.cuda.instructions import ordered
 from linkwise.targets.cuda.parts import KernelPart, KernelParts
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.source import LIMIT, Kernel, device_functions, opening
 from linkwise.targets.cuda.spilling import plan, with_shared_slots
 from linkwise.targets.cuda.tile_layout import ArrayOrder, array_names
-from linkwise.trace.block import Block
+from linkwise.trace.block import Block, is_truth
 
 LONGEST = {32: 6800, 64: 4600}
 """Instructions of a part. Each takes 16 bytes, with 64 bits many take two, and a multiprocessor keeps about 128 kB."""

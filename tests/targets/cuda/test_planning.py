@@ -13,14 +13,13 @@ from linkwise.targets.cuda import spilling
 from linkwise.targets.cuda.instructions import (
     Instruction,
     instructions,
-    is_truth,
     most_alive,
     operand,
     ordered,
     pure_angles,
 )
 from linkwise.targets.cuda.spilling import Reload, Spill
-from linkwise.trace.block import ArraySpec, Block
+from linkwise.trace.block import ArraySpec, Block, is_truth
 from linkwise.trace.interpreter import interpret
 from tests.targets.cuda.random_programs import execute, programs, value_of
 
