@@ -245,7 +245,7 @@ def rows_of(mechanism: Mechanism) -> int:
     return along + sum(meeting.points * rows_of_material(meeting.material) for meeting in meetings_of(mechanism))
 
 
-def touches_of(mechanism: Mechanism, tree: Tree, p: Flat | None) -> list[Touch]:
+def touches_of(mechanism: Mechanism, tree: Tree, p: Flat | None = None) -> list[Touch]:
     """The touches of a mechanism on a tree of its links, for values of its run-time parameters."""
     friction = Values(mechanism, p).friction()
     return [_touch(meeting, tree, friction) for meeting in meetings_of(mechanism)]
