@@ -50,7 +50,6 @@ from linkwise.trace.program import (
     buffer_of,
     copied,
 )
-from linkwise.trace.state_loops import as_it_is
 
 PLANNED, PLANNED_BESIDE = 1000, 400
 """Nodes of a block from which on its order is ours, and what waits where, as in functions without loops.
@@ -316,7 +315,11 @@ class _RunWriter:
                 if number > AT_ONCE or not count.isdecimal():
                     f.do(f"call void @copy(ptr {self._place(source)}, ptr {self._place(target)}, i64 {count})")
                 elif number:
-                    self._written(as_it_is(number), (source,), (target,))
+                    real, size, there = self.shape.real, self.shape.size, self._place(source)
+                    values = [f.load(real, f.address(real, there, k), size) for k in range(number)]
+                    there = self._place(target)
+                    for k, value in enumerate(values):
+                        f.store(real, value, f.address(real, there, k), size)
             case Unit(target):
                 f.do(f"call void @unit(ptr {self.base[target]}, i64 {self._size(target)}, i64 {self.pass_number})")
             case Angles():
