@@ -240,9 +240,10 @@ def test_forces_on_a_pinched_box_stay_as_they_are() -> None:
     assert np.abs(run.q - start).max() < 1e-12  # and the box slid by centimetres in a minute
 
 
+@pytest.mark.parametrize("seconds", [60.0, pytest.param(600.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("edge", [0.09, 0.05])
-def test_a_pinched_capsule_stays_where_it_is(edge: float) -> None:
-    """For a minute; also between pads that are shorter than it is, where it lies on their edges."""
+def test_a_pinched_capsule_stays_where_it_is(edge: float, seconds: float) -> None:
+    """Also between pads that are shorter than it is, where it lies on their edges."""
     b = lw.ModelBuilder("gripper")
     for name, side in (("left", -1), ("right", 1)):
         seat = lw.transform(xyz=(0.03 * side, 0, 0))
@@ -261,11 +262,11 @@ def test_a_pinched_capsule_stays_where_it_is(edge: float) -> None:
     run = lw.simulate(
         model,
         start,
-        duration=60.0,
+        duration=seconds,
         dt=0.002,
         method="moreau",
         control=squeeze,
-        output_times=np.linspace(0.0, 60.0, 61),
+        output_times=np.linspace(0.0, seconds, 61),
     )
     assert np.ptp(run.q[10:], axis=0).max() < 1e-10  # on the edges of short pads it crept by 8 µm a second
 
