@@ -109,7 +109,7 @@ def by_primal(n: int, points: int) -> lw.CompiledFunction:
         columns = [[J[k, i, a] for k in range(points) for i in range(3)] for a in range(n)]
         own, pushes, mass = (Items.rows(each) for each in (*rows, [list(x) for x in M]))
         used = Items.rows([[1.0]] * points)
-        primal = Primal(own, Items.rows(laws), (2,), [], used, mass, pushes, Items.rows(columns))
+        primal = Primal(own, Items.rows(laws), (2,), [], used, range(n), mass, pushes, Items.rows(columns))
         rules = ContactRules(tolerance=1e-12, rounds=ROUNDS)
         found = primal.solved(list(v), [0.0] * (3 * points), rules)
         return np.array(found[1], object).reshape(points, 3)
