@@ -292,7 +292,7 @@ class _Job:
         quiet = 0
         for _ in range(_LONGEST_WAIT):
             quiet = 0 if others_make() else quiet + 1
-            if quiet == _QUIET or self.awaited.wait(_MOMENT):
+            if quiet == _QUIET or self._library() is None or self.awaited.wait(_MOMENT):
                 return
 
     def go_on(self) -> None:

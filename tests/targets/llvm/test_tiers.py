@@ -230,13 +230,16 @@ def test_who_wants_to_wait_can(empty, monkeypatch):
 
 
 def test_a_library_that_nobody_needs_is_not_optimised(empty, monkeypatch):
-    made = []
+    """Nor does it wait for others, with a program in hand: models made and dropped without end would fill memory."""
+    made, looks = [], []
+    monkeypatch.setattr(tiers, "others_make", lambda: looks.append(1) is None)
     library = tiers.Library(tiers.Entries({}), code=None)
     job = tiers._Job(library, lambda: made.append(1), made.append)
     del library
     job.go_on()
     assert job.done.is_set()
     assert not made
+    assert len(looks) == 1
 
 
 @pytest.mark.parametrize("hurried", [False, True])
