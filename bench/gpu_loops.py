@@ -86,7 +86,7 @@ def measure_plain_rollout(
     """A rollout as any routine is written, beside the kernel of its own that keeps the state in shared memory."""
     import cupy as cp
 
-    from linkwise.targets.cuda.launching import DeviceProgram
+    from linkwise.targets.cuda.launched_programs import DeviceProgram
 
     roll = lw.rollout(step, steps)
     routine = roll.routine

@@ -11,7 +11,7 @@ import linkwise as lw
 from linkwise import samples
 from linkwise.spatial.scalar import RowTable, clip
 from linkwise.targets.c import emit_c
-from linkwise.targets.cuda.launching import DeviceProgram
+from linkwise.targets.cuda.launched_programs import DeviceProgram
 from linkwise.targets.llvm.program_kernel import ProgramKernel
 from linkwise.trace.calls import traced as program
 from linkwise.trace.interpreter import Interpreter

@@ -44,7 +44,8 @@ from linkwise.spatial.scalar import Scalar, plus
 from linkwise.spatial.vectors import Vec
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device import CudaDevice
-from linkwise.targets.cuda.launching import DeviceProgram, Launched
+from linkwise.targets.cuda.launched_blocks import Launched
+from linkwise.targets.cuda.launched_programs import DeviceProgram
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.tile_layout import ArrayOrder
 from linkwise.trace.block import ArraySpec, Block

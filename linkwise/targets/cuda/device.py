@@ -14,7 +14,8 @@ from linkwise.errors import InputError, LinkwiseError
 from linkwise.memoized import cached_property
 from linkwise.targets.cuda import exchange
 from linkwise.targets.cuda.exchange import AnyLaunched, ArrayLibrary, library_of
-from linkwise.targets.cuda.launching import DeviceProgram, device_block
+from linkwise.targets.cuda.launched_blocks import device_block
+from linkwise.targets.cuda.launched_programs import DeviceProgram
 from linkwise.targets.cuda.runtime import cupy
 from linkwise.targets.cuda.source import straight
 from linkwise.targets.cuda.target import TARGET, on_device

@@ -19,7 +19,7 @@ import numpy as np
 from linkwise.array_types import Precision
 from linkwise.errors import InputError, LinkwiseError
 from linkwise.targets.batch import Shape, check_number, check_shape, check_steps, common_axes, given_outputs
-from linkwise.targets.cuda.launching import Launched
+from linkwise.targets.cuda.launched_blocks import Launched
 from linkwise.targets.cuda.runtime import cupy, external_stream
 from linkwise.targets.cuda.target import on_device
 from linkwise.targets.cuda.tile_layout import ArrayOrder

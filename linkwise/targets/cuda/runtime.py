@@ -22,6 +22,9 @@ from linkwise.targets.cuda.source import Kernel
 # No contraction: the kernel's text says where multiply-adds are fused, and so results do not depend on the compiler.
 OPTIONS = ("--std=c++17", "--fmad=false")
 
+WORKING_BYTES = 4 << 30
+"""Memory that a call's states work in, or that lies between its kernels, at most (but for one tile's)."""
+
 _PLAIN_SHARED = 48 * 1024  # beyond this a kernel must ask
 _kept: list[object] = []  # memory that a captured graph works in whenever it runs
 
@@ -108,7 +111,7 @@ def compiled_kernel(cp: Any, kernel: Kernel) -> Launcher:
     return launcher
 
 
-def working_memory(name: str, tiles: int, size: int, dtype: Precision, most: int) -> tuple[Any, int]:
+def working_memory(name: str, tiles: int, size: int, dtype: Precision, least: int = 0) -> tuple[Any, int]:
     """Memory of the device for tiles of states, which a call works in, and for how many of them there is room.
 
     Args:
@@ -116,10 +119,10 @@ def working_memory(name: str, tiles: int, size: int, dtype: Precision, most: int
         tiles: wanted.
         size: numbers for each state.
         dtype: of these.
-        most: bytes, but for one tile.
+        least: bytes that there are to be, if more than WORKING_BYTES.
     """
     tile = max(1, size) * layouts.LANES[0]
-    tiles = max(1, min(tiles, most // (tile * dtype.itemsize)))
+    tiles = max(1, min(tiles, max(WORKING_BYTES, least) // (tile * dtype.itemsize)))
     while True:
         try:
             memory = cupy().empty(tiles * tile, dtype)

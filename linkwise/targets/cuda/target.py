@@ -46,7 +46,7 @@ class Cuda(Target):
 
     def source(self, program: Block | Program, dtype: Precision) -> str:
         """The kernel for a batch; of a block, for states in rows."""
-        from linkwise.targets.cuda.launching import kernel_writer
+        from linkwise.targets.cuda.launched_programs import kernel_writer
         from linkwise.targets.cuda.source import batch_kernel
 
         if isinstance(program, Program):
@@ -85,7 +85,7 @@ class Cuda(Target):
         self, program: Block | Program, dtype: Precision
     ) -> Callable[[int, Sequence[int], int], DirectLaunch | None]:
         """Function that launches on a stream; compiled when it is first called."""
-        from linkwise.targets.cuda.launching import launch_on_stream
+        from linkwise.targets.cuda.launched_programs import launch_on_stream
 
         return launch_on_stream(program, dtype)
 

@@ -13,7 +13,7 @@ import pytest
 import linkwise as lw
 from linkwise.sim.plans import plan_for
 from linkwise.sim.setup import Setup
-from linkwise.targets.cuda.launching import kernel_writer
+from linkwise.targets.cuda.launched_programs import kernel_writer
 from linkwise.targets.cuda.runtime import OPTIONS
 from linkwise.targets.cuda.source import batch_kernel, rollout_kernel
 from linkwise.targets.cuda.target import TARGET

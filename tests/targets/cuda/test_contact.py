@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.targets.cuda import device_memory, launching, thread_memory
+from linkwise.targets.cuda import device_memory, launched_blocks, launched_programs, runtime, thread_memory
 from linkwise.targets.cuda.device_memory import DeviceKernel
 from linkwise.targets.cuda.thread_memory import ThreadKernel
 from tests.targets.cuda.emulation import needs_compiler
@@ -69,8 +69,8 @@ def test_feet(fakes: Fakes, dtype: type, monkeypatch: pytest.MonkeyPatch) -> Non
     expected, on = step(*(x.astype(dtype) for x in given)), [fakes.array(x, dtype) for x in given]
     launches = []
     for long, room in ((1 << 20, 4 << 30), (500, 4 << 30), (500, 1 << 12)):
-        monkeypatch.setattr(launching, "_LONG", {32: long, 64: long})
-        monkeypatch.setattr(launching, "BETWEEN_BYTES", room)
+        monkeypatch.setattr(launched_blocks, "_LONG", {32: long, 64: long})
+        monkeypatch.setattr(runtime, "WORKING_BYTES", room)
         other = hopper().function("contact_step")  # compiled anew
         fakes.cupy.launches.clear()
         close(other(*on), expected, dtype)
@@ -99,11 +99,11 @@ def test_crowds(
     monkeypatch.setattr(thread_memory, "CALLS", 2)
     for few, room in ((1 << 20, 4 << 30), (1000, 4 << 30), (1000, 1 << 15)):
         monkeypatch.setattr(thread_memory, "_FEW_LOCAL_BYTES", few)
-        monkeypatch.setattr(launching, "SCRATCH_BYTES", room)
-        monkeypatch.setattr(launching, "_TILES", 0 if room < 1 << 20 else 16)
+        monkeypatch.setattr(runtime, "WORKING_BYTES", room)
+        monkeypatch.setattr(launched_programs, "_TILES", 0 if room < 1 << 20 else 16)
         monkeypatch.setattr(device_memory, "_PART", 3000)
         program = bodies(ground, solver).function("contact_step")
-        writer = launching.kernel_writer(program.program, np.dtype(dtype).itemsize * 8)
+        writer = launched_programs.kernel_writer(program.program, np.dtype(dtype).itemsize * 8)
         assert isinstance(writer, ThreadKernel if few > 1000 else DeviceKernel)
         fakes.cupy.launches.clear()
         found.append((program(*on), len(fakes.cupy.launches)))

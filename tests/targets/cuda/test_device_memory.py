@@ -12,7 +12,7 @@ import pytest
 import linkwise as lw
 from linkwise.algorithms.catalogue import CATALOGUE
 from linkwise.errors import LinkwiseError
-from linkwise.targets.cuda import device_memory, launching
+from linkwise.targets.cuda import device_memory, runtime
 from linkwise.targets.cuda.row_loops import LinkLoop, LoopPlans, RowLoop, Tables, through_memory
 from linkwise.targets.cuda.target import TARGET
 from linkwise.trace.interpreter import interpret
@@ -174,9 +174,9 @@ def test_large_batches_take_turns(fakes: Fakes, tree: lw.Model, monkeypatch: pyt
     q, v, a = random_state(tree, 21)
     expected = tree.forward_dynamics(q, v, a)
     on = [fakes.array(x) for x in (q, v, a)]
-    monkeypatch.setattr(launching, "SCRATCH_BYTES", 100_000)  # room for two tiles or three, not for six
+    monkeypatch.setattr(runtime, "WORKING_BYTES", 100_000)  # room for two tiles or three, not for six
     assert np.allclose(tree.forward_dynamics(*on), expected, rtol=1e-12)
-    monkeypatch.setattr(launching, "SCRATCH_BYTES", 1 << 30)
+    monkeypatch.setattr(runtime, "WORKING_BYTES", 1 << 30)
     fakes.cupy.most_bytes = 60_000  # the same where the device says no
     assert np.allclose(tree.forward_dynamics(*on), expected, rtol=1e-12)
     fakes.cupy.most_bytes = 21 * tree.nv * 8

@@ -9,8 +9,9 @@ import pytest
 
 import linkwise as lw
 from linkwise.functions.rolled import on_device, segments
-from linkwise.targets.cuda import launching, thread_memory
-from linkwise.targets.cuda.launching import DeviceBlock, DeviceProgram, DividedBlock, device_block
+from linkwise.targets.cuda import runtime, thread_memory
+from linkwise.targets.cuda.launched_blocks import DeviceBlock, DividedBlock, device_block
+from linkwise.targets.cuda.launched_programs import DeviceProgram
 from linkwise.targets.cuda.target import TARGET
 from linkwise.trace.block import Block
 from tests.functions.rolled.test_long_chain import CUT, chain, state
@@ -58,7 +59,7 @@ def test_wide_results(model: lw.Model, name: str, dtype: type, monkeypatch: pyte
     assert isinstance(device_block(function.program, dtype), DividedBlock)
     given = len(function.program.inputs)
     for count, room in ((1, 4 << 30), (31, 4 << 30), (33, 4 << 30), (1000, 4 << 30), (1000, 1 << 20)):
-        monkeypatch.setattr(launching, "BETWEEN_BYTES", room)
+        monkeypatch.setattr(runtime, "WORKING_BYTES", room)
         arrays = [x.astype(dtype) for x in random_state(model, count)[:given]]
         arrays[-1] = arrays[-1][0] if given > 1 else arrays[-1]
         expected = function(*(x.astype(float) for x in arrays))
@@ -259,7 +260,7 @@ def test_loops_every_way_of_calling(monkeypatch: pytest.MonkeyPatch) -> None:
         late = model.inverse_dynamics(*(cp.asarray(x) for x in (q, v, a)))
         stream.synchronize()
     close(late, expected, np.float64)
-    monkeypatch.setattr(launching, "SCRATCH_BYTES", 1 << 21)  # room for a few tiles: the batch takes turns
+    monkeypatch.setattr(runtime, "WORKING_BYTES", 1 << 21)  # room for a few tiles: the batch takes turns
     close(model.inverse_dynamics(*on), expected, np.float64)
     assert model.inverse_dynamics(*on, out=on[2]) is on[2]
     close(on[2], expected, np.float64)

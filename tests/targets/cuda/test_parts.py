@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise.samples import planar_arm
-from linkwise.targets.cuda import launching, tile_layout, wide
+from linkwise.targets.cuda import launched_blocks, tile_layout, wide
 from linkwise.targets.cuda import source as kernels
 from linkwise.targets.cuda.instructions import Instruction, instructions, operand, ordered
-from linkwise.targets.cuda.launching import DeviceBlock, DividedBlock, device_block, is_wide
+from linkwise.targets.cuda.launched_blocks import DeviceBlock, DividedBlock, device_block, is_wide
 from linkwise.targets.cuda.parts import KernelParts, split
 from linkwise.targets.cuda.plan_writer import Constants
 from linkwise.targets.cuda.spilling import Reload, Spill, plan, with_shared_slots
@@ -141,7 +141,7 @@ def test_kernels(name: str, dtype: type, tmp_path: Path, monkeypatch: pytest.Mon
     """With few registers and slots, so that values wait near and far, and in several parts and turns."""
     monkeypatch.setattr(wide, "LIMIT", {32: 60, 64: 60})
     monkeypatch.setattr(wide, "_WARPS", {32: 400, 64: 400})
-    monkeypatch.setattr(launching, "LONGEST", {32: 2500, 64: 2500})
+    monkeypatch.setattr(launched_blocks, "LONGEST", {32: 2500, 64: 2500})
     model, count = every_joint(), 3 * LANES + 3
     function = model.function(name)
     program = function.program
@@ -184,7 +184,7 @@ def test_results_of_every_kind(
 
     Columns are left where they belong: no kernel spreads them, and later parts read them there.
     """
-    monkeypatch.setattr(launching, "LONGEST" if kind == "rows" else "LONGEST_AT_HOME", {32: longest, 64: longest})
+    monkeypatch.setattr(launched_blocks, "LONGEST" if kind == "rows" else "LONGEST_AT_HOME", {32: longest, 64: longest})
     nodes = (
         ("input", 0, 0), ("input", 0, 1), ("const", 0.0), ("const", 2.5), ("mul", 0, 1), ("neg", 4), ("lt", 0, 1),
         ("input", 1, 0), ("sin", 7), ("neg", 0), ("div", 8, 3), ("select", 6, 0, 3), ("min", 0, 1), ("max", 1, 0),
@@ -317,7 +317,7 @@ def test_arrays_that_find_no_room(kind: ArrayOrder, tmp_path: Path, monkeypatch:
 
 
 def test_texts_are_written_once_for_what_a_part_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "LONGEST", {32: 300, 64: 300})
+    monkeypatch.setattr(launched_blocks, "LONGEST", {32: 300, 64: 300})
     program = planar_arm(8).function("linearize_inverse").program
     made = DividedBlock(program, np.float64)
     rows: tuple[ArrayOrder, ...] = ("rows",) * 7

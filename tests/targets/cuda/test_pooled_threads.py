@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from linkwise.targets.cuda import launching, pooled_threads, thread_memory
-from linkwise.targets.cuda.launching import DeviceProgram, is_sequence, kernel_writer
+from linkwise.targets.cuda import pooled_threads, runtime, thread_memory
+from linkwise.targets.cuda.launched_programs import DeviceProgram, is_sequence, kernel_writer
 from linkwise.targets.cuda.pooled_threads import PooledKernel
 from linkwise.targets.cuda.thread_memory import ThreadKernel
 from linkwise.targets.llvm.device import HostedProgram
@@ -43,7 +43,7 @@ def test_states_wait_in_a_queue(
     assert isinstance(writer, PooledKernel)
     host = HostedProgram(program, dtype)
     for count, room in ((1, 1 << 30), (5, 1 << 30), (70, 1 << 30), (70, 8 * writer.memory * 20)):
-        monkeypatch.setattr(launching, "BETWEEN_BYTES", room)
+        monkeypatch.setattr(runtime, "WORKING_BYTES", room)
         rows = rows_of(program, rng, count, dtype)
         expected = {name: array.copy() for name, array in rows.items()}
         host.run(expected, {}, {}, count)

@@ -11,7 +11,7 @@ import pytest
 from linkwise.sim.work import flag
 from linkwise.spatial.scalar import where
 from linkwise.targets.cuda.device_memory import DeviceKernel
-from linkwise.targets.cuda.launching import DeviceProgram
+from linkwise.targets.cuda.launched_programs import DeviceProgram
 from linkwise.targets.cuda.row_loops import LoopPlans
 from linkwise.targets.cuda.thread_memory import ThreadKernel
 from linkwise.trace.calls import traced as program

@@ -12,7 +12,7 @@ import linkwise as lw
 from linkwise.errors import InputError
 from linkwise.targets.cuda import tile_layout
 from linkwise.targets.cuda.device_memory import DeviceKernel
-from linkwise.targets.cuda.launching import distances, kernel_writer
+from linkwise.targets.cuda.launched_programs import distances, kernel_writer
 from linkwise.targets.cuda.source import rollout_kernel
 from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import ThreadKernel

@@ -1,280 +1,50 @@
-"""Launches on a GPU, the end of every call there: blocks and programs in one precision, compiled when first needed."""
+"""Launches of programs on a GPU, compiled when first needed: one kernel, or several that run one after the other."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from linkwise.array_types import Array
 from linkwise.dataclass import dataclass
-from linkwise.memoized import once
 from linkwise.targets import DirectLaunch
 from linkwise.targets.cuda import tile_layout as layouts
 from linkwise.targets.cuda.device_memory import DeviceKernel
-from linkwise.targets.cuda.parts import KernelPart, KernelParts, split
+from linkwise.targets.cuda.launched_blocks import (
+    DeviceBlock,
+    Launched,
+    LaunchedBlock,
+    device_block,
+    is_long,
+    launch_states,
+    tiles_of,
+    turns,
+)
 from linkwise.targets.cuda.pooled_threads import HEAD, PooledKernel
 from linkwise.targets.cuda.runtime import (
     Launcher,
     compiled_kernels,
     cupy,
     external_stream,
-    launch_address,
     shared_bytes,
     working_memory,
     zeros,
 )
-from linkwise.targets.cuda.source import Kernel, batch_kernel, rollout_kernel
+from linkwise.targets.cuda.source import Kernel
 from linkwise.targets.cuda.statements import arguments_of
 from linkwise.targets.cuda.thread_memory import CALLS, ThreadKernel, most_thread_bytes, thread_bytes
 from linkwise.targets.cuda.tile_layout import ArrayOrder
-from linkwise.targets.cuda.wide import LONGEST, LONGEST_AT_HOME, Homes, last_kernel, part_kernel
 from linkwise.targets.recycled import steps_between
-from linkwise.targets.steps import Repetition, Rollout
 from linkwise.trace.block import Block
 from linkwise.trace.program import PARAMETERS, Call, Program
 from linkwise.trace.waiting import WaitingLoop, with_loops_inlined
 
-BETWEEN_BYTES = 4 << 30
-"""Memory between the kernels of one call, at most (but for one tile's); a larger batch takes turns."""
-
-SCRATCH_BYTES = 4 << 30
-"""Memory that the buffers of one call's states take, at most (but for one tile's); a larger batch takes turns."""
-
 _TILES = 16  # that a multiprocessor works on at a time: as many warps as its registers can feed
-
-# A tile with all its rows, up to which one kernel has room for them: however long the program is, or if it is short.
-_ROOMY_BYTES = 40 * 1024
-_TWO_TILES_BYTES = 112 * 1024
-_SHORT = 6000  # nodes of a program
-
-# Nodes of a program, above which it is cut even if its results are few. A multiprocessor then waits for instructions
-# more than it computes (on an H200, steps with contact in float32: a quadruped of 12 700 nodes makes 970 M/s in one
-# kernel and 740 in two, a humanoid of 31 300 makes 133 M/s in one and 200 in five).
-_LONG = {32: 16_000, 64: 7000}
-
-
-Code = TypeVar("Code")  # a block, a program, or what else has inputs and outputs
-
-
-class Launched(ABC, Generic[Code]):
-    """A block or a program for GPUs in one precision.
-
-    Args:
-        program: what is computed.
-        dtype: float64 or float32.
-    """
-
-    rollout: Rollout | None = None
-    """Feedback between steps, if there are many."""
-    takes_addresses: ClassVar[bool] = True
-    """Whether arrays may be given by their addresses alone."""
-
-    def __init__(self, program: Code, dtype: DTypeLike) -> None:
-        self.program, self.dtype = program, np.dtype(dtype)
-        self._memory: dict[int, int] = {}
-
-    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
-        """Whether an output may be the same array as an input: where all inputs are read before results are written."""
-        return True
-
-    def prepare(self, kinds: tuple[ArrayOrder, ...]) -> None:
-        """Compile for the current device, if that is not left to the first launch."""
-
-    @abstractmethod
-    def launch(
-        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
-    ) -> None:
-        """Run on the current device and stream.
-
-        Args:
-            arrays: inputs then outputs, laid out as ``kinds`` says: CuPy's, or addresses as ``numpy.uint64``. Those of
-                programs that come in lanes are tiles (tiles, size, lanes).
-            kinds: how each array comes.
-            count: states.
-            steps: for a rollout.
-        """
-
-
-def device_block(
-    block: Block, dtype: DTypeLike, routine: Repetition | None = None, *, apart: bool = True
-) -> LaunchedBlock:
-    """A block for GPUs: one kernel, or several if its results are wide or it is long.
-
-    Args:
-        block: what is computed.
-        dtype: float64 or float32.
-        routine: for many steps of it in one launch.
-        apart: whether its outputs never lie where inputs do, unless it says that they may (``in_place``).
-    """
-    bits = np.dtype(dtype).itemsize * 8
-    if routine is None and (is_long(block, bits) or is_wide(block, bits)):
-        return DividedBlock(block, dtype, apart)
-    return DeviceBlock(block, dtype, routine)
-
-
-def is_long(program: Block, bits: int) -> bool:
-    """Whether a program has more instructions than a multiprocessor should go through in one kernel."""
-    return len(program.nodes) > _LONG[bits]
-
-
-def is_wide(program: Block, bits: int) -> bool:
-    """Whether a program has results that one kernel should not keep on the chip together with its inputs."""
-    arrays = (*program.inputs, *program.outputs)
-    tile = 32 * sum(spec.size for spec in arrays) * bits // 8
-    if tile <= _ROOMY_BYTES or (tile <= _TWO_TILES_BYTES and len(program.nodes) <= _SHORT):
-        return False
-    return any(spec.size > layouts.WIDE for spec in program.outputs)
-
-
-class LaunchedBlock(Launched[Block]):
-    """A block for GPUs: kernels for each way its arrays can lie, and for each device."""
-
-    def __init__(self, program: Block, dtype: DTypeLike) -> None:
-        super().__init__(program, dtype)
-        self._texts: dict[Hashable, Kernel] = {}
-        self._launchers: dict[Hashable, list[tuple[Kernel, Launcher]]] = {}
-
-    @abstractmethod
-    def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
-        """The texts for arrays that come in these ways, for devices with so much shared memory."""
-
-    def prepare(self, kinds: tuple[ArrayOrder, ...]) -> None:
-        """Compile all kernels."""
-        self._loaded(kinds)
-
-    def _loaded(self, kinds: tuple[ArrayOrder, ...]) -> list[tuple[Kernel, Launcher]]:
-        device = cupy().cuda.Device().id
-        known = self._launchers.get((kinds, device))
-        if known is None:
-            kernels = self.kernels(kinds, shared_bytes(self._memory))
-            known = self._launchers[kinds, device] = list(zip(kernels, compiled_kernels(kernels), strict=True))
-        return known
-
-
-class DeviceBlock(LaunchedBlock):
-    """A block, or many steps of one, as one kernel.
-
-    Args:
-        program: what is computed.
-        dtype: float64 or float32.
-        routine: for many steps of it in one launch.
-    """
-
-    def __init__(self, program: Block, dtype: DTypeLike, routine: Repetition | None = None) -> None:
-        super().__init__(program, dtype)
-        self.routine = routine
-        self.rollout = None if routine is None else routine.rollout
-
-    def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
-        """One kernel."""
-        bits = self.dtype.itemsize * 8
-
-        def written() -> Kernel:
-            if self.routine is not None:
-                return rollout_kernel(self.routine, bits, kinds, available)
-            return batch_kernel(self.program, bits, kinds, available)
-
-        return [once(self._texts, (kinds, available), written)]
-
-    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
-        """Whether an output may be the same array as an input."""
-        return self.kernels(kinds, shared_bytes(self._memory))[0].in_place
-
-    def launch(
-        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
-    ) -> None:
-        """One launch."""
-        if count:
-            ((kernel, launcher),) = self._loaded(kinds)
-            last = () if steps is None else (np.int32(steps),)
-            _launch(kernel, launcher, count, (*arrays, np.int64(count), *last))
-
-    def direct(self, kinds: tuple[ArrayOrder, ...]) -> DirectLaunch | None:
-        """Launch without Python; None where there are several devices, or where CuPy does not tell the handle."""
-        ((kernel, launcher),) = self._loaded(kinds)
-        handle = getattr(getattr(launcher, "kernel", None), "ptr", None)
-        address = launch_address()
-        if not handle or not address or cupy().cuda.runtime.getDeviceCount() != 1:
-            return None
-        states = kernel.states or kernel.threads
-        return DirectLaunch(address, int(handle), kernel.threads, states, kernel.shared_bytes)
-
-
-class DividedBlock(LaunchedBlock):
-    """A block with wide results, or a long one: several kernels in sequence, and the memory between them.
-
-    Args:
-        program: what is computed.
-        dtype: float64 or float32.
-        apart: whether results may be left where they belong while inputs are still read.
-    """
-
-    def __init__(self, program: Block, dtype: DTypeLike, apart: bool = True) -> None:
-        super().__init__(program, dtype)
-        self.apart = apart
-        self._divisions: dict[int, KernelParts] = {}
-
-    def in_place(self, kinds: tuple[ArrayOrder, ...]) -> bool:
-        """Whether results are written when all inputs have been read: by a last kernel."""
-        return self._homes(kinds) is None
-
-    def _homes(self, kinds: tuple[ArrayOrder, ...]) -> Homes | None:
-        return self.division(kinds).homes(kinds[len(self.program.inputs) :]) if self.apart else None
-
-    def division(self, kinds: tuple[ArrayOrder, ...]) -> KernelParts:
-        """Kernels, each with its share of the program."""
-        at_home = self.apart and set(kinds[len(self.program.inputs) :]) == {"columns"}
-        longest = (LONGEST_AT_HOME if at_home else LONGEST)[self.dtype.itemsize * 8]
-        return once(self._divisions, longest, lambda: split(self.program, longest))
-
-    def kernels(self, kinds: tuple[ArrayOrder, ...], available: int) -> list[Kernel]:
-        """A kernel for each part, and a last one if their results are to be spread."""
-        program, whole, bits = self.program, self.division(kinds), self.dtype.itemsize * 8
-        given, filled = kinds[: len(program.inputs)], kinds[len(program.inputs) :]
-        homes = self._homes(kinds)
-
-        def of_part(part: KernelPart) -> Kernel:
-            # Whatever way the others come, its text is the same.
-            own = tuple(given[number] for number in part.inputs(program))
-            key = (part, own, available, homes is None)
-            return once(self._texts, key, lambda: part_kernel(program, whole, part, bits, given, available, homes))
-
-        parts = [of_part(part) for part in whole.parts]
-        if homes is not None:
-            return parts
-        key = (filled, available)
-        last = once(self._texts, key, lambda: last_kernel(program, whole, bits, filled, available))
-        return [*parts, last]
-
-    def launch(
-        self, arrays: Sequence[object], kinds: tuple[ArrayOrder, ...], count: int, steps: int | None = None
-    ) -> None:
-        """One launch for each kernel, and each turn."""
-        if count == 0:
-            return
-        parts, last = self._loaded(kinds), []
-        lanes, cut = layouts.LANES[0], len(self.program.inputs)
-        if self.in_place(kinds):
-            parts, last = parts[:-1], parts[-1:]
-        taken, filled = (arrays[:cut], arrays[cut:]) if last else (arrays, ())
-        name, places = self.program.name, self.division(kinds).places
-        between, tiles = working_memory(name, -(-count // lanes), places, self.dtype, BETWEEN_BYTES)
-        for begin in range(0, count, tiles * lanes):
-            end = min(count, begin + tiles * lanes)
-            numbers = (np.int64(count), np.int64(begin), np.int64(end))
-            for own, kernels in ((taken, parts), (filled, last)):
-                for kernel, launcher in kernels:
-                    _launch(kernel, launcher, end - begin, (*own, between, *numbers))
-
-
-def _launch(kernel: Kernel, launcher: Launcher, states: int, arguments: tuple[object, ...]) -> None:
-    launcher((kernel.blocks(states),), (kernel.threads,), arguments, shared_mem=kernel.shared_bytes)
 
 
 class DeviceProgram(Launched[Program]):
@@ -337,41 +107,27 @@ class DeviceProgram(Launched[Program]):
         if count == 0:
             return
         ready = self.ready()
+        if ready.is_pooled or len(ready.kernels) > 1:
+            self._launch_in_turns(ready, own, count)
+            return
         blocks = ready.kernel.blocks(count)
-        if ready.is_pooled:
-            self._launch_pooled(ready, own, count)
-            return
-        if len(ready.kernels) > 1:
-            self._launch_parts(ready, own, count, blocks)
-            return
         if ready.tables:
             name, tiles = self.program.name, min(blocks, ready.most)
-            scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype, SCRATCH_BYTES)
+            scratch, blocks = working_memory(name, tiles, ready.memory, self.dtype)
             own = (*own, scratch, *ready.tables)
         threads, shared = ready.kernel.threads, ready.kernel.shared_bytes
         ready.launchers[0]((blocks,), (threads,), (*own, np.int64(count)), shared_mem=shared)
 
-    def _launch_pooled(self, ready: _Ready, own: Sequence[object], count: int) -> None:
-        """A launch of each kernel, and each turn: as many states as could all have to wait."""
-        lanes = layouts.LANES[0]
-        waiting, tiles = working_memory(self.program.name, -(-count // lanes), ready.memory, self.dtype, BETWEEN_BYTES)
-        for begin in range(0, count, tiles * lanes):
-            end = min(count, begin + tiles * lanes)
-            queue = zeros(HEAD + end - begin)
-            given = (*own, waiting, queue, np.int64(count), np.int64(begin), np.int64(end))
+    def _launch_in_turns(self, ready: _Ready, own: Sequence[object], count: int) -> None:
+        """A launch of each kernel, and each turn: as many states as the memory has room for."""
+        running = 0 if ready.is_pooled else ready.most
+        least = running * ready.memory * layouts.LANES[0] * self.dtype.itemsize
+        memory, tiles = working_memory(self.program.name, tiles_of(count), ready.memory, self.dtype, least)
+        for begin, end in turns(count, tiles):
+            queue = (zeros(HEAD + end - begin),) if ready.is_pooled else ()
+            numbers = (np.int64(count), np.int64(begin), np.int64(end))
             for kernel, launcher in zip(ready.kernels, ready.launchers, strict=True):
-                _launch(kernel, launcher, end - begin, given)
-
-    def _launch_parts(self, ready: _Ready, own: Sequence[object], count: int, blocks: int) -> None:
-        """A launch for each part, and each turn: as many states as the memory has room for."""
-        lanes = ready.kernel.threads
-        most = max(SCRATCH_BYTES, ready.most * ready.memory * lanes * self.dtype.itemsize)
-        scratch, tiles = working_memory(self.program.name, blocks, ready.memory, self.dtype, most)
-        given = (*own, scratch, *ready.tables, np.int64(count))
-        for begin in range(0, count, tiles * lanes):
-            end = min(count, begin + tiles * lanes)
-            for kernel, launcher in zip(ready.kernels, ready.launchers, strict=True):
-                _launch(kernel, launcher, end - begin, (*given, np.int64(begin), np.int64(end)))
+                launch_states(kernel, launcher, end - begin, (*own, memory, *ready.tables, *queue, *numbers))
 
     def ready(self) -> _Ready:
         """Parts of a launch on the current device."""
@@ -446,21 +202,20 @@ class CallSequence:
 
         False, and nothing done, where that cannot be: the states of columns do not lie one behind the other.
         """
-        lanes, numbers = layouts.LANES[0], sum(buffer.size for buffer in self.between)
-        memory, tiles = working_memory(self.program.name, -(-count // lanes), numbers, self.dtype, BETWEEN_BYTES)
-        if tiles * lanes < count and "columns" in kinds:
+        numbers = sum(buffer.size for buffer in self.between)
+        memory, tiles = working_memory(self.program.name, tiles_of(count), numbers, self.dtype)
+        if tiles < tiles_of(count) and "columns" in kinds:
             return False
         own = [b for b in self.program.buffers if b.load] + [b for b in self.program.buffers if b.store]
-        for begin in range(0, count, tiles * lanes):
-            some = min(count - begin, tiles * lanes)
+        for begin, end in turns(count, tiles):
             at: dict[object, tuple[object, ArrayOrder]] = {}
             for buffer, array, kind in zip(own, arrays, kinds, strict=True):
                 skipped = 0 if kind == "one" else begin * buffer.size * self.dtype.itemsize
                 at[buffer.name] = (_from(array, skipped), kind)
-            at |= self._between(memory, some)
+            at |= self._between(memory, end - begin)
             self._prepare({name: kind for name, (_, kind) in at.items()})
             for code, places in self.calls:
-                code.launch([at[place][0] for place in places], tuple(at[place][1] for place in places), some)
+                code.launch([at[place][0] for place in places], tuple(at[place][1] for place in places), end - begin)
         return True
 
     def _between(self, memory: Any, count: int) -> dict[object, tuple[object, ArrayOrder]]:
