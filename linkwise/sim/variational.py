@@ -47,80 +47,86 @@ from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.dual import derivative
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, either, minus, plus, where
 from linkwise.trace.calls import traced as program
-from linkwise.trace.program import Copy, Statement, WhileAny
+from linkwise.trace.program import Copy, WhileAny
 
 _MOST = 40  # iterations
 _CLOSE = 1e-15
 _FAR = 1e-4  # a last change of the mean velocity, relative, after which a step has failed
 
 
-def variational(work: Work) -> Step:
-    """One step of the variational midpoint rule."""
-    m = work.motion
-    nv, nx = m.nv, m.flowing
-    closures = check_closures(m)
+class _Midpoint:
+    """Texts of a step: w to begin with, a better one, and the state at the end."""
 
-    def frozen(y: Flat, t: Flat, h: Flat, p: Flat) -> Flat:
+    def __init__(self, motion: Motion) -> None:
+        self.m, self.nv, self.nx = motion, motion.nv, motion.flowing
+        self.closures = check_closures(motion)
+
+    def frozen(self, y: Flat, t: Flat, h: Flat, p: Flat) -> Flat:
         """Parameters of the whole step, where some vary: those in its middle, as far as its start tells."""
-        if not m.varying.elements:
+        if not self.m.varying.elements:
             return p
-        now = m.at(t[0], y, p)
-        rates = m.element_rates(m.in_force(now))
-        there = [a + 0.5 * h[0] * b for a, b in zip(now.x[:nx], rates, strict=True)]
-        middle = m.moved(now.q, [0.5 * h[0] * a for a in now.v])
-        return m.in_force(Instant(t[0] + 0.5 * h[0], middle, now.v, [*there, *m.kept(y)], p)).p
+        now = self.m.at(t[0], y, p)
+        rates = self.m.element_rates(self.m.in_force(now))
+        there = [a + 0.5 * h[0] * b for a, b in zip(now.x[: self.nx], rates, strict=True)]
+        middle = self.m.moved(now.q, [0.5 * h[0] * a for a in now.v])
+        return self.m.in_force(Instant(t[0] + 0.5 * h[0], middle, now.v, [*there, *self.m.kept(y)], p)).p
 
-    def begin(y: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
-        p = frozen(y, t, h, p)
-        q, v, x = m.parts(y)
-        momentum = list(m.model.mass_product(objects(q), objects(v), p=m.model_parameters(p)))
-        found = {"momentum": momentum, "w": [*v, *x[:nx]], "trials": 0.0, "last": 1e300, "seeking": 1.0}
-        return {**found, "hold": [0.0] * closures} if closures else found
+    def begin(self, y: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
+        p = self.frozen(y, t, h, p)
+        q, v, x = self.m.parts(y)
+        momentum = list(self.m.model.mass_product(objects(q), objects(v), p=self.m.model_parameters(p)))
+        found = {"momentum": momentum, "w": [*v, *x[: self.nx]], "trials": 0.0, "last": 1e300, "seeking": 1.0}
+        return {**found, "hold": [0.0] * self.closures} if self.closures else found
 
-    def held(y: Flat, momentum: Flat, t: Flat, p: Flat, hold: Sequence[Flat]) -> Flat:
+    def held(self, y: Flat, momentum: Flat, t: Flat, p: Flat, hold: Sequence[Flat]) -> Flat:
         """π + J_c*(q)λ."""
         if not hold:
             return momentum
-        q, _, x = m.parts(y)
-        return plus(momentum, m.closure_push(t[0], q, x, p, hold[0]))
+        q, _, x = self.m.parts(y)
+        return plus(momentum, self.m.closure_push(t[0], q, x, p, hold[0]))
 
-    def ends(y: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
+    def ends(
+        self, y: Flat, w: Flat, t: Flat, h: Flat, p: Flat
+    ) -> tuple[list[Scalar], Sequence[Scalar], Sequence[Scalar]]:
         """q_m, and the momenta at the step's start and end less π: what w must bring to zero, and what it adds."""
-        q, _, _ = m.parts(y)
-        rate = list(w[:nv])
-        q_m = m.moved(q, [0.5 * h[0] * a for a in rate])
-        middle = Instant(t[0] + 0.5 * h[0], q_m, rate, [*w[nv:], *m.kept(y)], p)
-        tau, _ = m.all_forces(middle)
-        start, end = _ends(m, q, q_m, rate, h[0], tau, m.body_forces(middle), p)
+        q, _, _ = self.m.parts(y)
+        rate = list(w[: self.nv])
+        q_m = self.m.moved(q, [0.5 * h[0] * a for a in rate])
+        middle = Instant(t[0] + 0.5 * h[0], q_m, rate, [*w[self.nv :], *self.m.kept(y)], p)
+        tau, _ = self.m.all_forces(middle)
+        start, end = _ends(self.m, q, q_m, rate, h[0], tau, self.m.body_forces(middle), p)
         return q_m, start, end
 
-    def solved(q: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
+    def solved(self, q: Flat, momentum: Flat, p: Flat) -> list[Scalar]:
         """𝓜(q)⁻¹ π."""
-        return list(m.model.mass_solve(objects(q), objects(momentum), p=m.model_parameters(p)))
+        return list(self.m.model.mass_solve(objects(q), objects(momentum), p=self.m.model_parameters(p)))
 
-    def missed(q: Flat, momentum: Flat, h: Flat, p: Flat) -> list[Scalar]:
+    def missed(self, q: Flat, momentum: Flat, h: Flat, p: Flat) -> list[Scalar]:
         """How much w lacks where the momentum at the step's start does."""
-        if not m.model._is_flexible:
-            return solved(q, momentum, p)
-        A = [list(row) for row in m.model.mass_matrix(objects(q), p=m.model_parameters(p))]
-        add_elasticity(A, m, p, 0.25 * h[0] * h[0], 0.5 * h[0])
+        if not self.m.model._is_flexible:
+            return self.solved(q, momentum, p)
+        A = [list(row) for row in self.m.model.mass_matrix(objects(q), p=self.m.model_parameters(p))]
+        add_elasticity(A, self.m, p, 0.25 * h[0] * h[0], 0.5 * h[0])
         return solution(factorized(A), momentum)
 
-    def own_rates(y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
-        return m.element_rates(Instant(t[0] + 0.5 * h[0], q_m, list(w[:nv]), [*w[nv:], *m.kept(y)], p))
+    def own_rates(self, y: Flat, q_m: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> list[Scalar]:
+        return self.m.element_rates(
+            Instant(t[0] + 0.5 * h[0], q_m, list(w[: self.nv]), [*w[self.nv :], *self.m.kept(y)], p)
+        )
 
     def closing(
-        y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat
+        self, y: Flat, q_m: Flat, rate: list[Scalar], t: Flat, h: Flat, p: Flat
     ) -> tuple[list[Scalar], Sequence[Scalar]]:
         """The mean velocity whose step ends closed, and what λ changes by: a step of Newton's method, J_c of q_m."""
-        q, _, x = m.parts(y)
-        e = m.closure_gap(t[0] + h[0], m.moved(q, [h[0] * a for a in rate]), x, p)
+        q, _, x = self.m.parts(y)
+        e = self.m.closure_gap(t[0] + h[0], self.m.moved(q, [h[0] * a for a in rate]), x, p)
         middle = t[0] + 0.5 * h[0]
-        more = m.correction(middle, q_m, x, p, [-(a / h[0]) for a in e])
-        change = solved(q_m, m.closure_push(middle, q_m, x, p, more), p)
+        more = self.m.correction(middle, q_m, x, p, [-(a / h[0]) for a in e])
+        change = self.solved(q_m, self.m.closure_push(middle, q_m, x, p, more), p)
         return plus(rate, change), more
 
     def improve(
+        self,
         y: Flat,
         momentum: Flat,
         w: Flat,
@@ -133,16 +139,16 @@ def variational(work: Work) -> Step:
         *hold: Flat,
     ) -> NamedNumbers:
         """The next w, with a better mean velocity, and whether to go on."""
-        p = frozen(y, t, h, p)
-        q_m, start, _ = ends(y, w, t, h, p)
-        missing = missed(q_m, minus(held(y, momentum, t, p, hold), start), h, p)
-        better = plus(w[:nv], missing)
+        p = self.frozen(y, t, h, p)
+        q_m, start, _ = self.ends(y, w, t, h, p)
+        missing = self.missed(q_m, minus(self.held(y, momentum, t, p, hold), start), h, p)
+        better = plus(w[: self.nv], missing)
         more: Sequence[Scalar] = []
         if hold:
-            better, more = closing(y, q_m, better, t, h, p)
+            better, more = self.closing(y, q_m, better, t, h, p)
         half = 0.5 * h[0]
-        x, xdot = m.parts(y)[2][:nx], own_rates(y, q_m, w, t, h, p)
-        better = list(m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
+        x, xdot = self.m.parts(y)[2][: self.nx], self.own_rates(y, q_m, w, t, h, p)
+        better = list(self.m.stored([*better, *(a + half * b for a, b in zip(x, xdot, strict=True))]))
         change: Scalar = 0.0
         size: Scalar = 1.0
         for a, b in zip(better, w, strict=True):
@@ -164,6 +170,7 @@ def variational(work: Work) -> Step:
             found["hold_new"] = [where(seeks, a + b, a) for a, b in zip(hold[0], more, strict=True)]
         return found
 
+    @staticmethod
     def is_found(w: Flat, last: Flat) -> Scalar:
         """Whether an iteration has come to its end, on numbers."""
         size: Scalar = 1.0
@@ -173,29 +180,32 @@ def variational(work: Work) -> Step:
             total = total + abs(a)
         return (last[0] < _FAR * size) & (total < 1e300)  # which what is no number is not
 
-    def close(y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat) -> NamedNumbers:
-        p = frozen(y, t, h, p)
-        q_m, start, end = ends(y, w, t, h, p)
-        q, _, x = m.parts(y)
-        q_new = m.moved(q, [h[0] * a for a in w[:nv]])
+    def close(
+        self, y: Flat, momentum: Flat, w: Flat, t: Flat, h: Flat, p: Flat, last: Flat, *hold: Flat
+    ) -> NamedNumbers:
+        p = self.frozen(y, t, h, p)
+        q_m, start, end = self.ends(y, w, t, h, p)
+        q, _, x = self.m.parts(y)
+        q_new = self.m.moved(q, [h[0] * a for a in w[: self.nv]])
         # What the iteration left open goes to the end, so that no momentum is lost.
-        left = minus(held(y, momentum, t, p, hold), start)
+        left = minus(self.held(y, momentum, t, p, hold), start)
         after = plus(end, left)
-        x_new = [a + h[0] * b for a, b in zip(x[:nx], own_rates(y, q_m, w, t, h, p), strict=True)]
-        found = is_found(w, last)
-        y_new = [*q_new, *solved(q_new, after, p), *x_new]
-        return {"y_new": [*(where(found, a, math.nan) for a in y_new), *m.kept(y)]}
+        x_new = [a + h[0] * b for a, b in zip(x[: self.nx], self.own_rates(y, q_m, w, t, h, p), strict=True)]
+        found = self.is_found(w, last)
+        y_new = [*q_new, *self.solved(q_new, after, p), *x_new]
+        return {"y_new": [*(where(found, a, math.nan) for a in y_new), *self.m.kept(y)]}
 
-    sizes = {"y": m.ny, "momentum": nv, "w": nv + nx, "t": 1, "h": 1, "p": m.np}
-    counted = {"trials": 1, "last": 1, "seeking": 1}
-    kept: tuple[Statement, ...] = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking"))
-    start = work.call(program("momentum", begin, {"y": m.ny, "t": 1, "h": 1, "p": m.np}))
-    extra = {"hold": closures} if closures else {}
-    improving: tuple[Statement, ...] = (*work.call(program("improve", improve, {**sizes, **counted, **extra})), *kept)
-    if closures:
-        improving = (*improving, Copy("hold_new", "hold"))
-    closing_step = work.call(program("close", close, {**sizes, "last": 1, **extra}))
-    return Step(start, (WhileAny("seeking", improving), *closing_step))
+
+def variational(work: Work) -> Step:
+    """One step of the variational midpoint rule."""
+    m, texts = work.motion, _Midpoint(work.motion)
+    extra = {"hold": texts.closures} if texts.closures else {}
+    sizes = {"y": m.ny, "momentum": m.nv, "w": m.nv + m.flowing, "t": 1, "h": 1, "p": m.np}
+    start = work.call(program("momentum", texts.begin, {"y": m.ny, "t": 1, "h": 1, "p": m.np}))
+    improve = program("improve", texts.improve, {**sizes, "trials": 1, "last": 1, "seeking": 1, **extra})
+    found = [Copy(f"{name}_new", name) for name in ("w", "trials", "last", "seeking", *extra)]
+    end = work.call(program("close", texts.close, {**sizes, "last": 1, **extra}))
+    return Step(start, (WhileAny("seeking", (*work.call(improve), *found)), *end))
 
 
 def check_closures(m: Motion) -> int:
