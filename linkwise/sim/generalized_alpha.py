@@ -135,35 +135,30 @@ class _Texts:
         add_elasticity(S, m, p, by_place, by_rate)
         return S
 
-
-def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
-    """One step of the generalized-α method; ``memory`` is [h, a, w] of the last one, or begins with 0."""
-    m = work.motion
-    texts = _Texts(m, method)
-    n, nv, size = texts.n, m.nv, 1 + 2 * texts.n
-    sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
-
-    def restart(memory: Flat, k0: Flat) -> NamedNumbers:
+    def restart(self, memory: Flat, k0: Flat) -> NamedNumbers:
+        """The memory of the last step, or one that begins."""
         known = memory[0] > 0.0
-        return {"memory_known": either(known, memory, [0.0, *k0[nv:], *k0[nv:]])}
+        return {"memory_known": either(known, memory, [0.0, *k0[self.m.nv :], *k0[self.m.nv :]])}
 
-    def seek(w: Flat, found: Scalar) -> NamedNumbers:
+    def seek(self, w: Flat, found: Scalar) -> NamedNumbers:
         """The start of an iteration, for the states that have not found their w."""
         counts = {"trials_new": 0.0, "last_new": 1e300, "found_new": found, "seeking_new": 1.0 - found}
         return {"w_new": list(w), **counts}
 
-    def predict(memory: Flat, t: Flat, h: Flat) -> NamedNumbers:
-        return {**seek(memory[1 + n :], 0.0), "t_stage": t[0] + h[0]}
+    def predict(self, memory: Flat, t: Flat, h: Flat) -> NamedNumbers:
+        """The first w₊: that of the last step."""
+        return {**self.seek(memory[1 + self.n :], 0.0), "t_stage": t[0] + h[0]}
 
     def update(
-        y: Flat, w: Flat, x: Flat, h: Flat, trials: Flat, last: Flat, found: Flat, seeking: Flat
+        self, y: Flat, w: Flat, x: Flat, h: Flat, trials: Flat, last: Flat, found: Flat, seeking: Flat
     ) -> NamedNumbers:
+        """The next w₊, and whether to go on."""
         change: Scalar = 0.0
         scale: Scalar = 1.0
-        for a, b in zip(x, m.chart_origin(y)[nv:], strict=True):
+        for a, b in zip(x, self.m.chart_origin(y)[self.m.nv :], strict=True):
             change = change + abs(a)  # not the largest, for a maximum passes over what is not a number
             scale = where(abs(b) > scale, abs(b), scale)
-        change = change * (h[0] * method.gamma)
+        change = change * (h[0] * self.method.gamma)
         # Each change is θ times the last; what is left after this one is θ/(1-θ) times it, or as much as it at first.
         theta = where(trials[0] > 0.0, change / last[0], 0.5)
         near = change * theta <= (_CLOSE * scale) * (1.0 - theta)
@@ -178,47 +173,55 @@ def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
             "seeking_new": flag(seeks & ~near & ~stuck & (trials[0] < float(_MOST))),
         }
 
-    def again(memory: Flat, w: Flat, found: Flat) -> NamedNumbers:
-        return seek([where(found[0] > 0.0, a, b) for a, b in zip(w, memory[1 + n :], strict=True)], found[0])
+    def again(self, memory: Flat, w: Flat, found: Flat) -> NamedNumbers:
+        """The first w₊ once more, for the states that have not found theirs."""
+        return self.seek([where(found[0] > 0.0, a, b) for a, b in zip(w, memory[1 + self.n :], strict=True)], found[0])
 
-    def close(y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> NamedNumbers:
-        u, s, a_new = texts.ends(y, memory, w, h[0])
+    def close(self, y: Flat, memory: Flat, w: Flat, h: Flat, found: Flat) -> NamedNumbers:
+        """The state at the end, and the memory of this step."""
+        u, s, a_new = self.ends(y, memory, w, h[0])
         known = found[0] > 0.0
-        y_new = m.from_chart(y, [*u, *(where(known, x, math.nan) for x in s)])
-        turned = ([*m.in_axes_after(each[:nv], u), *each[nv:]] for each in (a_new, w))
+        y_new = self.m.from_chart(y, [*u, *(where(known, x, math.nan) for x in s)])
+        turned = ([*self.m.in_axes_after(each[: self.m.nv], u), *each[self.m.nv :]] for each in (a_new, w))
         return {"y_new": y_new, "memory_new": [h[0], *(x for each in turned for x in each)]}
+
+
+def generalized_alpha(work: Work, method: GeneralizedAlpha) -> Step:
+    """One step of the generalized-α method; ``memory`` is [h, a, w] of the last one, or begins with 0."""
+    m = work.motion
+    texts = _Texts(m, method)
+    n, size = texts.n, 1 + 2 * texts.n
+    sizes = {"y": m.ny, "memory": size, "w": n, "t_stage": 1, "h": 1, "p": m.np}
+    counted = dict.fromkeys(("trials", "last", "found", "seeking"), 1)
+    kept = tuple(Copy(f"{name}_new", name) for name in ("w", *counted))
 
     def missing(y: Flat, memory: Flat, w: Flat, t: Flat, h: Flat, p: Flat) -> NamedNumbers:
         return {"right": texts.missing(y, memory, w, t[0], h[0], p)}
 
-    kept = tuple(Copy(f"{name}_new", name) for name in ("w", "trials", "last", "found", "seeking"))
     lacking = work.call(program("missing", missing, sizes))
-    counted = dict.fromkeys(("trials", "last", "found", "seeking"), 1)
-    updating: tuple[Statement, ...] = (
-        *work.call(program("update", update, {"y": m.ny, "w": n, "x": n, "h": 1, **counted})),
-        *kept,
-    )
+    update = program("update", texts.update, {"y": m.ny, "w": n, "x": n, "h": 1, **counted})
+    updating: _Statements = (*work.call(update), *kept)
     exact_factor, exact_solve = _exact(work, texts, sizes)
     if m.model.closures or m.model._rolls:
         factor, solve = exact_factor, exact_solve
     else:
         factor, solve = _stiff(work, texts, sizes)
     fresh = program("fresh", lambda memory: {"fresh": flag(memory[0] <= 0.0)}, {"memory": size})
-    restarting = work.call(program("restart", restart, {"memory": size, "k0": m.nz}))
+    restarting = work.call(program("restart", texts.restart, {"memory": size, "k0": m.nz}))
     found_anew: tuple[Statement, ...] = (*work.rates_at("y", "t", "k0"), *restarting, Copy("memory_known", "memory"))
     passed: _Statements = tuple(Seek(curve.name, "t_stage", "p", curve.offset) for curve in m.curves if m.passes(curve))
     return Step(
         (*work.call(fresh), IfAny("fresh", found_anew)),
         (
-            *work.call(program("predict", predict, {"memory": size, "t": 1, "h": 1})),
+            *work.call(program("predict", texts.predict, {"memory": size, "t": 1, "h": 1})),
             *kept,
             *passed,
             *factor,
             WhileAny("seeking", (*lacking, *solve, *updating)),
-            *work.call(program("again", again, {"memory": size, "w": n, "found": 1})),
+            *work.call(program("again", texts.again, {"memory": size, "w": n, "found": 1})),
             *kept,
             WhileAny("seeking", (*exact_factor, *lacking, *exact_solve, *updating)),
-            *work.call(program("close", close, {"y": m.ny, "memory": size, "w": n, "h": 1, "found": 1})),
+            *work.call(program("close", texts.close, {"y": m.ny, "memory": size, "w": n, "h": 1, "found": 1})),
         ),
         memory=size,
     )

@@ -25,12 +25,14 @@ simulation says so.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
 
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.sim.explicit import runge_kutta
+from linkwise.sim.motion import Motion
 from linkwise.sim.tableaux import TABLEAUX
 from linkwise.sim.work import Step, Work, flag
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, dot, either, sqrt, where
@@ -79,67 +81,73 @@ def on_manifold(work: Work, step: Step) -> Step:
     )
 
 
-def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Behind a step of fixed length: made again where it has jumped or has found no end; NaN if nothing follows."""
-    m = work.motion
-    nv = m.nv
+class _Follower:
+    """Texts that tell whether a step has jumped, and make it again."""
 
-    def size(q: Flat, x: Flat, p: Flat) -> Scalar:
+    def __init__(self, motion: Motion) -> None:
+        self.m, self.nv = motion, motion.nv
+
+    def norm(self, q: Flat, x: Flat, p: Flat) -> Scalar:
         """In the norm of kinetic energy; NaN stays NaN."""
-        moved = m.model.mass_product(objects(q), objects(x), p=m.model_parameters(p))
+        moved = self.m.model.mass_product(objects(q), objects(x), p=self.m.model_parameters(p))
         square = dot(x, moved)
         return sqrt(where(square <= 0.0, 0.0, square))
 
-    def off(y: Flat, y_new: Flat, h: Scalar, p: Flat, part: float, *rates: Flat) -> Scalar:
+    def off(self, y: Flat, y_new: Flat, h: Scalar, p: Flat, part: float, *rates: Flat) -> Scalar:
         """How far v₊ is from v + h times the mean of v̇ at some places, as a part of what is allowed."""
-        q, v, _ = m.parts(y)
-        after = m.parts(y_new)[1]
-        mean = [sum(k[i] for k in rates) * (h / len(rates)) for i in range(nv)]
-        beyond = size(q, [a - b - c for a, b, c in zip(after, v, mean, strict=True)], p)
+        q, v, _ = self.m.parts(y)
+        after = self.m.parts(y_new)[1]
+        mean = [sum(k[i] for k in rates) * (h / len(rates)) for i in range(self.nv)]
+        beyond = self.norm(q, [a - b - c for a, b, c in zip(after, v, mean, strict=True)], p)
         change: Scalar = 0.0
         for k in rates:
-            change = change + size(q, k, p) * (h / len(rates))
-        return beyond / (_OF_SPEED * size(q, v, p) + part * change + 1e-12)
+            change = change + self.norm(q, k, p) * (h / len(rates))
+        return beyond / (_OF_SPEED * self.norm(q, v, p) + part * change + 1e-12)
 
-    def look(y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> NamedNumbers:
+    def look(self, y: Flat, y_new: Flat, k0: Flat, h: Flat, p: Flat) -> NamedNumbers:
+        """Whether the step is to be judged."""
         return {
-            "suspect": flag(~(off(y, y_new, h[0], p, _OF_CHANGE, m.own_acceleration(y, k0)) <= 1.0)),
+            "suspect": flag(~(self.off(y, y_new, h[0], p, _OF_CHANGE, self.m.own_acceleration(y, k0)) <= 1.0)),
             "y_first": list(y_new),
         }
 
-    def judge(y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat) -> NamedNumbers:
-        ends = m.own_acceleration(y, k0), m.own_acceleration(y_first, k_end)
-        far = off(y, y_first, h[0], p, _OF_MEAN, *ends)
+    def judge(
+        self, y: Flat, y_first: Flat, k0: Flat, k_end: Flat, t: Flat, h: Flat, p: Flat, suspect: Flat
+    ) -> NamedNumbers:
+        """Whether the step has jumped, and where the steps that are made in its place begin."""
+        ends = self.m.own_acceleration(y, k0), self.m.own_acceleration(y_first, k_end)
+        far = self.off(y, y_first, h[0], p, _OF_MEAN, *ends)
         jumped = (suspect[0] > 0.0) & ~(far <= 1.0)
         holds = ~jumped | (far <= _STIFF)
         chosen = [where(holds, a, math.nan) for a in y_first]
         start = {"y_from": list(y), "t_from": t[0], "h_whole": h[0]}
         return {**start, "jumped": flag(jumped), "attempt": 0.0, "y_chosen": chosen, "again": 0.0}
 
-    def leap(y_from: Flat, t_from: Flat, h_whole: Flat, attempt: Flat) -> NamedNumbers:
+    def leap(self, y_from: Flat, t_from: Flat, h_whole: Flat, attempt: Flat) -> NamedNumbers:
         """The first part, with v as it is."""
-        q, v, x = m.parts(y_from)
+        q, v, x = self.m.parts(y_from)
         part: Scalar = _LEAPS[-1]
         for number, given in reversed(list(enumerate(_LEAPS[:-1]))):
             part = where(attempt[0] <= number, given, part)
         short = part * h_whole[0]
-        return {"y_new": [*m.moved(q, [short * a for a in v]), *v, *x], "t": t_from[0], "h": short}
+        return {"y_new": [*self.m.moved(q, [short * a for a in v]), *v, *x], "t": t_from[0], "h": short}
 
-    def gain(y_from: Flat, y_new: Flat, k_leap: Flat, t: Flat, h: Flat, h_whole: Flat) -> NamedNumbers:
+    def gain(self, y_from: Flat, y_new: Flat, k_leap: Flat, t: Flat, h: Flat, h_whole: Flat) -> NamedNumbers:
         """Its velocity, and the length of the second part."""
-        q, _, x = m.parts(y_new)
-        _, v, _ = m.parts(y_from)
-        flowing = [a + h[0] * b for a, b in zip(x[: m.flowing], k_leap[2 * nv :], strict=True)]
-        faster = [a + h[0] * b for a, b in zip(v, m.own_acceleration(y_new, k_leap), strict=True)]
-        y = [*q, *faster, *flowing, *m.kept(y_new)]
+        q, _, x = self.m.parts(y_new)
+        _, v, _ = self.m.parts(y_from)
+        flowing = [a + h[0] * b for a, b in zip(x[: self.m.flowing], k_leap[2 * self.nv :], strict=True)]
+        faster = [a + h[0] * b for a, b in zip(v, self.m.own_acceleration(y_new, k_leap), strict=True)]
+        y = [*q, *faster, *flowing, *self.m.kept(y_new)]
         return {"y": y, "t_next": t[0] + h[0], "h_next": h_whole[0] - h[0]}
 
     def choose(
-        y_from: Flat, y_new: Flat, k_leap: Flat, h_whole: Flat, p: Flat, y_chosen: Flat, jumped: Flat, attempt: Flat,
-        again: Flat, t_from: Flat,
+        self, y_from: Flat, y_new: Flat, k_leap: Flat, h_whole: Flat, p: Flat, y_chosen: Flat, jumped: Flat,
+        attempt: Flat, again: Flat, t_from: Flat,
     ) -> NamedNumbers:  # fmt: skip
-        k = m.own_acceleration(y_from, k_leap)
-        follows = (jumped[0] > 0.0) & (off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k) <= _FOLLOWS)
+        """The second part, if it follows; else the next attempt."""
+        k = self.m.own_acceleration(y_from, k_leap)
+        follows = (jumped[0] > 0.0) & (self.off(y_from, y_new, h_whole[0], p, _OF_CHANGE, k) <= _FOLLOWS)
         found = {
             "y_better": either(follows, y_new, y_chosen),
             "again_new": where(follows, 1.0, again[0]),
@@ -148,30 +156,34 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
         }
         return {**found, "y": list(y_from), "t": t_from[0], "h": h_whole[0]}
 
+
+def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Behind a step of fixed length: made again where it has jumped or has found no end; NaN if nothing follows."""
+    m, texts = work.motion, _Follower(work.motion)
     sizes = {"y": m.ny, "k0": m.nz, "k_end": m.nz, "k_leap": m.nz, "p": m.np}
     sizes |= dict.fromkeys(("y_new", "y_first", "y_from", "y_chosen"), m.ny)
 
-    def call(name: str, text: Callable[..., NamedNumbers], *inputs: str) -> tuple[Statement, ...]:
-        return work.call(program(name, text, {each: sizes.get(each, 1) for each in inputs}))
+    def call(text: Callable[..., NamedNumbers]) -> tuple[Statement, ...]:
+        inputs = {name: sizes.get(name, 1) for name in inspect.signature(text).parameters}
+        return work.call(program(text.__name__, text, inputs))
 
     again: list[Statement] = [
-        *call("leap", leap, "y_from", "t_from", "h_whole", "attempt"),
+        *call(texts.leap),
         *projected,
         *work.rates_at("y_new", "t_end", "k_leap"),
-        *call("gain", gain, "y_from", "y_new", "k_leap", "t", "h", "h_whole"),
+        *call(texts.gain),
         Copy("t_next", "t"),
         Copy("h_next", "h"),
         *work.rates_at("y", "t", "k0"),
         *runge_kutta(work, TABLEAUX["rk4"]).advance,
         *projected,
-        *call("choose", choose, "y_from", "y_new", "k_leap", "h_whole", "p", "y_chosen", "jumped", "attempt", "again",
-              "t_from"),
+        *call(texts.choose),
         *(Copy(a, b) for a, b in (("y_better", "y_chosen"), ("again_new", "again"), ("attempt_new", "attempt"))),
         Copy("jumped_new", "jumped"),
-    ]  # fmt: skip
+    ]
     inside: list[Statement] = [
         *work.rates_at("y_new", "t_end", "k_end"),
-        *call("jumped", judge, "y", "y_first", "k0", "k_end", "t", "h", "p", "suspect"),
+        *call(texts.judge),
         WhileAny("jumped", tuple(again)),
         Copy("y_chosen", "y_new"),
     ]
@@ -181,5 +193,5 @@ def _followed(work: Work, step: Step, projected: tuple[Statement, ...]) -> tuple
             return {"memory_kept": [where(again[0] > 0.0, 0.0, memory_new[0]), *memory_new[1:]]}
 
         sizes["memory_new"] = step.memory
-        inside += [*call("forget", forget, "memory_new", "again"), Copy("memory_kept", "memory_new")]
-    return (*call("look", look, "y", "y_new", "k0", "h", "p"), IfAny("suspect", tuple(inside)))
+        inside += [*call(forget), Copy("memory_kept", "memory_new")]
+    return (*call(texts.look), IfAny("suspect", tuple(inside)))
