@@ -15,7 +15,7 @@ from paper_citations import PACKAGE, PAPERS, ROOT, citations, items
 from linkwise.classics.linearized import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.operators import RULES
-from linkwise.papers.numbered import PAPERS_IN_ORDER, Paper, Row
+from linkwise.papers.numbered import PAPERS_IN_ORDER, NumberedRow, Paper
 from linkwise.papers.systems import MISSED, WELCOME
 
 PAGE = Path(__file__).parent / "papers.md"
@@ -96,7 +96,7 @@ def places() -> dict[tuple[str, str], list[Place]]:
     return {key: sorted(value) for key, value in found.items()}
 
 
-def of_row(paper: Paper, row: Row) -> list[Place]:
+def of_row(paper: Paper, row: NumberedRow) -> list[Place]:
     """What implements a row: named functions; a whole file only where it names none."""
     all_places = {place for item in items(row.numbers) for place in places().get((paper.number, item), [])}
     for extra in row.code:

@@ -94,7 +94,7 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Answer:
+class BranchAnswer:
     """Accelerations of the trunk's axes, those of its links, and λ of each branch."""
 
     axes: Field[list[Scalar]]
@@ -161,7 +161,7 @@ class Branches(ClosureSolver):
                 whole.values[link.index] = vdot[link]
         return generalized(self.tree, whole)
 
-    def _answer(self, missing: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> Answer:
+    def _answer(self, missing: Sequence[Flat], efforts: Callable[[Link], Flat], b: Forces) -> BranchAnswer:
         """Answer to γ - ε*ν of the branches and to forces on the trunk."""
         first = [branch.answered(r) for branch, r in zip(self.branches, missing, strict=True)]
         nu = innovate(self.trunk, self.q, self.axes, efforts, self._forces(first, b))
@@ -175,9 +175,9 @@ class Branches(ClosureSolver):
             minus(own, branch.answered(branch.moved(alpha))) for own, branch in zip(first, self.branches, strict=True)
         ]
         left = [branch.pulled.multipliers.softened(own) for branch, own in zip(self.branches, multipliers, strict=True)]
-        return Answer(vdot, alpha, multipliers, left)
+        return BranchAnswer(vdot, alpha, multipliers, left)
 
-    def _improved(self, answer: Answer, efforts: Callable[[Link], Flat], b: Forces) -> Answer:
+    def _improved(self, answer: BranchAnswer, efforts: Callable[[Link], Flat], b: Forces) -> BranchAnswer:
         """With what it leaves of the closures' equations and, by rounding, of the trunk's answered in turn."""
         pulls = self._forces(answer.multipliers, b)
         left = each(self.trunk, lambda link: pulls[link] + link.M(self.q) @ answer.alpha[link])
@@ -187,7 +187,7 @@ class Branches(ClosureSolver):
             return minus(efforts(link), spent)
 
         more = self._answer(answer.left, unbalanced, left)
-        return Answer(
+        return BranchAnswer(
             each(self.trunk, lambda link: plus(answer.axes[link], more.axes[link])),
             each(self.trunk, lambda link: answer.alpha[link] + more.alpha[link]),
             [plus(x, y) for x, y in zip(answer.multipliers, more.multipliers, strict=True)],

@@ -47,7 +47,7 @@ from linkwise.spatial.scalar import Flat, Matrix, Scalar, minus, plus, sqrt, whe
 from linkwise.spatial.vectors import Force, Vec
 
 TURNED, MOVED, ANSWER = 12, 9, 21 + 6 + 36 + 21 + 6
-"""Numbers in a :class:`Turned`, a :class:`RigidMotion` and an :class:`Answer`."""
+"""Numbers in a :class:`Turned`, a :class:`RigidMotion` and a :class:`SegmentAnswer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def turned(tree: Tree, q: Flat, v: Flat) -> Turned:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SegmentAnswer:
     """P, z, Ψ (by columns), Λ (its upper half by rows) and β."""
 
     P: ArticulatedInertia
@@ -81,19 +81,19 @@ class Answer:
     beta: tuple[Scalar, ...]
 
     @classmethod
-    def of_nothing(cls) -> Answer:
+    def of_nothing(cls) -> SegmentAnswer:
         """Before the first link: what the tip must bring up reaches it as it is."""
         unit = tuple(Force.of([1.0 if i == j else 0.0 for j in range(6)]) for i in range(6))
         return cls(ArticulatedInertia.zero(), Force.zero(), unit, (0.0,) * 21, (0.0,) * 6)
 
 
-def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Answer, RigidMotion]:
-    """:class:`Answer` of a segment whose base turns with ``omega``, and how its tip moves when its base does not."""
+def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[SegmentAnswer, RigidMotion]:
+    """Answer of a segment whose base turns with ``omega``, and the motion of its tip when its base does not move."""
     held = RigidMotion(omega, Vec.zero(), Vec.zero())
     b = needed_forces(tree, q, v, None, base=held)
     tip = outward(tree, lambda link, parent: next_motion(link, parent, q, v, None), held)[tree.links[-1]]
 
-    def gather(link: Link, outboard: Answer) -> tuple[Answer, None]:
+    def gather(link: Link, outboard: SegmentAnswer) -> tuple[SegmentAnswer, None]:
         P, z, Psi = link.inertia.articulated() + outboard.P, outboard.z + b[link], outboard.Psi
         Lambda, beta = outboard.Lambda, outboard.beta
         for s, force, armature in zip(link.S(q), link.rates(tau), link.armature, strict=True):
@@ -107,9 +107,9 @@ def answered(tree: Tree, q: Flat, v: Flat, tau: Flat, omega: Vec) -> tuple[Answe
             P, z = P.without(u, g, None), z + g * eps
             Psi = tuple(column - g * y for column, y in zip(Psi, r, strict=True))
         phi = link.phi(q)
-        return Answer(phi.congruence(P), phi @ z, tuple(phi @ column for column in Psi), Lambda, beta), None
+        return SegmentAnswer(phi.congruence(P), phi @ z, tuple(phi @ column for column in Psi), Lambda, beta), None
 
-    return inward(tree, gather, Answer.of_nothing()).root, tip
+    return inward(tree, gather, SegmentAnswer.of_nothing()).root, tip
 
 
 def accelerated(tree: Tree, q: Flat, v: Flat, tau: Flat, base: RigidMotion, tip: Force) -> list[Scalar]:

@@ -54,7 +54,7 @@ class Stage(NamedTuple):
     """Values of the limits: g (c); what is above zero is too much."""
 
 
-class End(NamedTuple):
+class HorizonEnd(NamedTuple):
     """The end of a horizon: [xx | x | 0] (n, ·) of its cost, the cost, and the values of its conditions."""
 
     H_x: Matrix | Array
@@ -134,19 +134,19 @@ class Steps:
 
     # What is spent.
     @cached_property
-    def spent(self) -> Terms:
+    def spent(self) -> CostTerms:
         """Cost and limits of a step."""
         cost = self._compiled(self.running, "running", False)
         limits = [] if self.below is None else [(self._compiled(self.below, "below", False), True)]
-        return Terms(cost, limits, {"q": self.model.nv, "v": self.model.nv, "u": self.m})
+        return CostTerms(cost, limits, {"q": self.model.nv, "v": self.model.nv, "u": self.m})
 
     @cached_property
-    def spent_at_end(self) -> Terms:
+    def spent_at_end(self) -> CostTerms:
         """Cost and conditions of the end."""
         given = ((self.end_below, "end_below", True), (self.end_zero, "end_zero", False))
         limits = [(self._compiled(fn, name, True), bound) for fn, name, bound in given if fn is not None]
         cost = None if self.terminal is None else self._compiled(self.terminal, "terminal", True)
-        return Terms(cost, limits, {"q": self.model.nv, "v": self.model.nv})
+        return CostTerms(cost, limits, {"q": self.model.nv, "v": self.model.nv})
 
     # Where it leads.
     def forces(self, q: Array, v: Array, u: Array) -> Array:
@@ -314,11 +314,11 @@ class Steps:
 
     @cached_property
     def end(self) -> CompiledFunction:
-        """An :class:`End` from q, v (and goal, multipliers, weight)."""
+        """A :class:`HorizonEnd` from q, v (and goal, multipliers, weight)."""
 
-        def text(*flat: Flat) -> End:
+        def text(*flat: Flat) -> HorizonEnd:
             cost, gradient, hessian, excess = self._spent_at_end(*flat)
-            return End([_row([*row, g]) for row, g in zip(hessian, gradient, strict=True)], cost, excess)
+            return HorizonEnd([_row([*row, g]) for row, g in zip(hessian, gradient, strict=True)], cost, excess)
 
         return CompiledFunction("end", text, self._end_inputs)
 
@@ -372,7 +372,7 @@ class Steps:
         return (given, rest[-2], rest[-1][0]) if limits else (given, (), 1.0)
 
 
-class Terms:
+class CostTerms:
     """Cost of a step, or of the end: its own, and limits as an augmented Lagrangian.
 
     Args:

@@ -21,7 +21,7 @@ from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.load import load
 from linkwise.files.resources import mesh_file, read_bytes
 from linkwise.files.urdf import read_joint, read_link
-from linkwise.files.values import Values
+from linkwise.files.values import Attributes
 from linkwise.files.xml import Element, parse
 from linkwise.mechanism.bodies_and_joints import Part
 from linkwise.model.model import Model
@@ -117,7 +117,7 @@ def _elements(path: str | os.PathLike[str], lines: dict[str, int]) -> Iterator[P
             lines.setdefault(at.attributes["name"], at.line)
     if root.tag != "robot":
         return
-    values = Values(os.fspath(path))
+    values = Attributes(os.fspath(path))
     readers: dict[str, Callable[[Element], object]] = {
         "link": lambda at: read_link(at, values, []),
         "joint": lambda at: read_joint(at, values),

@@ -173,9 +173,9 @@ def _describe(
 
         return read_mjcf(root, file, _stem(file), places, angle_snap)
     if root.tag == "sdf":
-        from linkwise.files.sdf import Library, read_sdf
+        from linkwise.files.sdf import Includes, read_sdf
 
-        return read_sdf(root, file, name=_stem(file), library=Library(places), snap=angle_snap)
+        return read_sdf(root, file, name=_stem(file), library=Includes(places), snap=angle_snap)
     if root.tag != "robot":
         raise ModelFileError(
             "this is not a model file: its root element is unknown",

@@ -23,7 +23,7 @@ import numpy as np
 from linkwise.errors import InputError, ModelFileError, ModelWarning, UnknownNameError
 from linkwise.files.description import Description, JointWritten, LinkWritten
 from linkwise.files.resources import read_bytes
-from linkwise.files.values import RGBA, Values, bound, named_colours, shown, urdf_colour
+from linkwise.files.values import RGBA, Attributes, bound, named_colours, shown, urdf_colour
 from linkwise.files.xml import Element, parse
 from linkwise.joints import joint_types
 from linkwise.mechanism.bodies_and_joints import rows
@@ -43,7 +43,7 @@ def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> 
         name: the robot's name where the file gives none.
         snap: see `linkwise.mechanism.placement.cos_sin`.
     """
-    values = Values(file, snap)
+    values = Attributes(file, snap)
     _refuse_xacro(root, values)
     if root.tag != "robot":
         values.fail("this is not a URDF file: its root element is not <robot>", root, got=f"<{root.tag[:40]}>")
@@ -55,7 +55,7 @@ def read_urdf(root: Element, file: str, name: str, snap: float = ANGLE_SNAP) -> 
     return Description(name, file, root.line, links, joints), warnings
 
 
-def _refuse_xacro(root: Element, values: Values) -> None:
+def _refuse_xacro(root: Element, values: Attributes) -> None:
     for element in root.walk():
         macro = element.tag.startswith("xacro:")
         if macro or any("${" in text or "$(" in text for text in element.attributes.values()):
@@ -68,7 +68,7 @@ def _refuse_xacro(root: Element, values: Values) -> None:
 
 
 def read_link(
-    element: Element, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
+    element: Element, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA] | None = None
 ) -> LinkWritten:
     """One ``<link>``; what to warn about is appended. ``colours``: the file's materials by name."""
     name = values.text(element, "name", of="a link")
@@ -95,7 +95,7 @@ def read_link(
     return LinkWritten(name, element.line, mass, com, inertia, visuals, collisions)
 
 
-def read_joint(element: Element, values: Values) -> JointWritten:
+def read_joint(element: Element, values: Attributes) -> JointWritten:
     """One ``<joint>``."""
     name = values.text(element, "name", of="a joint")
     of = f"joint {shown(name)}"
@@ -121,14 +121,14 @@ def read_joint(element: Element, values: Values) -> JointWritten:
     )
 
 
-def _axis(element: Element, kind: str, values: Values, of: str) -> tuple[float, float, float]:
+def _axis(element: Element, kind: str, values: Attributes, of: str) -> tuple[float, float, float]:
     at = values.child(element, "axis")
     if at is None or kind in ("fixed", "free"):  # exporters write zero axes there, and nothing depends on them
         return (1.0, 0.0, 0.0)
     return values.direction(values.vector(at, "xyz", of=of), at, of=of, do='write <axis xyz="0 0 1"/>')
 
 
-def _limits(element: Element, written: str, values: Values, of: str) -> JointLimits | None:
+def _limits(element: Element, written: str, values: Attributes, of: str) -> JointLimits | None:
     at = values.child(element, "limit")
     if at is None or written == "fixed":
         return None
@@ -145,7 +145,7 @@ def _limits(element: Element, written: str, values: Values, of: str) -> JointLim
         values.fail(f"{of}: {error.what}", at, **error.parts)
 
 
-def _mimic(element: Element, values: Values, of: str) -> Mimic | None:
+def _mimic(element: Element, values: Attributes, of: str) -> Mimic | None:
     at = values.child(element, "mimic")
     if at is None:
         return None
@@ -157,13 +157,13 @@ def _mimic(element: Element, values: Values, of: str) -> Mimic | None:
 
 
 def _shapes(
-    link: Element, tag: str, name: str, values: Values, warnings: list[ModelWarning], colours: dict[str, RGBA]
+    link: Element, tag: str, name: str, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA]
 ) -> tuple[Geometry, ...]:
     found = ((element, _shape(element, name, values, warnings)) for element in link.all(tag))
     return tuple(replace(shape, rgba=urdf_colour(element, colours)) for element, shape in found if shape is not None)
 
 
-def _shape(element: Element, name: str, values: Values, warnings: list[ModelWarning]) -> Geometry | None:
+def _shape(element: Element, name: str, values: Attributes, warnings: list[ModelWarning]) -> Geometry | None:
     of = f"<{element.tag}> of link {shown(name)}"
     placement = rows(values.origin(element, of=of))
     geometry = values.required_child(element, "geometry", of=of)

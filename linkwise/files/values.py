@@ -46,7 +46,7 @@ def one_long(xyz: Sequence[float]) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class Attributes:
     """How the attributes of one file are read.
 
     Args:

@@ -25,7 +25,7 @@ from linkwise.files.xacro_functions import (
     MAP,
     METHODS,
     MOST_ITEMS,
-    Function,
+    FileCall,
     Names,
     Value,
     bounded,
@@ -144,7 +144,7 @@ class _Evaluation:
                 return self.checked(constant)
             case ast.Name() | ast.Attribute():
                 found = self.found(node)
-                if isinstance(found, (Function, Names)):
+                if isinstance(found, (FileCall, Names)):
                     raise ModelFileError(f"{ast.unparse(node)!r} is a function or a namespace, not a value")
                 return plain(found)
             case ast.List(elts=items):
@@ -209,7 +209,7 @@ class _Evaluation:
     def call(self, function: ast.expr, arguments: list[ast.expr], keywords: list[ast.keyword]) -> Value:
         """The result of one of our functions, or of a method of plain data."""
         whole = self.found(function.value) if isinstance(function, ast.Attribute) else self.names
-        if not isinstance(whole, (Names, Function)):
+        if not isinstance(whole, (Names, FileCall)):
             assert isinstance(function, ast.Attribute)  # or it were the names
             method = METHODS.get((type(whole), function.attr))
             if method is None:
@@ -217,7 +217,7 @@ class _Evaluation:
             known, first = method, [plain(whole)]
         else:
             found = self.found(function) if isinstance(function, (ast.Name, ast.Attribute)) else None
-            if not isinstance(found, Function):
+            if not isinstance(found, FileCall):
                 refuse(f"the call of {shortened(ast.unparse(function))!r}")
             known, first = found, []
         if keywords and not (known.named and all(each.arg for each in keywords)):
@@ -229,7 +229,7 @@ class _Evaluation:
 
     def mapped(self, arguments: list[ast.expr]) -> Value:
         function = self.found(arguments[0]) if arguments else None
-        if not isinstance(function, Function) or function is MAP:
+        if not isinstance(function, FileCall) or function is MAP:
             refuse("map of anything but a function of the tables")
         lists = [self.called(list, self.value(each)) for each in arguments[1:]]
         return self.checked([self.called(function.call, *items) for items in zip(*lists, strict=False)])

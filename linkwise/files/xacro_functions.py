@@ -30,7 +30,7 @@ class Names(ABC):
 
     @abstractmethod
     def find(self, name: str) -> object:
-        """The value, :class:`Function` or :class:`Names` of a name; KeyError where there is none."""
+        """The value, :class:`FileCall` or :class:`Names` of a name; KeyError where there is none."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Namespace(Names):
 
 
 @dataclass(frozen=True)
-class Function:
+class FileCall:
     """A function that expressions may call.
 
     Args:
@@ -174,7 +174,7 @@ _MATH = (
     " fmod frexp fsum gamma gcd hypot isclose isfinite isinf isnan isqrt ldexp lgamma log log10 log1p log2 modf"
     " nextafter pow radians remainder sin sinh sqrt tan tanh trunc ulp"
 )
-MAP = Function(lambda: None)
+MAP = FileCall(lambda: None)
 """Recognised by itself: its first argument is a function, which is no value."""
 _PLAIN: dict[str, Callable[..., Value]] = {
     "abs": abs,
@@ -198,37 +198,37 @@ _PLAIN: dict[str, Callable[..., Value]] = {
     "tuple": tuple,
     "zip": lambda *lists: list(zip(*lists, strict=False)),
 }
-METHODS: dict[tuple[type, str], Function] = {
+METHODS: dict[tuple[type, str], FileCall] = {
     **{
-        (str, name): Function(getattr(str, name))
+        (str, name): FileCall(getattr(str, name))
         for name in ("capitalize", "count", "endswith", "find", "lower", "lstrip", "rstrip", "split", "startswith")
     },
-    (str, "strip"): Function(str.strip),
-    (str, "title"): Function(str.title),
-    (str, "upper"): Function(str.upper),
-    (str, "replace"): Function(_replace),
-    (str, "join"): Function(_join),
-    (dict, "get"): Function(dict.get),
-    (dict, "keys"): Function(lambda whole: list(whole)),
-    (dict, "values"): Function(lambda whole: list(whole.values())),
-    (dict, "items"): Function(lambda whole: list(whole.items())),
-    (list, "count"): Function(list.count),
-    (list, "index"): Function(list.index),
+    (str, "strip"): FileCall(str.strip),
+    (str, "title"): FileCall(str.title),
+    (str, "upper"): FileCall(str.upper),
+    (str, "replace"): FileCall(_replace),
+    (str, "join"): FileCall(_join),
+    (dict, "get"): FileCall(dict.get),
+    (dict, "keys"): FileCall(lambda whole: list(whole)),
+    (dict, "values"): FileCall(lambda whole: list(whole.values())),
+    (dict, "items"): FileCall(lambda whole: list(whole.items())),
+    (list, "count"): FileCall(list.count),
+    (list, "index"): FileCall(list.index),
 }
 
 
 def builtin_names() -> dict[str, object]:
     """The functions and constants that every expression knows: those of `math`, and a few of Python's."""
-    numbers: dict[str, object] = {name: Function(getattr(math, name)) for name in _MATH.split()}
+    numbers: dict[str, object] = {name: FileCall(getattr(math, name)) for name in _MATH.split()}
     numbers |= {name: getattr(math, name) for name in ("e", "inf", "nan", "pi", "tau")}
     numbers |= {
-        "comb": Function(_counted(math.comb, _LARGEST_FACTORIAL)),
-        "factorial": Function(_counted(math.factorial, _LARGEST_FACTORIAL)),
-        "lcm": Function(lambda *whole: reduce(_least_common, whole, 1)),
-        "perm": Function(_counted(math.perm, _LARGEST_FACTORIAL)),
-        "prod": Function(_product),
+        "comb": FileCall(_counted(math.comb, _LARGEST_FACTORIAL)),
+        "factorial": FileCall(_counted(math.factorial, _LARGEST_FACTORIAL)),
+        "lcm": FileCall(lambda *whole: reduce(_least_common, whole, 1)),
+        "perm": FileCall(_counted(math.perm, _LARGEST_FACTORIAL)),
+        "prod": FileCall(_product),
     }
-    few: dict[str, object] = {name: Function(call) for name, call in _PLAIN.items()}
-    few |= {"dict": Function(dict, named=True), "map": MAP}
+    few: dict[str, object] = {name: FileCall(call) for name, call in _PLAIN.items()}
+    few |= {"dict": FileCall(dict, named=True), "map": MAP}
     words = {"true": True, "false": False}
     return {**words, **numbers, **few, "math": Namespace(numbers), "python": Namespace(few)}

@@ -15,7 +15,7 @@ from typing import NoReturn
 from linkwise.errors import ModelFileError, ModelWarning, UnknownNameError
 from linkwise.files.resources import SearchPath, exists, read_bytes
 from linkwise.files.xacro_expressions import Allowance, evaluate, shown_value
-from linkwise.files.xacro_functions import Function, Names, Namespace, Value, builtin_names
+from linkwise.files.xacro_functions import FileCall, Names, Namespace, Value, builtin_names
 from linkwise.files.yaml import Node, parse_yaml
 
 _LARGEST_YAML = 1024 * 1024
@@ -127,10 +127,21 @@ class Texts:
         """Warnings of the file's author."""
         self._packages: list[Path] = []
         known = builtin_names()
-        readers: dict[str, object] = {"load_yaml": Function(self._yaml), "abs_filename": Function(self._absolute)}
-        own = {"dotify": Function(dict), "arg": Function(self._argument), "tokenize": Function(self._tokens)}
-        told = {name: Function(lambda *words: "") for name in ("message", "print_location")}
-        told |= {"warning": Function(self._warned), "error": Function(self._warned), "fatal": Function(_fatal)}
+        readers: dict[str, object] = {
+            "load_yaml": FileCall(self._yaml),
+            "abs_filename": FileCall(self._absolute),
+        }
+        own = {
+            "dotify": FileCall(dict),
+            "arg": FileCall(self._argument),
+            "tokenize": FileCall(self._tokens),
+        }
+        told = {name: FileCall(lambda *words: "") for name in ("message", "print_location")}
+        told |= {
+            "warning": FileCall(self._warned),
+            "error": FileCall(self._warned),
+            "fatal": FileCall(_fatal),
+        }
         # xacro's own files of old use these without their namespace.
         self.names = Namespace({**known, **readers, "xacro": Namespace({**readers, **own, **told})})
         calls: dict[str, Callable[..., Value]] = {
@@ -139,7 +150,7 @@ class Texts:
             "optenv": self._variable,
         }
         calls |= {"find": self._find, "dirname": lambda: str(self.files[-1].parent)}
-        self._old_names = {**known, **{name: Function(call) for name, call in calls.items()}}
+        self._old_names = {**known, **{name: FileCall(call) for name, call in calls.items()}}
 
     def value(self, text: str, scope: Names) -> Value:
         """The value of a text: of its expression where it is one whole, else the text with all of them replaced."""

@@ -27,7 +27,7 @@ from linkwise.mechanism.bodies_and_joints import Body
 from linkwise.mechanism.frames import AlignedFrames, BodyFrames, Placements, snapped, times
 from linkwise.mechanism.mechanism import Mechanism
 from linkwise.mechanism.parameters import Values
-from linkwise.mechanism.regroup import NOTHING, Parts, Terms, regrouped, regrouped_rows
+from linkwise.mechanism.regroup import NOTHING, AbsoluteSums, Parts, regrouped, regrouped_rows
 from linkwise.mechanism.tree import Link, Tree
 from linkwise.memoized import cached_property, no_search_for_cycles
 from linkwise.spatial.inertia import RigidInertia
@@ -234,7 +234,7 @@ def _one_by_one(
 ) -> tuple[Sequence[Link], RigidInertia]:
     """Links that deform, or whose constants may be any scalar: those of constants, with what differs put in."""
     links: list[Link] = []
-    terms: list[Terms] = []
+    terms: list[AbsoluteSums] = []
     for body, link in zip(mechanism.bodies, constant, strict=True):
         inertia, summed = _inertia(values, body, frames.R[body.index], frames.o[body.index])
         own: dict[str, Any] = {"inertia": inertia, "armature": tuple(values.armature(body, link.armature))}
@@ -281,7 +281,7 @@ def _rigid(R: Array, o: Array) -> Transform:
     return rigid(snapped(R, 1.0), snapped(o, 1.0))
 
 
-def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> tuple[RigidInertia, Terms]:
+def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> tuple[RigidInertia, AbsoluteSums]:
     """All parts of a body in its link's frame (on one node, if it deforms), and what they were summed from."""
     total, terms = RigidInertia.zero(), NOTHING
     for part in body.parts:
@@ -290,7 +290,7 @@ def _inertia(values: Values, body: Body, R: Array, o: Array, node: int = 0) -> t
         X = np.array(part.placement)
         to_link = _rigid(R.T @ X[:3, :3], R.T @ (X[:3, 3] - o))
         (m,), com, six = values.part(part, "mass"), values.part(part, "com"), values.part(part, "inertia")
-        about_com = Terms.of(RigidInertia(m, Vec.zero(), Sym3.of(*six)))
+        about_com = AbsoluteSums.of(RigidInertia(m, Vec.zero(), Sym3.of(*six)))
         terms = terms + about_com.through(Transform(Shift(Vec.of(list(com))))).through(to_link)
         total = total + to_link.congruence(RigidInertia.from_com(m, Vec.of(list(com)), Sym3.of(*six)))
     return terms.snapped(total), terms

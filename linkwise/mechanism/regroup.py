@@ -38,7 +38,7 @@ ROUNDING = 2e-15  # what the additions of one change of frame can leave of a zer
 EXACT = 1e-15  # how far a split may change an entry, relative to that entry
 
 
-class Terms:
+class AbsoluteSums:
     """Sums of absolute values, one for each entry of an inertia: m, h (x, y, z), J (xx, yy, zz, xy, xz, yz).
 
     Plain numbers, written out, since this runs for every one of a hundred thousand links. NaN where a run-time
@@ -53,15 +53,15 @@ class Terms:
         self.J = J
 
     @classmethod
-    def of(cls, M: RigidInertia) -> Terms:
+    def of(cls, M: RigidInertia) -> AbsoluteSums:
         """Of an inertia that was not summed from anything."""
         return cls(_size(M.m), tuple(map(_size, M.h)), tuple(map(_size, M.J.six())))
 
-    def __add__(self, other: Terms) -> Terms:
+    def __add__(self, other: AbsoluteSums) -> AbsoluteSums:
         h = tuple(a + b for a, b in zip(self.h, other.h, strict=True))
-        return Terms(self.m + other.m, h, tuple(a + b for a, b in zip(self.J, other.J, strict=True)))
+        return AbsoluteSums(self.m + other.m, h, tuple(a + b for a, b in zip(self.J, other.J, strict=True)))
 
-    def turned(self, R: Iterable[Iterable[float]]) -> Terms:
+    def turned(self, R: Iterable[Iterable[float]]) -> AbsoluteSums:
         """Of the inertia in axes turned by R: R h and R J Rᵀ."""
         (a, b, c), (d, e, f), (g, h, i) = ((abs(x), abs(y), abs(z)) for x, y, z in R)
         hx, hy, hz = self.h
@@ -74,9 +74,9 @@ class Terms:
             ax * a + ay * b + az * c, dx * d + dy * e + dz * f, gx * g + gy * h + gz * i,
             ax * d + ay * e + az * f, ax * g + ay * h + az * i, dx * g + dy * h + dz * i,
         )  # fmt: skip
-        return Terms(self.m, (a * hx + b * hy + c * hz, d * hx + e * hy + f * hz, g * hx + h * hy + i * hz), J)
+        return AbsoluteSums(self.m, (a * hx + b * hy + c * hz, d * hx + e * hy + f * hz, g * hx + h * hy + i * hz), J)
 
-    def shifted(self, l: Iterable[float]) -> Terms:
+    def shifted(self, l: Iterable[float]) -> AbsoluteSums:
         """Of the inertia about an origin at -l; see :meth:`linkwise.spatial.transforms.Shift.rigid_in`."""
         x, y, z = map(abs, l)
         hx, hy, hz = self.h
@@ -84,9 +84,9 @@ class Terms:
         sx, sy, sz = x * (hx + X), y * (hy + Y), z * (hz + Z)
         xx, yy, zz, xy, xz, yz = self.J
         J = (xx + sy + sz, yy + sx + sz, zz + sx + sy, xy + x * hy + X * y, xz + x * hz + X * z, yz + y * hz + Y * z)
-        return Terms(self.m, (X, Y, Z), J)
+        return AbsoluteSums(self.m, (X, Y, Z), J)
 
-    def through(self, transform: Transform) -> Terms:
+    def through(self, transform: Transform) -> AbsoluteSums:
         """Of the inertia in another frame, φ M φ*."""
         terms = self
         for factor in reversed(transform.factors):
@@ -94,21 +94,21 @@ class Terms:
             terms = terms.shifted(map(_size, l)) if isinstance(factor, Shift) else terms.turned(_sizes(R))
         return terms
 
-    def of_part(self, part: RigidInertia, whole: RigidInertia) -> Terms:
+    def of_part(self, part: RigidInertia, whole: RigidInertia) -> AbsoluteSums:
         """Of a part that was split off: an entry that changed was computed from the moments about all axes.
 
         No more than the part's own numbers, of which rounding takes its share anew: what is handed on from link to
         link must not remember all terms that ever were.
         """
         moments = self.J[0] + self.J[1] + self.J[2]
-        most = Terms.of(part)
+        most = AbsoluteSums.of(part)
         first, second = sum(most.h), most.J[0] + most.J[1] + most.J[2]
         J = (
             0.0 if is_zero(new) else min(size if new is old else moments, second)
             for new, old, size in zip(part.J.six(), whole.J.six(), self.J, strict=True)
         )
         h = (0.0 if is_zero(new) else min(size, first) for new, size in zip(part.h, self.h, strict=True))
-        return Terms(most.m, tuple(h), tuple(J))
+        return AbsoluteSums(most.m, tuple(h), tuple(J))
 
     def snapped(self, M: RigidInertia) -> RigidInertia:
         """The inertia, with zeros for the numbers that rounding left where a zero belongs."""
@@ -116,7 +116,7 @@ class Terms:
         return RigidInertia(M.m, Vec(*h), Sym3.of(*map(_snapped, M.J.six(), self.J)))
 
 
-NOTHING = Terms(0.0, (0.0,) * 3, (0.0,) * 6)
+NOTHING = AbsoluteSums(0.0, (0.0,) * 3, (0.0,) * 6)
 
 
 def is_exact_split(whole: RigidInertia, kept: RigidInertia, shed: RigidInertia) -> bool:
@@ -152,7 +152,7 @@ def _snapped(x: Scalar, terms: float) -> Scalar:
 _BLOCK = 4096  # hinges whose placements are looked at together: enough to be quick, and little memory
 
 
-def regrouped(links: Sequence[Link], terms: list[Terms]) -> tuple[list[Link], RigidInertia]:
+def regrouped(links: Sequence[Link], terms: list[AbsoluteSums]) -> tuple[list[Link], RigidInertia]:
     """Links over any scalar with what they keep, and what reaches the base."""
     inertias = [link.inertia for link in links]
     base = RigidInertia.zero()
@@ -195,7 +195,7 @@ def regrouped_rows(
                 parent = rows[above[k]]
                 np.add(parent, share.dot(units[k - first], arrives), parent)
             continue
-        T_k, lead = Terms(row[10], tuple(row[11:14]), tuple(row[14:])), float(placements.lead[k])
+        T_k, lead = AbsoluteSums(row[10], tuple(row[11:14]), tuple(row[14:])), float(placements.lead[k])
         kept, handed, summed = _split(joints[k], placements.one(k), lead, _inertia(row[:10]), T_k)
         rows[k, :10] = _numbers(kept)
         rows[above[k]] += _numbers(handed) + _numbers(summed)
@@ -210,8 +210,8 @@ def regrouped_rows(
 
 
 def _split(
-    joint: Joint, placement: Transform, lead: float, M: RigidInertia, terms: Terms
-) -> tuple[RigidInertia, RigidInertia, Terms]:
+    joint: Joint, placement: Transform, lead: float, M: RigidInertia, terms: AbsoluteSums
+) -> tuple[RigidInertia, RigidInertia, AbsoluteSums]:
     """Inertia that a link keeps, and the one that it hands on with its terms, in the parent's frame."""
     whole = terms.snapped(M)
     kept, shed = joint.split(whole)
@@ -232,7 +232,7 @@ def _units_in_parents(placements: Placements, some: slice) -> Array:
     units = np.zeros((10, 3, 1))
     units[0, 0] = units[3, 1] = units[4:6, 2] = 1.0
     M = _inertia(units)
-    terms = Terms.of(M).through(still)
+    terms = AbsoluteSums.of(M).through(still)
     found = np.zeros((len(l[0]), 5, 20))
     for entry, (number, size) in enumerate(zip(_numbers(still.congruence(M)), _numbers(terms), strict=True)):
         found[:, :3, entry] = number.T
@@ -264,8 +264,8 @@ def _inertia(row: Flat | Array) -> RigidInertia:
     return RigidInertia(row[0], Vec(*row[1:4]), Sym3.of(*row[4:]))
 
 
-def _numbers(M: RigidInertia | Terms) -> list[Scalar]:
-    return [M.m, *M.h, *(M.J if isinstance(M, Terms) else M.J.six())]
+def _numbers(M: RigidInertia | AbsoluteSums) -> list[Scalar]:
+    return [M.m, *M.h, *(M.J if isinstance(M, AbsoluteSums) else M.J.six())]
 
 
 class Parts:
@@ -300,7 +300,7 @@ class Parts:
         com, shift = Vec(*self.com.T), Vec(*l.T)
         about_com = RigidInertia(self.mass, Vec.zero(), Sym3.of(*self.six.T))
         nothing: Scalar = np.zeros_like(self.mass)
-        about = Terms(np.abs(self.mass), (nothing,) * 3, tuple(np.abs(self.six.T)))
+        about = AbsoluteSums(np.abs(self.mass), (nothing,) * 3, tuple(np.abs(self.six.T)))
         summed = about.shifted(np.abs(self.com.T)).turned(np.abs(turn).transpose(1, 2, 0))
         summed = summed.shifted(np.abs(l.T))
         own = RigidInertia.from_com(self.mass, com, about_com.J)

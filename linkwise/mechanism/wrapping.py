@@ -22,7 +22,7 @@ _GRAZING = 1e-9  # rad: an arc of less than nothing by no more than this is roun
 _NEWTON = 10  # steps; convergence is monotone and in the end quadratic
 
 
-class Touch(NamedTuple):
+class WrapTouch(NamedTuple):
     """Where a way touches a shape, in the axes of the shape."""
 
     touches: Scalar
@@ -57,7 +57,7 @@ class Wrap:
             raise UnknownNameError("shape for tendons to wrap around", self.shape, ("sphere", "cylinder"))
         set_finite(self, "radius", f"the wrap at {self.frame!r}", above=0.0)
 
-    def touch(self, a: Point, b: Point, side: Point | None = None) -> Touch:
+    def touch(self, a: Point, b: Point, side: Point | None = None) -> WrapTouch:
         """Where the way from a to b touches; all points (3) in the axes of the shape."""
         ex, ey = _plane_through(a, b) if self.shape == "sphere" else ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
         one, two = ((dot(point, ex), dot(point, ey)) for point in (a, b))
@@ -75,7 +75,7 @@ class Wrap:
             slope = (b[2] - a[2]) / _positive(before + arc + after)
             first[2], last[2] = a[2] + slope * before, a[2] + slope * (before + arc)
             arc = arc * sqrt(1.0 + slope * slope)
-        return Touch(touches, arc, first, last)
+        return WrapTouch(touches, arc, first, last)
 
 
 def _plane_through(a: Point, b: Point) -> tuple[Point, Point]:
@@ -96,7 +96,7 @@ def _plane_through(a: Point, b: Point) -> tuple[Point, Point]:
     return ex, _unit(cross(normal, ex))
 
 
-def _around(a: Point, b: Point, side: Point | None, r: float) -> Touch:
+def _around(a: Point, b: Point, side: Point | None, r: float) -> WrapTouch:
     """Around a circle, in the plane.
 
     The way turns as the line from a to b does, seen from the centre, and touches where that line would cut the circle.
@@ -125,10 +125,10 @@ def _around(a: Point, b: Point, side: Point | None, r: float) -> Touch:
     )
     angle = atan2(_turned(first, last) * turn, dot(first, last))
     angle = where(angle < -_GRAZING, angle + 2.0 * math.pi, angle)
-    return Touch(touches, angle * r, first, last)
+    return WrapTouch(touches, angle * r, first, last)
 
 
-def _within(a: Point, b: Point, r: float) -> Touch:
+def _within(a: Point, b: Point, r: float) -> WrapTouch:
     """From a to b, both outside of a circle, touching its inside: at one point, where both parts meet it alike.
 
     With φ the angle of incidence: asin(A sin φ) + asin(B sin φ) - 2φ + γ = 0, A and B the radius by the distances of
@@ -168,10 +168,10 @@ def _within(a: Point, b: Point, r: float) -> Touch:
         where(solvable, s * start[0] + c * start[1], middle[1]) * r,
     ]
     touches = outside & (where(passes | opposite, 1.0, 0.0) < 0.5)
-    return Touch(touches, 0.0, point, point)
+    return WrapTouch(touches, 0.0, point, point)
 
 
-def _chosen(condition: Scalar, one: Touch, other: Touch) -> Touch:
+def _chosen(condition: Scalar, one: WrapTouch, other: WrapTouch) -> WrapTouch:
     """One where the condition holds, else the other."""
     if isinstance(condition, bool):
         return one if condition else other
@@ -180,7 +180,7 @@ def _chosen(condition: Scalar, one: Touch, other: Touch) -> Touch:
         [where(condition, x, y) for x, y in zip(first, second, strict=True)]
         for first, second in ((one.first, other.first), (one.last, other.last))
     )
-    return Touch(touches, where(condition, one.arc, other.arc), *points)
+    return WrapTouch(touches, where(condition, one.arc, other.arc), *points)
 
 
 def _tangent(a: Point, along: Scalar, across: Scalar) -> Point:

@@ -29,7 +29,7 @@ _LONGEST = 1.0
 """Rad or m in one step: further away a linear model of a loop says nothing."""
 
 
-class Loop(NamedTuple):
+class ClosedLoop(NamedTuple):
     """One closure or coupling: its equations between places, and the freedoms between its ends."""
 
     name: str
@@ -101,7 +101,7 @@ class Assembly:
         q[:, self.place] = np.clip(q[:, self.place], self.low, self.high)
         return q
 
-    def _close(self, group: Sequence[Loop], q: Array, every: Array) -> None:
+    def _close(self, group: Sequence[ClosedLoop], q: Array, every: Array) -> None:
         """Close loops that share joints, in place, in the states that are open."""
         rows = np.concatenate([loop.rows for loop in group])
         freedoms = np.array(sorted({k for loop in group for k in loop.freedoms if self.free[k]}), int)
@@ -164,13 +164,13 @@ class Assembly:
         return np.array([starts[int(place)] for place in self.place], int)
 
 
-def loops_of(model: Model) -> list[Loop]:
+def loops_of(model: Model) -> list[ClosedLoop]:
     """The closures and couplings of a model in their order."""
     found, first = [], 0
     for closure in model.closures:
         rows = np.arange(first, first + len(closure.type.equations))
         first += len(rows)
-        found.append(Loop(closure.name, rows, frozenset(_between(model, closure))))
+        found.append(ClosedLoop(closure.name, rows, frozenset(_between(model, closure))))
     return found
 
 
@@ -196,9 +196,9 @@ def _inward(model: Model, body: int) -> Iterator[int]:
         body = model.parents[body]
 
 
-def _sharing(loops: Sequence[Loop], free: Array) -> list[list[Loop]]:
+def _sharing(loops: Sequence[ClosedLoop], free: Array) -> list[list[ClosedLoop]]:
     """Loops in groups that have no free freedom in common, each group with the loops of fewest freedoms first."""
-    groups: list[list[Loop]] = []
+    groups: list[list[ClosedLoop]] = []
     for loop in loops:
         own = {k for k in loop.freedoms if free[k]}
         touched = [group for group in groups if any(own & each.freedoms for each in group)]
@@ -221,7 +221,7 @@ def _attempts(n: int, rng: np.random.Generator) -> Iterator[tuple[list[Sequence[
         far = min(far * _FURTHER, _FURTHEST)
 
 
-def _prescribed(model: Model, loops: Sequence[Loop]) -> Iterator[tuple[int, JointInstance]]:
+def _prescribed(model: Model, loops: Sequence[ClosedLoop]) -> Iterator[tuple[int, JointInstance]]:
     """The rows of motions that are given for joints, with their joints, each joint once."""
     seen: set[int] = set()
     for closure, loop in zip(model.closures, loops, strict=True):

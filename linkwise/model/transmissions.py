@@ -24,7 +24,7 @@ Vector = Flat | Array
 _COINCIDENT = 1e-15  # m: nearer than this, there is no direction from one point to the other
 
 
-class Stretch(NamedTuple):
+class TendonLength(NamedTuple):
     """The length of a tendon through space, and how it grows with the motion of what carries it.
 
     For each carrier, by name, [moment, force] (6) at its origin and in world axes that a unit of force along the tendon
@@ -57,7 +57,7 @@ class MovingFrames:
         self.model, self.q, self.v, self.p, self.active = model, q, v, p, active
         self._poses: dict[str, Array] = {}
         self._twists: dict[str, Array] = {}
-        self._stretched: dict[PathTransmission, Stretch] = {}
+        self._stretched: dict[PathTransmission, TendonLength] = {}
 
     def carrier(self, name: str) -> str:
         """Carrier of a frame: its body, "world", or itself where it sits on a node of a flexible body."""
@@ -129,13 +129,13 @@ class MovingFrames:
                 found = found * active[each.number]
         return found
 
-    def stretch(self, way: PathTransmission) -> Stretch:
+    def stretch(self, way: PathTransmission) -> TendonLength:
         """The length of a tendon through space, and what it pulls."""
         if way not in self._stretched:
             self._stretched[way] = self._stretch(way)
         return self._stretched[way]
 
-    def _stretch(self, way: PathTransmission) -> Stretch:
+    def _stretch(self, way: PathTransmission) -> TendonLength:
         total: Scalar = 0.0
         pulls: dict[str, Array] = {}
 
@@ -174,7 +174,7 @@ class MovingFrames:
                     pull(start, a, from_a, -factor)
                     pull(stop, b, to_b, factor)
                 start, around = stop, None
-        return Stretch(total, pulls)
+        return TendonLength(total, pulls)
 
     def _side(self, around: Wrap) -> list[Scalar] | None:
         """The point on the side where a tendon must pass, in the axes of the shape: numbers where it moves with it."""

@@ -10,7 +10,7 @@ import numpy as np
 from linkwise.algorithms.kinematics import Place
 from linkwise.array_types import Array
 from linkwise.operators.blocks import Space
-from linkwise.operators.engine import Engine, Value
+from linkwise.operators.engine import Engine, Stacked
 from linkwise.operators.expressions import Transposed
 from linkwise.operators.notation import letter
 from linkwise.operators.operator import Operator
@@ -43,12 +43,12 @@ class EngineLetter(Atom):
 
     way: ClassVar[str]
 
-    def forward(self, x: Value) -> Value:
-        run: Value = getattr(self.engine, self.way)(self.word, x, False)
+    def forward(self, x: Stacked) -> Stacked:
+        run: Stacked = getattr(self.engine, self.way)(self.word, x, False)
         return run
 
-    def adjoint(self, y: Value) -> Value:
-        run: Value = getattr(self.engine, self.way)(self.word, y, not self.is_symmetric)
+    def adjoint(self, y: Stacked) -> Stacked:
+        run: Stacked = getattr(self.engine, self.way)(self.word, y, not self.is_symmetric)
         return run
 
 
@@ -90,12 +90,12 @@ class Omega(Atom):
 
     is_symmetric = True
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         e = self.engine
         y = e.diagonal("H", e.sweep("psi", x, False), False)
         return e.sweep("psi", e.diagonal("H", e.diagonal("D_inverse", y, False), True), True)
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.forward(y)
 
     def block(self, i: int, j: int) -> Array:
@@ -137,10 +137,10 @@ class PickOff(Atom):
         super().__init__(engine, "B", engine.links, cols)
         self.places = tuple(places)
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return self.engine.pick(self.places, x, False)
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.engine.pick(self.places, y, True)
 
     @property
@@ -171,10 +171,10 @@ class WrittenOut(Atom):
     def name(self) -> str:
         return letter(self.word) if self.of is None else f"{self.word}[{self.of.name}]"
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return self.engine.written(self.matrix, x, self.cols, self.rows)
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.engine.written(self.matrix.swapaxes(-1, -2), y, self.rows, self.cols)
 
 
@@ -188,8 +188,8 @@ class ClosureAdmittance(Atom):
         super().__init__(B.engine, "Lambda", B.cols, B.cols)
         self.Omega, self.B = Omega, B
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return self.B.adjoint(self.Omega.forward(self.B.forward(x)))
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.forward(y)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Value:
+class Stacked:
     """A stacked vector: direct + Σ over the children of what is still to arrive from them.
 
     E x is not summed on the parents before that is needed: a sweep takes up what is on its way together with its own,
@@ -60,17 +60,17 @@ class Engine:
         self._motions: dict[str, Field] = {}
 
     # Stacked vectors.
-    def enter(self, space: Space, array: Array) -> Value:
+    def enter(self, space: Space, array: Array) -> Stacked:
         """The value of stacked vectors (..., size), one for each state or one for all."""
-        return Value(self.blocks.enter(space, array))
+        return Stacked(self.blocks.enter(space, array))
 
-    def leave(self, space: Space, value: Value) -> Array:
+    def leave(self, space: Space, value: Stacked) -> Array:
         """The array (..., size) of a value."""
         return self.blocks.leave(space, self._settled(value))
 
-    def run(self, function: Callable[[Value], Value], space_in: Space, space_out: Space, x: Array) -> Array:
+    def run(self, function: Callable[[Stacked], Stacked], space_in: Space, space_out: Space, x: Array) -> Array:
         """Apply a linear function to vectors (..., size) or to columns (..., size, r), of the same form again."""
-        return self.blocks.run(lambda field: self._settled(function(Value(field))), space_in, space_out, x)
+        return self.blocks.run(lambda field: self._settled(function(Stacked(field))), space_in, space_out, x)
 
     def is_matrix(self, x: Array) -> bool:
         """Whether an array holds columns (..., size, r) rather than one vector (..., size) for each state."""
@@ -80,11 +80,11 @@ class Engine:
         """The identity (..., size, size): its columns make an operator dense."""
         return np.broadcast_to(np.eye(space.size), (*self.batch, space.size, space.size))
 
-    def zero(self, space: Space, like: Value) -> Value:
+    def zero(self, space: Space, like: Stacked) -> Stacked:
         """The stacked vector of zeros, with as many columns as another."""
-        return Value(self.blocks.zero(space, like.direct))
+        return Stacked(self.blocks.zero(space, like.direct))
 
-    def combined(self, terms: Sequence[tuple[Scalar, Value]]) -> Value:
+    def combined(self, terms: Sequence[tuple[Scalar, Stacked]]) -> Stacked:
         """The sum of stacked vectors times numbers."""
 
         def added(fields: list[tuple[Scalar, Field]]) -> Field:
@@ -92,25 +92,25 @@ class Engine:
             return reduce(add, scaled)
 
         arriving = [(c, x.arriving) for c, x in terms if x.arriving is not None]
-        return Value(added([(c, x.direct) for c, x in terms]), added(arriving) if arriving else None)
+        return Stacked(added([(c, x.direct) for c, x in terms]), added(arriving) if arriving else None)
 
-    def _settled(self, x: Value) -> Field:
+    def _settled(self, x: Stacked) -> Field:
         return x.direct if x.arriving is None else x.direct + self.blocks.outboard(x.arriving)
 
     # Operators.
-    def diagonal(self, name: str, x: Value, adjoint: bool) -> Value:
+    def diagonal(self, name: str, x: Stacked, adjoint: bool) -> Stacked:
         """Block by block: X(k) x(k), or X*(k) x(k)."""
         X = self.cells(name)
-        return Value((X.T if adjoint else X) @ self._settled(x))
+        return Stacked((X.T if adjoint else X) @ self._settled(x))
 
-    def shift(self, name: str, x: Value, adjoint: bool) -> Value:
+    def shift(self, name: str, x: Stacked, adjoint: bool) -> Stacked:
         """E x: y(p) = Σ E(p,k) x(k) over the children k of p; or E*x: y(k) = E*(p,k) x(p)."""
         E, direct = self.cells(name), self._settled(x)
         if adjoint:
-            return Value(E.T @ self.blocks.inboard(direct))
-        return Value(self.blocks.zero(self.links, like=direct), E @ direct)
+            return Stacked(E.T @ self.blocks.inboard(direct))
+        return Stacked(self.blocks.zero(self.links, like=direct), E @ direct)
 
-    def sweep(self, name: str, x: Value, adjoint: bool) -> Value:
+    def sweep(self, name: str, x: Stacked, adjoint: bool) -> Stacked:
         """(I - E)⁻¹ x, tips to base: z(p) = x(p) + Σ E(p,k) z(k); or its adjoint, base to tips."""
         E = self.cells("E_" + name)
         if adjoint:
@@ -119,33 +119,33 @@ class Engine:
             def outward(link: object, parent: Block | None) -> Block:
                 return own[link] if parent is None else own[link] + E_star[link] @ parent
 
-            return Value(self.blocks.outward(outward))
+            return Stacked(self.blocks.outward(outward))
         direct, arriving = x.direct, x.arriving
 
         def inward(link: object, outboard: Block) -> tuple[Block, tuple[Block]]:
             z = outboard + direct[link]
             return E[link] @ z if arriving is None else E[link] @ z + arriving[link], (z,)
 
-        return Value(*self.blocks.inward(inward))
+        return Stacked(*self.blocks.inward(inward))
 
-    def tilde(self, name: str, x: Value, adjoint: bool) -> Value:
+    def tilde(self, name: str, x: Stacked, adjoint: bool) -> Stacked:
         """φ~ = φE_φ or ψ~ = ψE_ψ, the sweep without its own diagonal; φ~* = E_φ*φ*."""
         name = name.removesuffix("_tilde")
         if adjoint:
             return self.shift("E_" + name, self.sweep(name, x, True), True)
         return self.sweep(name, self.shift("E_" + name, x, False), False)
 
-    def pick(self, places: Sequence[Place], x: Value, adjoint: bool) -> Value:
+    def pick(self, places: Sequence[Place], x: Stacked, adjoint: bool) -> Stacked:
         """B x: forces at places summed on links; or B*x: motions at the places (Rodriguez 1989 eq. 2.13)."""
-        return Value(self.blocks.pick(places, self._settled(x), adjoint))
+        return Stacked(self.blocks.pick(places, self._settled(x), adjoint))
 
-    def written(self, X: Array, x: Value, cols: Space, rows: Space) -> Value:
+    def written(self, X: Array, x: Stacked, cols: Space, rows: Space) -> Stacked:
         """X x of a matrix that is written out."""
-        return Value(self.blocks.through(self.blocks.product(X), self._settled(x), cols, rows))
+        return Stacked(self.blocks.through(self.blocks.product(X), self._settled(x), cols, rows))
 
-    def solved(self, solution: Solution, x: Value, space: Space) -> Value:
+    def solved(self, solution: Solution, x: Stacked, space: Space) -> Stacked:
         """X⁻¹ x, by what :meth:`linkwise.operators.blocks.Blocks.solution` makes of X."""
-        return Value(self.blocks.through(solution, self._settled(x), space, space))
+        return Stacked(self.blocks.through(solution, self._settled(x), space, space))
 
     # Blocks.
     def block(self, name: str, k: int) -> Array:
@@ -201,15 +201,15 @@ class Engine:
         return self.blocks.outward(step)
 
     # Velocity terms.
-    def motion(self, name: str) -> Value:
+    def motion(self, name: str) -> Stacked:
         """A stacked vector of the velocity: ``V``, ``a``, ``b``, or ``f`` = Mφ*a + b."""
         if name not in self._motions:
             self._motions[name] = _MOTIONS[name](self)
-        return Value(self._motions[name])
+        return Stacked(self._motions[name])
 
     def _velocity(self) -> Field:
         """V = φ*H*v."""
-        return self.sweep("phi", self.diagonal("H", Value(self.blocks.rates), True), True).direct
+        return self.sweep("phi", self.diagonal("H", Stacked(self.blocks.rates), True), True).direct
 
     def _acceleration(self) -> Field:
         """a: what the velocities cause, and φ*(base, k)[0; -g] on the base's links."""

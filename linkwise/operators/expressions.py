@@ -17,7 +17,7 @@ from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
 from linkwise.operators.blocks import Solution, Space
-from linkwise.operators.engine import Engine, Value
+from linkwise.operators.engine import Engine, Stacked
 from linkwise.operators.operator import Operator
 from linkwise.spatial.scalar import Scalar
 
@@ -33,10 +33,10 @@ class Identity(Operator):
         super().__init__(engine, space or _ANY, space or _ANY)
         self.is_fitted = space is not None
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return x
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return y
 
     def transposed(self) -> Operator:
@@ -79,10 +79,10 @@ class Identity(Operator):
 class Zero(Operator):
     """The operator whose every value is zero."""
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return self.engine.zero(self.rows, like=x)
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.engine.zero(self.cols, like=y)
 
     def transposed(self) -> Operator:
@@ -108,12 +108,12 @@ class Product(Operator):
     def with_parts(self, parts: Sequence[Operator]) -> Operator:
         return product(*parts)
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         for factor in reversed(self.factors):
             x = factor.forward(x)
         return x
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         for factor in self.factors:
             y = factor.adjoint(y)
         return y
@@ -143,10 +143,10 @@ class Sum(Operator):
     def with_parts(self, parts: Sequence[Operator]) -> Operator:
         return total(*((c, op) for (c, _), op in zip(self.terms, parts, strict=True)))
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return self.engine.combined([(c, op.forward(x)) for c, op in self.terms])
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.engine.combined([(c, op.adjoint(y)) for c, op in self.terms])
 
     def transposed(self) -> Operator:
@@ -176,10 +176,10 @@ class Transposed(Operator):
     def with_parts(self, parts: Sequence[Operator]) -> Operator:
         return parts[0].T
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         return self.operator.adjoint(x)
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.operator.forward(y)
 
     def transposed(self) -> Operator:
@@ -212,12 +212,12 @@ class Inverse(Operator):
     def with_parts(self, parts: Sequence[Operator]) -> Operator:
         return Inverse(parts[0])
 
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         if not self.rows.is_small:
             raise self._no_rule()
         return self.engine.solved(self._solution, x, self.rows)
 
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         return self.transposed().forward(y)
 
     @cached_property

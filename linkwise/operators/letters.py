@@ -15,7 +15,7 @@ from linkwise.operators.blocks import Space
 from linkwise.operators.engine import Engine
 from linkwise.operators.expressions import Identity
 from linkwise.operators.operator import Operator
-from linkwise.operators.stacked_vectors import Given, Moving, Vector
+from linkwise.operators.stacked_vectors import Given, Vector, VelocityTerms
 
 
 class TreeOperators:
@@ -207,7 +207,7 @@ class TreeOperators:
     def _moving(self, word: str) -> Vector:
         if not self._has_velocity:
             raise needs(word, "velocity")
-        return Moving(self.engine, word)
+        return VelocityTerms(self.engine, word)
 
     def _on_links(self, kind: Callable[[Engine, str, Space, Space], Operator], word: str) -> Operator:
         return kind(self.engine, word, self.engine.links, self.engine.links)

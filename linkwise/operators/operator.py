@@ -20,7 +20,7 @@ from linkwise.spatial.scalar import Scalar
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
-    from linkwise.operators.engine import Engine, Value
+    from linkwise.operators.engine import Engine, Stacked
     from linkwise.operators.rewrite import Step
     from linkwise.operators.rules import Rule
     from linkwise.operators.stacked_vectors import Vector
@@ -45,11 +45,11 @@ class Operator(ABC):
 
     # What every operator says of itself.
     @abstractmethod
-    def forward(self, x: Value) -> Value:
+    def forward(self, x: Stacked) -> Stacked:
         """A x, on the engine's stacked vectors."""
 
     @abstractmethod
-    def adjoint(self, y: Value) -> Value:
+    def adjoint(self, y: Stacked) -> Stacked:
         """A* y, on the engine's stacked vectors."""
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Operator(ABC):
             allowed = f"0 … {len(space.sizes) - 1} ({space.name})"
             raise InputError(f"{self.name} has no such block {what}", got=str(k), allowed=allowed)
 
-    def _apply(self, given: ArrayLike, function: Callable[[Value], Value], cols: Space, rows: Space) -> Array:
+    def _apply(self, given: ArrayLike, function: Callable[[Stacked], Stacked], cols: Space, rows: Space) -> Array:
         x = np.asarray(given)
         axes = len(self.engine.batch)
         if x.ndim not in (1, axes + 1, axes + 2) or x.shape[-2 if x.ndim == axes + 2 else -1] != cols.size:

@@ -17,7 +17,7 @@ from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.operators import notation
 from linkwise.operators.blocks import Space
-from linkwise.operators.engine import Engine, Value
+from linkwise.operators.engine import Engine, Stacked
 from linkwise.operators.expressions import Sum
 from linkwise.operators.operator import _SCALARS, Operator
 from linkwise.spatial.scalar import Scalar
@@ -34,7 +34,7 @@ class Vector(ABC):
         self.space = space
 
     @abstractmethod
-    def evaluate(self) -> Value:
+    def evaluate(self) -> Stacked:
         """The numbers as the engine keeps them."""
 
     @property
@@ -43,7 +43,7 @@ class Vector(ABC):
         """In the papers' notation."""
 
     @cached_property
-    def stacked(self) -> Value:
+    def stacked(self) -> Stacked:
         """The numbers as the engine keeps them, computed once."""
         return self.evaluate()
 
@@ -161,7 +161,7 @@ class Given(Vector):
                 allowed=str((*engine.batch, space.size)),
             )
 
-    def evaluate(self) -> Value:
+    def evaluate(self) -> Stacked:
         return self.engine.enter(self.space, self.array)
 
     @property
@@ -170,14 +170,14 @@ class Given(Vector):
 
 
 @final
-class Moving(Vector):
+class VelocityTerms(Vector):
     """V, a, b, or f = Mφ*a + b, from the state's velocity."""
 
     def __init__(self, engine: Engine, word: str) -> None:
         super().__init__(engine, engine.links)
         self.word = word
 
-    def evaluate(self) -> Value:
+    def evaluate(self) -> Stacked:
         return self.engine.motion(self.word)
 
     @property
@@ -200,7 +200,7 @@ class Applied(Vector):
         self.operator = operator
         self.vector = vector
 
-    def evaluate(self) -> Value:
+    def evaluate(self) -> Stacked:
         return self.operator.forward(self.vector.stacked)
 
     @property
@@ -216,7 +216,7 @@ class Combination(Vector):
         super().__init__(terms[0][1].engine, terms[0][1].space)
         self.terms = terms
 
-    def evaluate(self) -> Value:
+    def evaluate(self) -> Stacked:
         return self.engine.combined([(c, vector.stacked) for c, vector in self.terms])
 
     @property

@@ -16,7 +16,7 @@ from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.closed_states import Capture, ClosedStates, offset_between
 from linkwise.sim.events import Event, Occurrence
-from linkwise.sim.plans import Plan
+from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.states import States
 from linkwise.sim.tables import RunTables
 
@@ -45,7 +45,7 @@ class Zeno(NamedTuple):
 class Happenings:
     """Events of a run, found inside steps and carried out; all of it on the host."""
 
-    plan: Plan
+    plan: SimulationPlan
     states: States
     curves: RunTables
     slack: float = 0.0

@@ -135,7 +135,7 @@ def loop(
     what else the step keeps: memory; and where steps are judged k0, the derivative at y, so that it does not matter to
     the last bit how many steps a call makes.
     """
-    written = Loop(work, step, sizes, records, events)
+    written = LoopWriter(work, step, sizes, records, events)
     opening = written.opening()
     one_pass = (*written.attempt(), *written.notice(), *written.go_on())
     return Program(
@@ -148,7 +148,7 @@ def loop(
     )
 
 
-class Loop:
+class LoopWriter:
     """A loop while it is written. One pass attempts a step, notices events, decides, records, and goes on from there.
 
     Statements that a run does not need are left out, so that they cost it nothing.

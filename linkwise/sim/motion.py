@@ -43,7 +43,7 @@ from linkwise.sim.limits import (
     limits_along,
     limits_of_joints,
 )
-from linkwise.sim.rules import Closing, JointRules
+from linkwise.sim.rules import JointRules, Stabilization
 from linkwise.sim.tables import Curve, curves_of
 from linkwise.sim.varying import InForce, Varying
 from linkwise.spatial.scalar import Flat, Scalar, beyond, either, is_zero, minus, plus, sqrt, where, within
@@ -120,7 +120,7 @@ class Motion(StateChart):
         elements: Sequence[Element],
         rules: JointRules,
         n_parameters: int,
-        closing: Closing | None = None,
+        closing: Stabilization | None = None,
         switched: bool = False,
         passes_smooth: bool = True,
         contacts: ContactNumbers | None = None,

@@ -26,7 +26,7 @@ from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
 from linkwise.sim.touched import surfaces_note
-from linkwise.sim.work import Evaluation, Kernel, Step, Work, settled
+from linkwise.sim.work import CompiledLoop, Evaluation, Step, Work, settled
 from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
@@ -88,7 +88,7 @@ def checked_method(method: str | GeneralizedAlpha) -> str:
     return name
 
 
-class Samples(NamedTuple):
+class RunSamples(NamedTuple):
     """Samples of a run, to be looked at: those and what is derived from them are at ``home``, the rest on the host."""
 
     t: Array
@@ -106,7 +106,7 @@ class Samples(NamedTuple):
 
 
 @dataclass(eq=False)
-class Plan:
+class SimulationPlan:
     """Everything that is compiled for one way of simulating one model."""
 
     motion: Motion
@@ -119,7 +119,7 @@ class Plan:
     """Controls that run in Python, since they cannot be traced."""
     why_hosted: str = ""
     """Reason why each of them could not be traced."""
-    kernels: dict[tuple[np.dtype[Any], bool, str], Kernel] = field(default_factory=dict)
+    kernels: dict[tuple[np.dtype[Any], bool, str], CompiledLoop] = field(default_factory=dict)
     """The compiled loop by precision, whether it is for few states, and the name of a home: see :meth:`Run.kernel`."""
     _evaluations: dict[tuple[str, str], Evaluation] = field(default_factory=dict)
 
@@ -327,7 +327,7 @@ class Plan:
         routine = self._routine("clip", text, "t", "y", "p", "hosted")
         return tuple(names), routine if names else None
 
-    def clipped(self, samples: Samples) -> dict[str, Array]:
+    def clipped(self, samples: RunSamples) -> dict[str, Array]:
         """For each name of what a limit holds back anywhere, where it does (..., T)."""
         names, routine = self.clipping
         if routine is None:
@@ -335,12 +335,12 @@ class Plan:
         flags = self._evaluated("clipped", routine, samples)["clipped"]
         return {name: flags[..., k] > 0.5 for k, name in enumerate(names) if flags[..., k].any()}
 
-    def observe(self, samples: Samples) -> dict[str, Array]:
+    def observe(self, samples: RunSamples) -> dict[str, Array]:
         """Derived quantities of samples, at their home."""
         home, made = samples.home, self._evaluated("observed", self._observing, samples)
         return {name: home.as_callers_library(a[..., 0] if name == "energy" else a) for name, a in made.items()}
 
-    def _evaluated(self, what: str, routine: Program, samples: Samples) -> dict[str, Array]:
+    def _evaluated(self, what: str, routine: Program, samples: RunSamples) -> dict[str, Array]:
         """Results of a routine at samples."""
         t, y, p, threads, curves, members, slack, home = samples
         m, shape = self.motion, y.shape[:-1]
@@ -364,7 +364,7 @@ class Plan:
             return {name: values.reshape(*shape, values.shape[-1]) for name, values in made.items()}
 
 
-def plan_for(setup: Setup, n_parameters: int, every_step: bool) -> Plan:
+def plan_for(setup: Setup, n_parameters: int, every_step: bool) -> SimulationPlan:
     """The plan for these choices, made or found: the same formulas and elements give the same plan."""
     parts = tuple(element.signature for element in setup.elements)
     happening = tuple(event.signature for event in setup.events)
@@ -374,7 +374,7 @@ def plan_for(setup: Setup, n_parameters: int, every_step: bool) -> Plan:
     return Memory.of(setup.model).recent("simulation plans", key, made, most=_KEPT)
 
 
-def _made(setup: Setup, n_parameters: int, every_step: bool) -> Plan:
+def _made(setup: Setup, n_parameters: int, every_step: bool) -> SimulationPlan:
     model, elements, rules, method, events = setup.model, setup.elements, setup.rules, setup.method_name, setup.events
     hosted = [element for element in elements if isinstance(element, Function) and element.why_hosted]
     traced = [element for element in elements if element not in hosted]
@@ -394,7 +394,7 @@ def _made(setup: Setup, n_parameters: int, every_step: bool) -> Plan:
     smooth = method != "variational"
     motion = Motion(model, traced, rules, n_parameters, setup.closing, setup.switched, smooth, contacts)
     numbers = numbers_of(setup.method)
-    plan = Plan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
+    plan = SimulationPlan(motion, method, every_step, events, numbers, tuple(hosted), "; ".join(reasons))
     if not all(formula.runs for formula in _formulas(traced, events)):
         plan.trace_all()
     return plan

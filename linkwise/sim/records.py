@@ -21,7 +21,7 @@ from linkwise.spatial.scalar import Flat, NamedNumbers, where
 from linkwise.trace.program import Copy, IfAny, Lookup, Record, Statement, WhileAny
 
 if TYPE_CHECKING:
-    from linkwise.sim.loop import Loop
+    from linkwise.sim.loop import LoopWriter
     from linkwise.sim.run import Run
     from linkwise.sim.trajectory import Trajectory
     from linkwise.targets.device import Device
@@ -73,7 +73,7 @@ class Records:
         return ()
 
     @staticmethod
-    def inside(loop: Loop) -> Sequence[Statement]:
+    def inside(loop: LoopWriter) -> Sequence[Statement]:
         """Record what is due inside a step that is accepted or not."""
         return ()
 
@@ -275,7 +275,7 @@ class AtTimes(Records):
         return (Lookup("times", "place", "next_time"),)
 
     @staticmethod
-    def inside(loop: Loop) -> Sequence[Statement]:
+    def inside(loop: LoopWriter) -> Sequence[Statement]:
         """The states at all output times inside the step just accepted."""
         later = loop.stops is not None and not loop.clips
 

@@ -43,7 +43,7 @@ class JointRules:
 
 
 @dataclass(frozen=True)
-class Closing:
+class Stabilization:
     """Stabilisation: the measures besides asking for accelerations that obey."""
 
     projects: bool
@@ -70,16 +70,16 @@ class Baumgarte:
         check_positive(rate=self.rate)
 
 
-def as_closing(stabilization: object) -> Closing:
+def as_closing(stabilization: object) -> Stabilization:
     """Stabilisation that a user wants, by a word or an object."""
     if stabilization is None:
-        return Closing(False)
+        return Stabilization(False)
     if stabilization == "projection":
-        return Closing(True)
+        return Stabilization(True)
     if stabilization == "baumgarte":
         stabilization = Baumgarte()
     if isinstance(stabilization, Baumgarte):
-        return Closing(False, float(stabilization.rate))
+        return Stabilization(False, float(stabilization.rate))
     raise InputError(
         "no such stabilization",
         got=repr(stabilization),

@@ -21,14 +21,14 @@ from linkwise.sim.chart import Instant
 from linkwise.sim.closed_states import drift
 from linkwise.sim.events import ImpactEvent
 from linkwise.sim.happenings import Happenings
-from linkwise.sim.plans import Plan, Samples
+from linkwise.sim.plans import RunSamples, SimulationPlan
 from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
 from linkwise.sim.touched import doubts, overlap_note
 from linkwise.sim.trajectory import Jumps, Trajectory
-from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, Kernel, Span
+from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, CompiledLoop, Span
 from linkwise.targets.device import Device
 from linkwise.targets.llvm.device import PROCESSOR
 
@@ -68,7 +68,7 @@ class Run:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: SimulationPlan,
         states: States,
         t0: float,
         duration: float,
@@ -125,18 +125,18 @@ class Run:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def kernel(self) -> Kernel:
+    def kernel(self) -> CompiledLoop:
         """The compiled loop, for few states or for many; run by the interpreter where Python must be asked."""
         plan, dtype, few = self.plan, self.states.dtype, self.states.count < 3
         key = dtype, few, self.home.name
         known = plan.kernels.get(key)
         return known or once(plan.kernels, key, lambda: self.home.kernel(plan.routine, dtype, few))
 
-    def _compiled_chunk(self, kernel: Kernel, threads: int) -> None:
+    def _compiled_chunk(self, kernel: CompiledLoop, threads: int) -> None:
         with held_back():  # chunks are short
             self.chunk(kernel, threads)
 
-    def _hosted_chunk(self, kernel: Kernel, threads: int) -> None:
+    def _hosted_chunk(self, kernel: CompiledLoop, threads: int) -> None:
         """A chunk that calls Python functions, which must be open to an interrupt: then it has not been."""
         start = {name: array.copy() for name, array in self.rows.items()}
         try:
@@ -197,7 +197,7 @@ class Run:
         """Whether any state has steps to make."""
         return bool((self.status == RUNNING).any())
 
-    def chunk(self, kernel: Kernel, threads: int) -> None:
+    def chunk(self, kernel: CompiledLoop, threads: int) -> None:
         """Run the kernel for about as long as a chunk may last."""
         self.clock[:, Clock.LEFT] = np.minimum(self.budget, self.sizes.most - self.tried)
         kernel.run(self.rows, self.tables, self.records.arrays, self.states.count, threads)
@@ -277,7 +277,7 @@ class Run:
         reasons = self._reasons(statuses)
         self.trouble = self._trouble(reasons) or self._drift() or self.sizes.doubt(self) or self._contact_doubts(t, y)
         members = np.arange(states.count).reshape(states.shape)
-        seen = Samples(t, y, p, threads, self.curves, members, self.slack, home)
+        seen = RunSamples(t, y, p, threads, self.curves, members, self.slack, home)
         if home is PROCESSOR and plan.clipping[0]:
             self.saturation = _told(t, plan.clipped(seen))
         notes = plan.note, self.trouble, self.saturation, self._start_of_contacts(), plan.surfaces
@@ -331,7 +331,7 @@ class Run:
         state = np.array([jump.state for jump in jumps])
         y = np.array([(jump.before, jump.after) for jump in jumps], self.states.dtype)
         parts = {"q": y[..., : m.nq], "v": y[..., m.nq : m.nq + m.nv], "x": y[..., m.own_x]}
-        seen = Samples(t[:, None], y, self.states.p[state], threads, self.curves, state, self.slack)
+        seen = RunSamples(t[:, None], y, self.states.p[state], threads, self.curves, state, self.slack)
         return Jumps(t, state, parts, plan.observe(seen) if plan.hosted else partial(plan.observe, seen))
 
     def ending(self, k: int, who: str) -> str:
@@ -411,7 +411,7 @@ def is_plain(run: Run) -> bool:
     return isinstance(run.sizes, EqualSteps) and run.states.count > 0 and quiet
 
 
-class Pieces:
+class RunPieces:
     """Pieces of a plain run, on its own rows."""
 
     def __init__(self, run: Run, threads: int) -> None:

@@ -28,15 +28,15 @@ from linkwise.sim.events import Event, ImpactEvent, as_events, limit_events
 from linkwise.sim.frozen_elements import frozen_element, frozen_event
 from linkwise.sim.moreau import check_overlap, contact_numbers, touching
 from linkwise.sim.motion import Motion
-from linkwise.sim.plans import Plan, checked_method, is_adaptive, plan_for
-from linkwise.sim.rules import Baumgarte, Closing, JointRules, as_closing
+from linkwise.sim.plans import SimulationPlan, checked_method, is_adaptive, plan_for
+from linkwise.sim.rules import Baumgarte, JointRules, Stabilization, as_closing
 from linkwise.sim.states import Start, States, check_start
 from linkwise.sim.tableaux import GeneralizedAlpha
 from linkwise.sim.tables import NO_TABLES, RunTables, Table, batch_of
 
 
 @runtime_checkable
-class Frame(Protocol):
+class MovingFrame(Protocol):
     """Frame that moves: it knows how elements act in it, and which it adds."""
 
     def enter(self, model: Model, elements: Sequence[Element]) -> tuple[Element, ...]:
@@ -63,7 +63,7 @@ class Options(TypedDict, total=False):
     stabilization: str | Baumgarte | None
     released: str | Sequence[str]
     threads: int | None
-    frame: Frame | None
+    frame: MovingFrame | None
 
 
 _ACTING = ("control", "events", "f_ext", "frame")
@@ -92,7 +92,7 @@ class Setup:
     events: tuple[Event, ...]
     """Those of joint limits that stop a run included."""
     rules: JointRules
-    closing: Closing
+    closing: Stabilization
     flags: Array
     """For each closure, 1 if it is in force at the start."""
 
@@ -126,7 +126,7 @@ class Setup:
             rules = replace(rules, limits=limits)
         elements = (*as_elements(options.get("control")), *as_loads(model, options.get("f_ext")))
         if frame is not None:
-            if not isinstance(frame, Frame):
+            if not isinstance(frame, MovingFrame):
                 raise InputError("this is not a frame", got=repr(frame), allowed="an orbit, lw.space.Orbit(...)")
             elements = frame.enter(model, elements)
         chosen = as_events(options.get("events"))
@@ -220,18 +220,18 @@ class Setup:
         elements = tuple(frozen_element(element, *given) for element in self.elements)
         return replace(self, elements=elements, events=tuple(frozen_event(event, *given) for event in self.events))
 
-    def plan(self, states: States, every_step: bool) -> Plan:
+    def plan(self, states: States, every_step: bool) -> SimulationPlan:
         """Plan to be compiled."""
         return plan_for(self, states.p.shape[-1], every_step)
 
-    def close(self, plan: Plan, states: States, t: float, v_given: bool) -> None:
+    def close(self, plan: SimulationPlan, states: States, t: float, v_given: bool) -> None:
         """Put states on the closures, in place, or refuse those that are far from them."""
         if self.model.closures:
             tol = 1e-5 if states.dtype == np.float32 else OPEN
             started = start_closed(plan.motion, t, states.y, states.p, tol, v_given=v_given)
             states.y = started.astype(states.dtype, copy=False)
 
-    def curves(self, plan: Plan, states: States) -> RunTables:
+    def curves(self, plan: SimulationPlan, states: States) -> RunTables:
         """The tables' numbers."""
         return RunTables(plan.motion.curves, self.tables, states.shape, states.dtype) if self.tables else NO_TABLES
 

@@ -26,7 +26,7 @@ from linkwise.sim.checks import (
 )
 from linkwise.sim.elements import as_elements
 from linkwise.sim.motion import Works
-from linkwise.sim.plans import Plan
+from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.run import Run
 from linkwise.sim.setup import Options, Setup, usual_method
@@ -83,7 +83,7 @@ class Ready:
     save_every: int
     tolerances: tuple[float, float, float, float, int]
     threads: int
-    plans: dict[tuple[int, bool], tuple[Setup, Plan]] = field(default_factory=dict)
+    plans: dict[tuple[int, bool], tuple[Setup, SimulationPlan]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, setup: Setup, duration: float, dt: float | None, save_every: int, options: Options) -> Ready:
@@ -101,7 +101,7 @@ class Ready:
             return ToleratedSteps(self.dt, *self.tolerances)
         return EqualSteps(1e-3 if self.dt is None else self.dt, self.save_every)
 
-    def planned(self, states: States, every_step: bool) -> tuple[Setup, Plan]:
+    def planned(self, states: States, every_step: bool) -> tuple[Setup, SimulationPlan]:
         """The setup with the formulas that functions have now, and its plan."""
         key = states.p.shape[-1], every_step
         if key not in self.plans:

@@ -21,8 +21,8 @@ from linkwise.sim.checks import (
     checked_tolerances,
 )
 from linkwise.sim.events import Occurrence
-from linkwise.sim.plans import Plan, Samples
-from linkwise.sim.run import Pieces, Run, is_plain
+from linkwise.sim.plans import RunSamples, SimulationPlan
+from linkwise.sim.run import Run, RunPieces, is_plain
 from linkwise.sim.setup import Options, Setup, usual_method
 from linkwise.sim.states import States, checked_vector, warn_of_start
 from linkwise.sim.step_size import EqualSteps, ToleratedSteps
@@ -108,7 +108,7 @@ class Simulation:
             warnings.warn(self._plan.note, SlowControlWarning, stacklevel=2)
         self._place(self._states, q_given=True, v_given=v0 is not None)
         self._run: Run | None = None
-        self._pieces: Pieces | None = None
+        self._pieces: RunPieces | None = None
         self._over = ""  # why it cannot go on
         self._past: list[Occurrence] = []
         self._ended = np.zeros(self._states.count, bool)  # of a batch, by terminal events or events without end
@@ -133,7 +133,7 @@ class Simulation:
         vars(self).update(state)
         self._plan = self._planned(self._setup)
 
-    def _planned(self, setup: Setup) -> Plan | None:
+    def _planned(self, setup: Setup) -> SimulationPlan | None:
         """Plan to be compiled, None where nothing can move; refuses whatever the method cannot do."""
         if not self._states.y.shape[1]:
             return None
@@ -367,7 +367,7 @@ class Simulation:
             happened = statuses[0] in ("event", "zeno")
             self._stop(str(statuses[0]), run.happened.events[-1].t if happened else float(run.times_reached()[0]))
         if is_plain(run):
-            self._pieces = Pieces(run, self._threads)
+            self._pieces = RunPieces(run, self._threads)
 
     def _run_for(self, t: float, duration: float) -> Run:
         """The run, made ready for a piece."""
@@ -468,7 +468,7 @@ class Simulation:
             members = np.arange(states.count)
             curves = self._setup.curves(plan, states)
             slack = 8.0 * float(np.spacing(abs(self._t)))
-            found = plan.observe(Samples(t, self._y[:, None, :], states.p, self._threads, curves, members, slack))
+            found = plan.observe(RunSamples(t, self._y[:, None, :], states.p, self._threads, curves, members, slack))
             self._seen = {name: a[:, 0].reshape((*states.shape, *a.shape[2:])) for name, a in found.items()}
         return self._seen
 

@@ -18,7 +18,7 @@ from linkwise.array_types import Array
 from linkwise.errors import InputError
 from linkwise.sim.loop import loop, rows_from, waits_for_python
 from linkwise.sim.motion import Motion
-from linkwise.sim.plans import Plan
+from linkwise.sim.plans import SimulationPlan
 from linkwise.sim.work import DONE, RUNNING, Clock, Span, Step, Work
 from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.targets.c.stand_alone import Simulator
@@ -60,7 +60,7 @@ _SMALLEST = 1e-15  # s, a step of a piece of a second or more
 Text = Callable[[dict[str, Flat]], NamedNumbers]
 
 
-def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Array], bits: int) -> Simulator:
+def simulator_of(plan: SimulationPlan, start: Mapping[str, Any], curves: Mapping[str, Array], bits: int) -> Simulator:
     """Simulation as one program, as targets write it.
 
     Args:
@@ -92,7 +92,7 @@ def simulator_of(plan: Plan, start: Mapping[str, Any], curves: Mapping[str, Arra
     )
 
 
-def _check(plan: Plan, bits: int) -> None:
+def _check(plan: SimulationPlan, bits: int) -> None:
     """Refuse what needs Python."""
     if plan.events:
         raise InputError(
@@ -115,7 +115,7 @@ def _check(plan: Plan, bits: int) -> None:
         )
 
 
-def simulator_program(plan: Plan, name: str, dtype: DTypeLike) -> Program:
+def simulator_program(plan: SimulationPlan, name: str, dtype: DTypeLike) -> Program:
     """The program of one piece, in a precision.
 
     Kept from call to call: t, q, v, x and ``active``, where there are such; ``h`` of an adaptive method; ``memory`` and

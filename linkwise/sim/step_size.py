@@ -25,7 +25,7 @@ from linkwise.spatial.scalar import Flat, NamedNumbers, Scalar, where
 from linkwise.trace.program import Statement
 
 if TYPE_CHECKING:
-    from linkwise.sim.loop import Loop
+    from linkwise.sim.loop import LoopWriter
     from linkwise.sim.run import Run
 
 Given = dict[str, Flat]
@@ -53,7 +53,7 @@ class EqualSteps:
         self.dt, self.every = dt, every
 
     @staticmethod
-    def begin(loop: Loop) -> Sequence[Statement]:
+    def begin(loop: LoopWriter) -> Sequence[Statement]:
         """The time is counted from the first step on, unless stops have parted the steps."""
 
         def text(clock: Flat, span: Flat) -> NamedNumbers:
@@ -63,12 +63,12 @@ class EqualSteps:
         return loop.call("begin", text, "clock", "span")
 
     @staticmethod
-    def choose(loop: Loop) -> Sequence[Statement]:
+    def choose(loop: LoopWriter) -> Sequence[Statement]:
         """Nothing: all sizes are given."""
         return ()
 
     @staticmethod
-    def aim(loop: Loop) -> Sequence[Statement]:
+    def aim(loop: LoopWriter) -> Sequence[Statement]:
         """To the end of the step, or to a stop before it; nothing to aim at where there are none."""
 
         def later(t: Flat, h: Flat) -> NamedNumbers:
@@ -86,7 +86,7 @@ class EqualSteps:
         return () if loop.events is None else loop.call("later", later, "t", "h")
 
     @staticmethod
-    def decide(loop: Loop) -> tuple[list[str], Text]:
+    def decide(loop: LoopWriter) -> tuple[list[str], Text]:
         """All steps are accepted but those with an event; ``save`` where one is to be recorded."""
         inputs = ["clock", "span", *(["hit"] if loop.events else []), *(["lands", "t_new"] if loop.stops else [])]
 
@@ -215,7 +215,7 @@ class ToleratedSteps:
         self.rtol, self.atol, self.max_step = rtol, max(atol, 1e-300), max_step
 
     @staticmethod
-    def begin(loop: Loop) -> Sequence[Statement]:
+    def begin(loop: LoopWriter) -> Sequence[Statement]:
         """Also ``first``, whether a size is to be chosen, and ``fresh``, whether the derivative must be found."""
 
         def text(clock: Flat) -> NamedNumbers:
@@ -231,12 +231,12 @@ class ToleratedSteps:
         return loop.call("begin", text, "clock")
 
     @staticmethod
-    def choose(loop: Loop) -> Sequence[Statement]:
+    def choose(loop: LoopWriter) -> Sequence[Statement]:
         """From the derivative at the start."""
         return loop.derivative_at_start(), first_step(loop.work, loop.step)
 
     @staticmethod
-    def aim(loop: Loop) -> Sequence[Statement]:
+    def aim(loop: LoopWriter) -> Sequence[Statement]:
         """No longer than allowed, and not beyond the end, a stop or an output time on which steps end."""
         goals = [*(["next_time"] if loop.clips else []), *(["stop"] if loop.stops else [])]
 
@@ -255,7 +255,7 @@ class ToleratedSteps:
         return loop.call("trim", trim, "t", "clock", "span", *goals)
 
     @staticmethod
-    def decide(loop: Loop) -> tuple[list[str], Text]:
+    def decide(loop: LoopWriter) -> tuple[list[str], Text]:
         """Those whose error is within the tolerance are accepted; the next one is as long as the error allows."""
         inputs = ["clock", "span", "t_new", "h", "err", *(["hit"] if loop.events else [])]
 

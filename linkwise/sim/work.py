@@ -159,7 +159,7 @@ class Work:
 Arrays = Mapping[str, Array]
 
 
-class Kernel(Protocol):
+class CompiledLoop(Protocol):
     """A loop over time, compiled; stepped through where it asks Python."""
 
     def run(self, rows: Arrays, tables: Arrays, records: Arrays, count: int, threads: int = 1) -> None:

@@ -23,7 +23,7 @@ _SPECS = (
 
 
 @dataclass(frozen=True)
-class Input:
+class StudyInput:
     """One input: its name, how many numbers it has, and what they are drawn from.
 
     Args:
@@ -183,7 +183,7 @@ class Inputs:
         return found
 
 
-def as_input(name: str, spec: Any, members: int, size: int | None) -> Input:
+def as_input(name: str, spec: Any, members: int, size: int | None) -> StudyInput:
     """Input made of what a caller gave; ``size`` numbers, counted if None."""
     if not name or not name.isprintable() or "/" in name or name.startswith((".", "_")):
         raise InputError(
@@ -192,22 +192,22 @@ def as_input(name: str, spec: Any, members: int, size: int | None) -> Input:
     if _is_univariate(spec):
         lengths = [np.size(x) for x in _numbers_of(spec)]
         count = size or max(lengths, default=1)
-        return Input(name, count, "univariate", _each(name, spec, count))
+        return StudyInput(name, count, "univariate", _each(name, spec, count))
     if hasattr(spec, "rvs"):
         count = int(np.size(spec.rvs(random_state=np.random.default_rng(0))))
-        return Input(name, _checked_size(name, count, size), "multivariate", spec)
+        return StudyInput(name, _checked_size(name, count, size), "multivariate", spec)
     if callable(spec):
         row = np.asarray(spec(np.random.default_rng(0)), float)
-        return Input(name, _checked_size(name, row.size, size), "function", spec)
+        return StudyInput(name, _checked_size(name, row.size, size), "function", spec)
     if isinstance(spec, (list, tuple)) and any(_is_univariate(each) for each in spec):
         if not all(_is_univariate(each) or np.ndim(each) == 0 for each in spec):
             raise InputError(f"the input {name!r} cannot be read", got=repr(spec)[:80], allowed=_SPECS)
         count = _checked_size(name, len(spec), size)
-        return Input(name, count, "univariate", tuple(e if _is_univariate(e) else float(e) for e in spec))
+        return StudyInput(name, count, "univariate", tuple(e if _is_univariate(e) else float(e) for e in spec))
     return _from_numbers(name, spec, members, size)
 
 
-def _from_numbers(name: str, spec: Any, members: int, size: int | None) -> Input:
+def _from_numbers(name: str, spec: Any, members: int, size: int | None) -> StudyInput:
     try:
         array = np.array(spec, float)
     except (TypeError, ValueError):
@@ -215,9 +215,9 @@ def _from_numbers(name: str, spec: Any, members: int, size: int | None) -> Input
     if size is None:  # a row for each member, or one for all
         size = array.shape[-1] if array.ndim == 2 else 1 if array.shape == (members,) else max(1, array.size)
     if array.shape in ((), (size,)) and not (array.shape == (members,) and size == 1 and members > 1):
-        return Input(name, size, "constant", np.broadcast_to(array, (size,)).copy())
+        return StudyInput(name, size, "constant", np.broadcast_to(array, (size,)).copy())
     if array.shape == (members, size) or (size == 1 and array.shape == (members,)):
-        return Input(name, size, "table", array.reshape(members, size))
+        return StudyInput(name, size, "table", array.reshape(members, size))
     raise InputError(
         f"the input {name!r} has the wrong shape",
         got=f"{array.shape}",

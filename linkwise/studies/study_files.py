@@ -31,7 +31,7 @@ _AXES = ("x", "y", "z", "distance")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredNumber:
     """One number of a motion: a channel, or the place of a body, over joints and over time.
 
     Args:
@@ -93,14 +93,14 @@ class Measured:
 
 def measure_fields() -> tuple[str, ...]:
     """Names of the fields that a measure in a file may have."""
-    return tuple(field.name for field in fields(Measured) if field.name != "model")
+    return tuple(field.name for field in fields(MeasuredNumber) if field.name != "model")
 
 
 @dataclass(frozen=True)
 class Threshold:
     """Whether a measure is above or below a value."""
 
-    measure: Measured
+    measure: MeasuredNumber
     above: float | None = None
     below: float | None = None
 
@@ -303,7 +303,7 @@ def _outcomes(content: Mapping[str, Any], model: Model, code: Mapping[str, Any])
     measures: dict[str, Any] = {}
     for name, spec in _table(content, "measures").items():
         _check_keys(spec, measure_fields(), f"key of the measure {name!r}")
-        measures[name] = Measured(model, **spec)
+        measures[name] = MeasuredNumber(model, **spec)
     keep: list[Any] = list(content.get("keep", ["final"]))
     for name in keep:
         if name not in ("final", "events", *CHANNELS):

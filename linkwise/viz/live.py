@@ -24,7 +24,7 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.sim.trajectory_files import coordinate_names
 from linkwise.spatial.scalar import Scalar
 from linkwise.viz.markers import Touches
-from linkwise.viz.overlays import Moment
+from linkwise.viz.overlays import ShownState
 
 
 @dataclass(frozen=True)
@@ -334,14 +334,14 @@ class LiveRun:
         return (t1 - t0) / max(wall1 - wall0, 1e-9)
 
     @property
-    def moment(self) -> Moment:
+    def moment(self) -> ShownState:
         """The state, to be drawn."""
         sim = self.simulation
         steps = sim is not None and sim.method == "moreau"
         touches = Touches.of(sim.contacts, 0) if sim is not None and steps else None
-        return Moment(self.t, self.q, self.v, self.tau, self.f_ext, self.own, touches)
+        return ShownState(self.t, self.q, self.v, self.tau, self.f_ext, self.own, touches)
 
-    def at_rest(self, q: Array) -> Moment:
+    def at_rest(self, q: Array) -> ShownState:
         """Another configuration at rest, to be drawn."""
         none = np.zeros(self.model.nv)
-        return Moment(self.t, q, none, none, None, self.own)
+        return ShownState(self.t, q, none, none, None, self.own)

@@ -20,7 +20,7 @@ from linkwise.mechanism.placement import quaternions_of, transform
 from linkwise.model.model import Model
 from linkwise.sim.setup import usual_method
 from linkwise.sim.touched import MotionContacts
-from linkwise.viz.overlays import OVERLAYS, Moment, Overlay, _Arrows
+from linkwise.viz.overlays import OVERLAYS, Overlay, ShownState, _Arrows
 from linkwise.viz.solids import Colour, Solid, arrow, cylinder, revolved, sphere, towards
 from linkwise.viz.stage import WORLD, add_arrows
 
@@ -232,7 +232,7 @@ class ContactPoints(OfContact):
         form: dict[str, Any] = {"point_size": size, "point_shape": "circle", "precision": "float32"}
         return [self.figure.scene.add_point_cloud(name, nowhere, PRESSING, **form)]
 
-    def update(self, moment: Moment) -> None:
+    def update(self, moment: ShownState) -> None:
         if self.visible:
             self.redraw(np.zeros((0, 3)) if moment.touches is None else moment.touches.points)
 
@@ -251,7 +251,7 @@ class ContactForces(OfContact, _Arrows):
         marks = Markers(cls.title, "arrow", touches.points[None], ways[None], colour=cls.colour)
         return marks.solids(0, size)
 
-    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+    def arrows(self, moment: ShownState) -> tuple[Array, Array]:
         if moment.touches is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         starts = moment.touches.points
@@ -284,7 +284,7 @@ class FrictionCones(OfContact):
         name = f"{self.figure.root}/{self.title}"
         return [self.figure.scene.add_line_segments(name, nowhere, FRICTION, thickness=0.003 * self.size)]
 
-    def update(self, moment: Moment) -> None:
+    def update(self, moment: ShownState) -> None:
         if self.visible:
             self.redraw(np.zeros((0, 2, 3)) if moment.touches is None else cones(moment.touches, _HEIGHT * self.size))
 

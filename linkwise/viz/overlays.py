@@ -40,7 +40,7 @@ HOLDING: Colour = (120, 60, 200)
 
 
 @dataclass
-class Moment:
+class ShownState:
     """A state, and what acts in it; what is not known is None.
 
     Args:
@@ -79,7 +79,7 @@ class Overlay(ABC):
         """Whether there is anything to show."""
         return True
 
-    def show(self, visible: bool, moment: Moment) -> None:
+    def show(self, visible: bool, moment: ShownState) -> None:
         """Show or hide it."""
         self.visible = visible
         if visible and self.handles is None:
@@ -88,7 +88,7 @@ class Overlay(ABC):
             handle.visible = visible
         self.update(moment)
 
-    def update(self, moment: Moment) -> None:
+    def update(self, moment: ShownState) -> None:
         """Draw it as it is at a moment, if it is shown; nothing to do for what hangs on bodies."""
         return
 
@@ -240,7 +240,7 @@ class _Arrows(Overlay):
         nowhere = np.zeros((1, 2, 3), np.float32)
         return [add_arrows(self.figure.scene, f"{self.figure.root}/{self.title}", nowhere, self.colour, self.size)]
 
-    def update(self, moment: Moment) -> None:
+    def update(self, moment: ShownState) -> None:
         if not self.visible or not self.handles:
             return
         starts, ends = self.arrows(moment)
@@ -248,7 +248,7 @@ class _Arrows(Overlay):
         self.redraw(np.stack([starts, ends], axis=1)[keep])
 
     @abstractmethod
-    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+    def arrows(self, moment: ShownState) -> tuple[Array, Array]:
         """Starts and ends (k, 3)."""
 
 
@@ -258,7 +258,7 @@ class OutsideForces(_Arrows):
     title = "external forces"
     colour = OUTSIDE
 
-    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+    def arrows(self, moment: ShownState) -> tuple[Array, Array]:
         poses = self.figure.poses
         starts = poses[:, :3, 3]
         if moment.f_ext is None:
@@ -290,7 +290,7 @@ class ClosureForces(_Arrows):
     def applies(cls, model: Model) -> bool:
         return any(isinstance(closure, ClosureInstance) for closure in model.closures)
 
-    def arrows(self, moment: Moment) -> tuple[Array, Array]:
+    def arrows(self, moment: ShownState) -> tuple[Array, Array]:
         m = self.model
         v = np.zeros(m.nv) if moment.v is None else moment.v
         tau = np.zeros(m.nv) if moment.tau is None else moment.tau
@@ -331,7 +331,7 @@ class ClosureFrames(Overlay):
         ball = sphere(0.014 * self.size, 12)
         return self.figure.add(name, ball, color=(SHUT, OTHER)[side], position=np.array(placement)[:3, 3])
 
-    def update(self, moment: Moment) -> None:
+    def update(self, moment: ShownState) -> None:
         if not self.visible or not self.handles:
             return
         ends = np.array([[X[:3, 3] for X in frames_of(self.figure, c, moment.q)] for c in self.tied])

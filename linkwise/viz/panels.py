@@ -15,7 +15,7 @@ from linkwise.mechanism.bodies_and_joints import Body, JointInstance
 from linkwise.model.model import Model
 from linkwise.viz.figure import THROUGH, Figure, SurfaceHandle
 from linkwise.viz.markers import EVERY_OVERLAY
-from linkwise.viz.overlays import Moment, _Arrows
+from linkwise.viz.overlays import ShownState, _Arrows
 from linkwise.viz.page import Page
 from linkwise.viz.stage import MASS_CENTRE, NOTHING, followed
 
@@ -29,7 +29,7 @@ MOST_LISTED = 150
 class ShowPanel:
     """Switches for everything that can be shown besides the bodies."""
 
-    def __init__(self, page: Page, figures: list[Figure], moments: Callable[[], list[Moment]]) -> None:
+    def __init__(self, page: Page, figures: list[Figure], moments: Callable[[], list[ShownState]]) -> None:
         self.page, self.figures, self.moments = page, figures, moments
         gui = page.server.gui
         model = figures[0].model
@@ -193,7 +193,7 @@ class BodyTree:
         if self._chosen is not None:
             self._chosen(index)
 
-    def update(self, moment: Moment) -> None:
+    def update(self, moment: ShownState) -> None:
         """The numbers of the chosen body at a moment."""
         if self.selected is not None:
             self.facts.content = facts(self.model, self.model.bodies[self.selected], moment, self.figure.poses)
@@ -210,7 +210,7 @@ def tree_label(model: Model, body: Body) -> str:
     return "\u2003" * min(depth, 8) + ("├ " if branches else "└ " if depth else "") + body.name
 
 
-def facts(model: Model, body: Body, moment: Moment, poses: Array) -> str:
+def facts(model: Model, body: Body, moment: ShownState, poses: Array) -> str:
     """Facts about a body and its joint, as Markdown."""
     joint = model.joints[body.index]
     parent = model.bodies[body.parent].name if body.parent >= 0 else "world"

@@ -17,7 +17,7 @@ from linkwise.sim.trajectory import Trajectory
 from linkwise.viz.figure import Figure, Ghosts, furnish
 from linkwise.viz.looks import looks_of
 from linkwise.viz.markers import MarkerNodes, Markers, Touches
-from linkwise.viz.overlays import Moment
+from linkwise.viz.overlays import ShownState
 from linkwise.viz.page import FRAME, LINES, Page
 from linkwise.viz.panels import BodyTree, SavePanel, ShowPanel
 from linkwise.viz.solids import Colour
@@ -148,7 +148,7 @@ class Player(Page):
         """The sample at or before the time shown."""
         return int(np.clip(np.searchsorted(motion.t, self.t + 1e-9, side="right") - 1, 0, len(motion.t) - 1))
 
-    def moments(self) -> list[Moment]:
+    def moments(self) -> list[ShownState]:
         """State of each motion at the time shown."""
         found = []
         for motion, contacts in zip(self.leaders, self._contacts, strict=True):
@@ -157,7 +157,7 @@ class Player(Page):
             outside = motion.f_ext
             p = None if motion.model_parameters is None else motion.model_parameters[0]
             found.append(
-                Moment(
+                ShownState(
                     float(motion.t[k]),
                     self._between(motion, k),
                     motion.v[k],

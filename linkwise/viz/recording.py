@@ -34,7 +34,7 @@ from linkwise.viz.markers import (
     Touches,
     overlays_named,
 )
-from linkwise.viz.overlays import Moment
+from linkwise.viz.overlays import ShownState
 from linkwise.viz.page import start_server, stop_server
 from linkwise.viz.player import checked, sampled
 from linkwise.viz.posing import resting
@@ -107,7 +107,7 @@ def motion_html(
         contacts = contacts_of(motion[(0,) * len(batch)] if batch else motion)
         kinds = [ContactPoints, ContactForces] if show is None else overlays_named(show, EVERY_OVERLAY)
         overlays = [kind(figure) for kind in kinds if kind.applies(model) and (contacts or show is not None)]
-        first = Moment(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
+        first = ShownState(float(pictures.t[0]), leader[0], p=None if own is None else own[0])
         for overlay in overlays:
             overlay.show(True, first)
         if show is not None and any(overlay.inside for overlay in overlays):
@@ -118,7 +118,7 @@ def motion_html(
                 figure.show(leader[k], None if own is None else own[0])
                 stage.follow(None if target is None else target.place(figure.poses))
                 if overlays:
-                    moment = Moment(float(pictures.t[k]), leader[k], p=first.p)
+                    moment = ShownState(float(pictures.t[k]), leader[k], p=first.p)
                     if contacts is not None:
                         moment.touches = Touches.of(contacts, int(np.clip(samples[k], 0, len(motion.t) - 1)))
                     for overlay in overlays:

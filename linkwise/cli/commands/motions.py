@@ -149,7 +149,7 @@ def _assembled(model: Model, q: FloatArray) -> FloatArray:
 
 def _control(model: Model, options: Namespace, q0: FloatArray) -> Element | _Law | None:
     if options.hold:
-        return Holding(model, q0)
+        return HoldControl(model, q0)
     if options.u is not None:
         return _driven(model, options.u)
     if options.tau is None:
@@ -182,7 +182,7 @@ def _driven(model: Model, text: str) -> Drives:
     return Drives(model, named)
 
 
-class Holding(PD):
+class HoldControl(PD):
     """PD control around a configuration, of all joints but those that leave the base free.
 
     Critically damped, with gravity compensated: of 10 rad/s for the inertia of the links beyond each joint; where the

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelFileError, require_extra
-from linkwise.files.mjcf.document import PICTURE, Document, Spot
+from linkwise.files.mjcf.document import PICTURE, MujocoDocument, Spot
 from linkwise.mechanism.description import FIRST_PAIR_BIT
 from linkwise.spatial import quaternions
 
@@ -40,7 +40,7 @@ class Compiled:
     mj: Any
     spec: Any
     model: Any
-    document: Document
+    document: MujocoDocument
     notes: list[str]
     colliding: dict[int, tuple[int, int]]
 
@@ -129,7 +129,7 @@ class Compiled:
         return ModelFileError(what, file=file, line=line, **parts)
 
 
-def compiled(document: Document) -> Compiled:
+def compiled(document: MujocoDocument) -> Compiled:
     """Have MuJoCo read and compile the document.
 
     Raises:
@@ -184,7 +184,7 @@ def _paired_bits(spec: Any) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _refused(document: Document, text: str) -> ModelFileError:
+def _refused(document: MujocoDocument, text: str) -> ModelFileError:
     found = _LINE.search(text)
     file, line = document.spot(int(found[1]) if found else None)
     lines = [each.strip() for each in text.splitlines() if each.strip()] or ["no reason given"]
@@ -196,7 +196,7 @@ def _refused(document: Document, text: str) -> ModelFileError:
     return ModelFileError(f"MuJoCo's compiler refuses this: {what}", file=file, line=line, got=element or None)
 
 
-def _check_finite(document: Document, model: Any) -> None:
+def _check_finite(document: MujocoDocument, model: Any) -> None:
     for name in (
         "body_pos",
         "body_quat",

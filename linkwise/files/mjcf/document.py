@@ -58,7 +58,7 @@ _DIRECTORIES = ("meshdir", "texturedir", "assetdir", "strippath")
 
 
 @dataclass(eq=False)
-class Document:
+class MujocoDocument:
     """Document that MuJoCo is handed.
 
     Args:
@@ -84,7 +84,7 @@ class Document:
         return self.where[line - 1]
 
 
-def read_document(root: Element, file: str, places: SearchPath) -> Document:
+def read_document(root: Element, file: str, places: SearchPath) -> MujocoDocument:
     """Gather what the file consists of.
 
     Raises:
@@ -92,7 +92,7 @@ def read_document(root: Element, file: str, places: SearchPath) -> Document:
     """
     reader = _Reader(places)
     text, where, _ = reader.whole(root, file)
-    return Document(text, where, reader.parts, reader.assets, reader.meshes, reader.pictures)
+    return MujocoDocument(text, where, reader.parts, reader.assets, reader.meshes, reader.pictures)
 
 
 class _Reader:

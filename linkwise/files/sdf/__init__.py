@@ -10,6 +10,6 @@
 """
 
 from linkwise.files.sdf.read import read_sdf
-from linkwise.files.sdf.scopes import Library
+from linkwise.files.sdf.scopes import Includes
 
-__all__ = ["Library", "read_sdf"]
+__all__ = ["Includes", "read_sdf"]

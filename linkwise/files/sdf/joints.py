@@ -22,21 +22,21 @@ from linkwise.errors import InputError, UnknownNameError
 from linkwise.files.description import CouplingWritten, JointWritten, Vector
 from linkwise.files.sdf.places import NamedFrame, body_of, relative_pose, world_pose
 from linkwise.files.topology import WORLD
-from linkwise.files.values import Values, bound, shown
+from linkwise.files.values import Attributes, bound, shown
 from linkwise.files.xml import Element
 from linkwise.joints import joint_types
 from linkwise.mechanism.description import JointLimits, Mimic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class JointEnds:
     """The two links of a joint; the frames that the file names may be others on them."""
 
     parent: NamedFrame
     child: NamedFrame
 
 
-def ends_of(place: NamedFrame) -> Ends:
+def ends_of(place: NamedFrame) -> JointEnds:
     """Which links a joint connects."""
     scope, element = place.scope, place.at
     values, of = scope.values, f"joint {shown(place.name)}"
@@ -55,10 +55,10 @@ def ends_of(place: NamedFrame) -> Ends:
         values.fail(f"{of} connects a link with itself", element, got=f"parent and child are on {parent.name!r}")
     if child.kind == WORLD:
         values.fail(f"the child of {of} is fixed to the world, which does not move", child_at, do="swap the two")
-    return Ends(parent, child)
+    return JointEnds(parent, child)
 
 
-def read_joint(place: NamedFrame, ends: Ends, file: str | None) -> JointWritten:
+def read_joint(place: NamedFrame, ends: JointEnds, file: str | None) -> JointWritten:
     """A joint that is no gearbox; `file` where it is not that of the description."""
     element, values = place.at, place.scope.values
     of = f"joint {shown(place.name)}"
@@ -180,7 +180,7 @@ class _Axis:
         return Mimic(leader.name, multiplier, offset - multiplier * reference)
 
 
-def _pitch(element: Element, values: Values, of: str) -> float:
+def _pitch(element: Element, values: Attributes, of: str) -> float:
     """M per rad. ``screw_thread_pitch`` is in m per turn; the older ``thread_pitch`` in rad per m, left-handed."""
     if values.child(element, "screw_thread_pitch") is not None:
         return values.child_number(element, "screw_thread_pitch", of=of) / (2.0 * math.pi)
@@ -228,7 +228,7 @@ class _Forest:
 
 
 def couplings_of(
-    gearboxes: Sequence[tuple[NamedFrame, Ends, str | None]],
+    gearboxes: Sequence[tuple[NamedFrame, JointEnds, str | None]],
     joints: Sequence[JointWritten],
     links: Sequence[NamedFrame],
 ) -> list[CouplingWritten]:
@@ -240,7 +240,7 @@ def couplings_of(
     return [_coupling(place, ends, file, forest) for place, ends, file in gearboxes]
 
 
-def _coupling(place: NamedFrame, ends: Ends, file: str | None, forest: _Forest) -> CouplingWritten:
+def _coupling(place: NamedFrame, ends: JointEnds, file: str | None, forest: _Forest) -> CouplingWritten:
     values, of = place.scope.values, f"gearbox {shown(place.name)}"
     ratio = values.child_number(place.at, "gearbox_ratio", 1.0, of=of)
     if ratio == 0.0:
@@ -266,7 +266,7 @@ def _angle(
     while ups and downs and ups[-1] is downs[-1]:
         ups.pop()
         downs.pop()
-    values: Values = place.scope.values
+    values: Attributes = place.scope.values
     terms: dict[str, float] = {}
     for joint, sign in (*((joint, 1.0) for joint in downs), *((joint, -1.0) for joint in ups)):
         if joint.type == "fixed":

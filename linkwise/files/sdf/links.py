@@ -11,7 +11,7 @@ from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelWarning
 from linkwise.files.description import LinkWritten
 from linkwise.files.sdf.places import NamedFrame, Scope, read_pose, relative_pose
-from linkwise.files.values import Values, sdf_colour, shown
+from linkwise.files.values import Attributes, sdf_colour, shown
 from linkwise.files.xml import Element
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import product
@@ -48,7 +48,7 @@ def read_link(place: NamedFrame, file: str | None, warnings: list[ModelWarning])
     )
 
 
-def _inertial(element: Element, values: Values, of: str) -> tuple[float, tuple[float, float, float], FloatArray]:
+def _inertial(element: Element, values: Attributes, of: str) -> tuple[float, tuple[float, float, float], FloatArray]:
     inertial = values.child(element, "inertial")
     if inertial is None:
         return 1.0, (0.0, 0.0, 0.0), np.eye(3)

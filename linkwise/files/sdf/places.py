@@ -14,7 +14,7 @@ import numpy as np
 from linkwise.array_types import FloatArray
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import ModelFileError, UnknownNameError
-from linkwise.files.values import Values, shown
+from linkwise.files.values import Attributes, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import inverse_pose, pose, rotation_rpy
 from linkwise.spatial import quaternions
@@ -64,7 +64,7 @@ class Scope:
         includes: how many files it was included through.
     """
 
-    values: Values
+    values: Attributes
     version: tuple[int, int]
     prefix: str = ""
     names: dict[str, NamedFrame] = field(default_factory=dict)
@@ -210,7 +210,7 @@ class PoseWritten:
     relative_to: str = ""
 
 
-def read_pose(element: Element, values: Values, *, of: str) -> PoseWritten:
+def read_pose(element: Element, values: Attributes, *, of: str) -> PoseWritten:
     """The ``<pose>`` of an element; the identity where there is none, or nothing in it."""
     at = values.child(element, "pose")
     if at is None:
@@ -242,7 +242,7 @@ def tidied(X: FloatArray, size: float) -> FloatArray:
     return pose(np.where(abs(p) < _ROUNDING * (1.0 + size), 0.0, p).tolist(), R)
 
 
-def _from_quaternion(numbers: tuple[float, ...], at: Element, values: Values, of: str) -> FloatArray:
+def _from_quaternion(numbers: tuple[float, ...], at: Element, values: Attributes, of: str) -> FloatArray:
     x, y, z, w = numbers
     if not any(numbers):
         values.fail(f"{of} has a zero quaternion", at, got="0 0 0 0", allowed="x y z w, not all zero")

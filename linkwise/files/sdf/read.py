@@ -28,15 +28,15 @@ from linkwise.files.description import (
 from linkwise.files.sdf.joints import couplings_of, ends_of, is_loop_joint, read_joint
 from linkwise.files.sdf.links import read_link
 from linkwise.files.sdf.places import NamedFrame, Scope, body_of, relative_pose, world_pose
-from linkwise.files.sdf.scopes import Contents, Library, read_version, world_scope
+from linkwise.files.sdf.scopes import Contents, Includes, read_version, world_scope
 from linkwise.files.topology import WORLD, span
-from linkwise.files.values import Values, shown
+from linkwise.files.values import Attributes, shown
 from linkwise.files.xml import Element
 from linkwise.mechanism.placement import ANGLE_SNAP
 
 
 def read_sdf(
-    root: Element, file: str, name: str, library: Library, snap: float = ANGLE_SNAP
+    root: Element, file: str, name: str, library: Includes, snap: float = ANGLE_SNAP
 ) -> tuple[Description, list[ModelWarning]]:
     """The description in a ``<sdf>`` element, and what to warn about.
 
@@ -47,14 +47,14 @@ def read_sdf(
         library: where included files are looked for.
         snap: see `linkwise.mechanism.placement.cos_sin`.
     """
-    values = Values(file, snap)
+    values = Attributes(file, snap)
     scope, contents, title, gravity = _gathered(root, values, library)
     if not contents.links:
         values.fail("the model has no links", root)
     return _described(contents, scope, title or name, gravity)
 
 
-def _gathered(root: Element, values: Values, library: Library) -> tuple[Scope, Contents, str, Vector | None]:
+def _gathered(root: Element, values: Attributes, library: Includes) -> tuple[Scope, Contents, str, Vector | None]:
     """The scope of the world, what is in it, the name of the whole, and gravity where the file has it."""
     version = read_version(root, values)
     worlds, models = root.all("world"), root.all("model")

@@ -11,7 +11,7 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.files.resources import LARGEST_FILE, SearchPath, read_bytes
 from linkwise.files.sdf.places import FrameKind, NamedFrame, PoseWritten, Scope, read_pose
-from linkwise.files.values import Values, shown
+from linkwise.files.values import Attributes, shown
 from linkwise.files.xml import Element, parse
 from linkwise.mechanism.placement import pose
 
@@ -20,7 +20,7 @@ _SHARED_NAMES = (1, 7)  # from here on, links, joints, frames and models of a sc
 _DEEPEST_MODEL = 50
 
 
-def read_version(root: Element, values: Values) -> tuple[int, int]:
+def read_version(root: Element, values: Attributes) -> tuple[int, int]:
     """The version of a file."""
     text = values.text(root, "version", of="the file").strip()
     parts = text.split(".")
@@ -37,7 +37,7 @@ def read_version(root: Element, values: Values) -> tuple[int, int]:
     return version
 
 
-def world_scope(element: Element, values: Values, version: tuple[int, int]) -> Scope:
+def world_scope(element: Element, values: Attributes, version: tuple[int, int]) -> Scope:
     """The outermost scope."""
     scope = Scope(values, version)
     scope.place = NamedFrame("world", "world", element, scope, PoseWritten(pose()), X=pose())
@@ -48,7 +48,7 @@ def world_scope(element: Element, values: Values, version: tuple[int, int]) -> S
 class Contents:
     """Contents of all models, in the order of the file."""
 
-    library: Library
+    library: Includes
     links: list[NamedFrame] = field(default_factory=list)
     joints: list[NamedFrame] = field(default_factory=list)
     frames: list[NamedFrame] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Contents:
         values = around.values
         uri = values.content(values.required_child(element, "uri", of="an include"), of="an include")
         root, file, folder = self.library.open(uri, element, values, home, around.includes + 1)
-        theirs = Values(file, values.snap)
+        theirs = Attributes(file, values.snap)
         if root.tag != "sdf":
             theirs.fail("the included file is not SDF", root, got=f"<{root.tag[:40]}>", allowed="<sdf>")
         version = read_version(root, theirs)
@@ -199,7 +199,7 @@ _DEEPEST_FILE = 20
 
 
 @dataclass(eq=False)
-class Library:
+class Includes:
     """The included files: where they are looked for, and those read so far.
 
     Args:
@@ -216,7 +216,9 @@ class Library:
         """The folder of the file itself; None where there is no file."""
         return self.search.home
 
-    def open(self, uri: str, at: Element, values: Values, home: Path | None, depth: int) -> tuple[Element, str, Path]:
+    def open(
+        self, uri: str, at: Element, values: Attributes, home: Path | None, depth: int
+    ) -> tuple[Element, str, Path]:
         """The root element of an included file, its name for messages, and its folder."""
         self.files += 1
         if depth > _DEEPEST_FILE:
@@ -238,13 +240,13 @@ class Library:
             values.fail("the included files are too large to be a model", at, allowed=f"{LARGEST_FILE} bytes together")
         return root, str(path), path.parent
 
-    def _found(self, uri: str, at: Element, values: Values, home: Path | None) -> Path:
+    def _found(self, uri: str, at: Element, values: Attributes, home: Path | None) -> Path:
         try:
             return self.search.within(home).find(uri)
         except ModelFileError as error:
             values.fail(f"an included model: {error.what}", at, **error.parts)
 
-    def _file(self, path: Path, at: Element, values: Values) -> Path:
+    def _file(self, path: Path, at: Element, values: Attributes) -> Path:
         """The file of a model's folder: what its model.config says for the newest version, or model.sdf."""
         if not path.is_dir():
             return path

@@ -11,9 +11,9 @@ from linkwise.algorithms.mass_matrix import of_links
 from linkwise.contact.catalogue import EVERY
 from linkwise.functions.function import Chart, CompiledFunction
 from linkwise.functions.rolled.columns import ColumnsFunction
-from linkwise.functions.rolled.function import RolledFunction, Rolling
+from linkwise.functions.rolled.function import RolledFunction, RolledMaker
 from linkwise.functions.rolled.halves import HalvedFunction, is_halved
-from linkwise.functions.rolled.link_vectors import DualVector, GlobalInput, Ground
+from linkwise.functions.rolled.link_vectors import BetweenSweeps, DualVector, GlobalInput
 from linkwise.functions.rolled.rolling import RolledTree, change_of
 from linkwise.functions.rolled.segments import function_type
 from linkwise.mechanism.tree import Tree
@@ -35,7 +35,7 @@ class RolledTrees(Trees):
         self,
         model: Model,
         p: Flat | None,
-        ground: Ground,
+        ground: BetweenSweeps,
         levels: Sequence[int] = (),
     ) -> None:
         super().__init__(model, p)
@@ -123,7 +123,7 @@ def _rolling(
     static: Mapping[str, object],
     *more: str,
     moving: tuple[str, ...] = (),
-) -> Rolling:
+) -> RolledMaker:
     """Runs a text on a rolled tree.
 
     ``more`` names inputs beyond those of the text. With ``moving`` it is the change of the result with these inputs,
@@ -131,7 +131,7 @@ def _rolling(
     """
 
     def roll(name: str, far: bool = False) -> Program:
-        ground = Ground()
+        ground = BetweenSweeps()
         handles = {n: GlobalInput(n, ArraySpec(n, shape), INPUTS[n].divided, ground) for n, shape in inputs}
         rates = {n: GlobalInput(f"d{n}", handles[n].spec, handles[n].per_link, ground) for n in handles if n in moving}
         rates = {n: replace(rate, spec=ArraySpec(rate.name, rate.spec.shape)) for n, rate in rates.items()}

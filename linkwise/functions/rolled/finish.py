@@ -11,8 +11,8 @@ import numpy as np
 
 from linkwise.array_types import Array
 from linkwise.functions.rolled.joined_loops import JoinedLoop, joined
-from linkwise.functions.rolled.link_vectors import BASE, START, FieldVector, GlobalInput, Spot, Written
-from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.link_vectors import BASE, START, Extent, FieldVector, GlobalInput, Stored
+from linkwise.functions.rolled.record import RecordedSweep
 from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind
 from linkwise.functions.rolled.systems import Solved, needed
 from linkwise.mechanism.layout import numbers_of
@@ -70,10 +70,10 @@ class Finisher:
             self._add_output(f"out:{output_name}", vector)
         records = list(tree.recorded)
         if results:
-            records.append(Written([(Spot(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
+            records.append(Stored([(Extent(f"out:{n}"), list(x.reshape(-1))) for n, x in results.items()]))
         records = needed(records, tree.ground)
-        self.loops = [record for record in records if isinstance(record, Recorded)]
-        self.written = [record for record in records if isinstance(record, Written)]
+        self.loops = [record for record in records if isinstance(record, RecordedSweep)]
+        self.written = [record for record in records if isinstance(record, Stored)]
         self.solved = [record for record in records if isinstance(record, Solved)]
         self.bodies_of: dict[Hashable, tuple[Call, ...]] = {}
         self.plan = joined(records, tree.kinds, far)
@@ -235,7 +235,7 @@ class Finisher:
             self._place_array(space, per_link, (1,))
             self.spaces[space] = self.tree.nv if per_link == "v" else self.tree.nq
 
-    def _offset(self, spot: Spot) -> int:
+    def _offset(self, spot: Extent) -> int:
         if spot.at == START:
             return 0
         if spot.at == BASE:  # slot 1 of an inward sweep's memory
@@ -321,7 +321,7 @@ class Finisher:
         space = name.rsplit(":", 1)[0] if name.startswith("handed:") else name
         return Stretch(space, self.column_of[name])
 
-    def _once_of(self, written: Written) -> For:
+    def _once_of(self, written: Stored) -> For:
         ground = self.tree.ground
         stores = [(spot, leaves) for spot, leaves in written.stores if self._exists(spot)]
         results = [(spot.name, [ground.tracer.number(x) for x in leaves]) for spot, leaves in stores]
@@ -362,7 +362,7 @@ class Finisher:
         self.ranges.append((name, len(self.tree.links) + len(self.rows) - count, count))
         return name
 
-    def _exists(self, spot: Spot) -> bool:
+    def _exists(self, spot: Extent) -> bool:
         """Whether anything reads the space."""
         return spot.space in self.spaces or spot.space.startswith("out:")
 

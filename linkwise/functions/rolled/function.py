@@ -23,7 +23,7 @@ from linkwise.trace.program import Program
 from linkwise.trace.tracer import Traced
 
 
-class Rolling(Protocol):
+class RolledMaker(Protocol):
     """Makes the program with loops, under a name."""
 
     def __call__(self, name: str, far: bool = False) -> Program:
@@ -85,7 +85,7 @@ class RolledFunction(ManyLinksFunction):
     def __init__(
         self,
         *arguments: Any,
-        rolling: Rolling,
+        rolling: RolledMaker,
         along: Callable[[tuple[str, ...]], RolledFunction] | None = None,
         result: type[Any] | None = None,
     ) -> None:

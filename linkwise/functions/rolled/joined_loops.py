@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from linkwise.dataclass import dataclass, field
-from linkwise.functions.rolled.link_vectors import Written, arrays_read
-from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.link_vectors import Stored, arrays_read
+from linkwise.functions.rolled.record import RecordedSweep
 from linkwise.functions.rolled.symbolic_links import RolledKind
 from linkwise.functions.rolled.systems import Solved
 from linkwise.spatial.scalar import Scalar
@@ -22,7 +22,7 @@ class JoinedLoop:
     """Sweeps of one direction that run as one loop."""
 
     reverse: bool
-    members: list[Recorded] = field(default_factory=list)
+    members: list[RecordedSweep] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     """The spaces that its bodies read."""
 
@@ -60,16 +60,16 @@ class JoinedLoop:
 
 
 def joined(
-    records: Iterable[Recorded | Written | Solved], kinds: Sequence[RolledKind], far: bool = False
-) -> list[JoinedLoop | Written | Solved]:
+    records: Iterable[RecordedSweep | Stored | Solved], kinds: Sequence[RolledKind], far: bool = False
+) -> list[JoinedLoop | Stored | Solved]:
     """The records in an order that works, sweeps joined where that is possible.
 
     With ``far`` also where loops between them must be moved out of the way: less memory to pass through for larger
     bodies, which pays where a body has registers enough.
     """
-    plan: list[JoinedLoop | Written | Solved] = []
+    plan: list[JoinedLoop | Stored | Solved] = []
     for record in records:
-        if not isinstance(record, Recorded):
+        if not isinstance(record, RecordedSweep):
             plan.append(record)
             continue
         reads = _spaces_read(record, kinds) | {f"handed:{record.number}"}  # what its first links are given
@@ -95,7 +95,7 @@ def joined(
     return plan
 
 
-def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, reads: set[str]) -> int:
+def _moved_to_the_end(plan: list[JoinedLoop | Stored | Solved], reverse: bool, reads: set[str]) -> int:
     """The new place of the last loop of a direction, if what comes after it can come before it.
 
     And if a sweep that reads these spaces can then join it; else the place behind all.
@@ -113,7 +113,7 @@ def _moved_to_the_end(plan: list[JoinedLoop | Written | Solved], reverse: bool, 
     return len(plan)
 
 
-def _spaces_read(record: Recorded, kinds: Sequence[RolledKind]) -> set[str]:
+def _spaces_read(record: RecordedSweep, kinds: Sequence[RolledKind]) -> set[str]:
     """The working spaces that a sweep reads, apart from what it hands on itself."""
     own = f"handed:{record.number}:"
     found: set[str] = set()

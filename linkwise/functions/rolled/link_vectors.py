@@ -27,7 +27,7 @@ START, BASE = -2, -1
 
 
 @dataclass(frozen=True)
-class Spot:
+class Extent:
     """A stretch of a space: at its beginning, at the base, or that of one link; from some place in it on."""
 
     space: str
@@ -41,21 +41,21 @@ class Spot:
 
 
 @dataclass
-class Written:
+class Stored:
     """Values stored between two sweeps."""
 
-    stores: list[tuple[Spot, list[Scalar]]]
+    stores: list[tuple[Extent, list[Scalar]]]
 
 
 @dataclass
-class Ground:
+class BetweenSweeps:
     """The trace of all that happens between sweeps."""
 
     tracer: Tracer = field(default_factory=Tracer)
-    spots: dict[str, Spot] = field(default_factory=dict)
+    spots: dict[str, Extent] = field(default_factory=dict)
     _arrays: dict[str, list[Traced]] = field(default_factory=dict)
 
-    def read(self, spot: Spot, size: int) -> list[Traced]:
+    def read(self, spot: Extent, size: int) -> list[Traced]:
         """The numbers stored there."""
         name = spot.name
         if name not in self._arrays:
@@ -85,13 +85,13 @@ class GlobalInput:
     per_link: str
     """How links find their parts: by their place in ``q`` or ``v``, or by ``body``; ``none``: it is read as a whole."""
 
-    ground: Ground | None = None
+    ground: BetweenSweeps | None = None
 
     def __getitem__(self, i: int) -> Scalar:
         """One number, between sweeps."""
         if self.ground is None:
             raise TypeError("this input is read link by link")
-        return self.ground.read(Spot(f"in:{self.name}"), self.spec.size)[i]
+        return self.ground.read(Extent(f"in:{self.name}"), self.spec.size)[i]
 
     def part(self, link: SymbolicLink, size: int) -> list[Scalar]:
         """From the input's own memory."""

@@ -117,7 +117,7 @@ def _still() -> list[Scalar]:
 
 
 def _segment(answer: Flat, moved: Flat) -> list[Scalar]:
-    """From what a sweep of a segment gives: see :class:`linkwise.algorithms.segments.Answer`."""
+    """From what a sweep of a segment gives: see :class:`linkwise.algorithms.segments.SegmentAnswer`."""
     P = inertia_rows(answer[:21])
     Psi = [[answer[27 + 6 * j + i] for j in range(6)] for i in range(6)]
     own = Segment(P, answer[21:27], Psi, [], plus(answer[84:90], moved[3:9]))

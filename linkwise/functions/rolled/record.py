@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from linkwise.dataclass import dataclass
-from linkwise.functions.rolled.link_vectors import BASE, Ground, Spot
+from linkwise.functions.rolled.link_vectors import BASE, BetweenSweeps, Extent
 from linkwise.functions.rolled.symbolic_links import SymbolicLink
 from linkwise.mechanism.tree import Field, Link
 from linkwise.spatial.flattening import Rebuild, flatten
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Recorded:
+class RecordedSweep:
     """One recorded sweep: for each kind the values it stores, by space."""
 
     number: int
@@ -31,7 +31,7 @@ class Recorded:
 class RolledField(Field[Any]):
     """Field that a rolled sweep kept: one stretch of memory for each link."""
 
-    def __init__(self, tree: RolledTree, space: str, loop: Recorded, kept: list[object]) -> None:
+    def __init__(self, tree: RolledTree, space: str, loop: RecordedSweep, kept: list[object]) -> None:
         self.tree = tree
         self.space = space
         self.loop = loop
@@ -47,7 +47,7 @@ class RolledField(Field[Any]):
         if isinstance(link, SymbolicLink):
             array = kind.array(self.space, max(1, len(stored)))
         else:
-            array = self.tree.ground.read(Spot(self.space, link.index), max(1, len(stored)))
+            array = self.tree.ground.read(Extent(self.space, link.index), max(1, len(stored)))
         values = list(leaves)
         for place, i in enumerate(stored):
             values[i] = array[place]
@@ -65,7 +65,7 @@ class RolledField(Field[Any]):
             return None
         handed, rebuild = self._at_base
         size = sum(isinstance(x, int) for x in handed)
-        spot = Spot(self.space.replace("kept", "handed"), BASE)
+        spot = Extent(self.space.replace("kept", "handed"), BASE)
         array = self.tree.ground.read(spot, size) if size else []
         return rebuild([array[x] if isinstance(x, int) else x for x in handed])
 
@@ -86,13 +86,13 @@ class RolledField(Field[Any]):
 class SharedField(Field[Any]):
     """A value written between sweeps, for all links to look at."""
 
-    def __init__(self, ground: Ground, space: str, size: int, rebuild: Rebuild[Any]) -> None:
+    def __init__(self, ground: BetweenSweeps, space: str, size: int, rebuild: Rebuild[Any]) -> None:
         self.ground, self.space, self.size, self.rebuild = ground, space, size, rebuild
 
     def __getitem__(self, link: SymbolicLink | Link) -> Any:
         if isinstance(link, SymbolicLink):
             return self.rebuild(link.kind.array(self.space, self.size))
-        return self.rebuild(self.ground.read(Spot(self.space), self.size))
+        return self.rebuild(self.ground.read(Extent(self.space), self.size))
 
 
 class OnlyAtField(Field[Any]):
@@ -106,5 +106,5 @@ class OnlyAtField(Field[Any]):
             stored = link.kind.array(self.space, self.size)
         else:
             number = 1 + self.links.index(link.index) if link.index in self.links else 0
-            stored = self.tree.ground.read(Spot(self.space, number), self.size)
+            stored = self.tree.ground.read(Extent(self.space, number), self.size)
         return self.tree.handed_to(self.rebuild(stored), link.modes)

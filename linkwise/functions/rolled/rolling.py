@@ -23,17 +23,17 @@ import numpy as np
 
 from linkwise.functions.rolled.finish import Finisher
 from linkwise.functions.rolled.link_vectors import (
+    BetweenSweeps,
     DualVector,
+    Extent,
     FieldVector,
     GlobalInput,
-    Ground,
-    Spot,
+    Stored,
     StoredVector,
     Vector,
-    Written,
     part,
 )
-from linkwise.functions.rolled.record import OnlyAtField, Recorded, RolledField, SharedField
+from linkwise.functions.rolled.record import OnlyAtField, RecordedSweep, RolledField, SharedField
 from linkwise.functions.rolled.symbolic_links import COMPUTED, RolledKind, SymbolicLink, sorted_into_kinds
 from linkwise.functions.rolled.systems import FROM, LoopedSystem, Solved
 from linkwise.mechanism.tree import Field, Link, Tree
@@ -63,7 +63,7 @@ class RolledTree:
     def __init__(
         self,
         tree: Tree,
-        ground: Ground | None = None,
+        ground: BetweenSweeps | None = None,
         levels: Sequence[int] = (),
     ) -> None:
         self.tree = tree
@@ -73,9 +73,9 @@ class RolledTree:
         self.has_mimics, self.has_modes = tree.has_mimics, tree.has_modes
         self.most_modes = max((link.modes for link in tree.links), default=0) if tree.has_modes else 0
         self.constants_are_inputs = False
-        self.ground = Ground() if ground is None else ground
-        self.recorded: list[Recorded | Written | Solved] = []
-        self.constants: list[tuple[Spot, list[float]]] = []
+        self.ground = BetweenSweeps() if ground is None else ground
+        self.recorded: list[RecordedSweep | Stored | Solved] = []
+        self.constants: list[tuple[Extent, list[float]]] = []
         self.vector_starts: dict[str, str] = {}
         self.stretches_of: dict[str, list[int]] = {}
         """Of spaces that some links have a stretch of their own in: these links. The first is for all others."""
@@ -89,7 +89,7 @@ class RolledTree:
         """Levels of dual numbers that the text is in, the highest first."""
         self.write(
             [
-                (Spot(COMPUTED, member), list(values))
+                (Extent(COMPUTED, member), list(values))
                 for kind in self.kinds
                 for member, values in zip(kind.members, kind.computed, strict=False)
             ]
@@ -198,13 +198,13 @@ class RolledTree:
         space = f"only:{self.new_number()}"
         links = self.stretches_of[space] = [link.index for link, _ in values]
         own, rebuild = flatten(self.handed_to(elsewhere, self.most_modes), self._levels)
-        traced: list[tuple[Spot, list[Scalar]]] = []
+        traced: list[tuple[Extent, list[Scalar]]] = []
         for number, value in enumerate([None, *(value for _, value in values)]):
             leaves = own if not number else flatten(self.handed_to(value, self.most_modes), self._levels)[0]
             if len(leaves) != len(own):
                 raise NotRolledError("the values of some links and that of all others have different shapes")
             for start, is_traced, run in _runs(leaves):
-                spot = Spot(space, number, start)
+                spot = Extent(space, number, start)
                 if is_traced:
                     traced.append((spot, run))
                 else:
@@ -291,7 +291,7 @@ class RolledTree:
     def _store(self, space: str, value: Callable[[SymbolicLink], list[Scalar] | None]) -> None:
         """A pass over the links in which those that have a value store it."""
         stores = [{} if (given := value(kind.link)) is None else {space: given} for kind in self.kinds]
-        self.recorded.append(Recorded(self.new_number(), False, stores, None, [[] for _ in self.kinds]))
+        self.recorded.append(RecordedSweep(self.new_number(), False, stores, None, [[] for _ in self.kinds]))
 
     # Recording.
     def new_number(self) -> int:
@@ -304,14 +304,14 @@ class RolledTree:
         if not leaves:
             return
         if any(isinstance(x, Traced) for x in leaves):
-            self.write([(Spot(space), leaves)])
+            self.write([(Extent(space), leaves)])
         else:
-            self.constants.append((Spot(space), [float(x) for x in leaves]))
+            self.constants.append((Extent(space), [float(x) for x in leaves]))
 
-    def write(self, stores: list[tuple[Spot, list[Scalar]]]) -> None:
+    def write(self, stores: list[tuple[Extent, list[Scalar]]]) -> None:
         """Store values between two sweeps."""
         if stores:
-            self.recorded.append(Written(stores))
+            self.recorded.append(Stored(stores))
 
     def _handed(self, kind: RolledKind, space: str, known: list[float | None]) -> list[Scalar]:
         """Values that a link receives: constants where every link hands on the same, memory elsewhere."""
@@ -341,7 +341,7 @@ class RolledTree:
     ) -> RolledField:
         kept_space = space.replace("handed", "kept")
         stores: list[dict[str, list[Scalar]]] = []
-        loop = Recorded(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
+        loop = RecordedSweep(int(space.partition(":")[2]), reverse, stores, space if places else None, [])
         made = RolledField(self, kept_space, loop, [kept for _, kept in runs])
         for (handed, _), (leaves, _) in zip(runs, made.per_kind, strict=True):
             into: dict[str, list[Scalar]] = {}
@@ -354,9 +354,9 @@ class RolledTree:
         return made
 
     @staticmethod
-    def whole(ground: Ground, item: GlobalInput) -> list[Traced]:
+    def whole(ground: BetweenSweeps, item: GlobalInput) -> list[Traced]:
         """The numbers of an input that no link owns."""
-        return ground.read(Spot(f"in:{item.name}"), item.spec.size)
+        return ground.read(Extent(f"in:{item.name}"), item.spec.size)
 
     # From records to a program.
     def finish(

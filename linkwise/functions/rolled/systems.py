@@ -12,8 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from linkwise.dataclass import dataclass, replace
-from linkwise.functions.rolled.link_vectors import Ground, Spot, Written, arrays_read
-from linkwise.functions.rolled.record import Recorded
+from linkwise.functions.rolled.link_vectors import BetweenSweeps, Extent, Stored, arrays_read
+from linkwise.functions.rolled.record import RecordedSweep
 from linkwise.spatial.dual import Dual, parts_of_level
 from linkwise.spatial.scalar import Scalar
 from linkwise.trace.program import Program
@@ -38,21 +38,23 @@ class Solved:
     """A list of tasks between two sweeps: which, and in which spaces, each from where on, its arrays lie."""
 
     program: Program
-    arrays: dict[str, Spot]
+    arrays: dict[str, Extent]
     stores: tuple[()] = ()
     """Nothing that a sweep reads."""
 
 
-def needed(records: Sequence[Recorded | Written | Solved], ground: Ground) -> list[Recorded | Written | Solved]:
+def needed(
+    records: Sequence[RecordedSweep | Stored | Solved], ground: BetweenSweeps
+) -> list[RecordedSweep | Stored | Solved]:
     """The records without systems whose solutions nothing reads, and without what is written for these."""
     live: set[str] = set()
-    kept: list[Recorded | Written | Solved] = []
+    kept: list[RecordedSweep | Stored | Solved] = []
     for record in reversed(records):
         if isinstance(record, Solved):
             if not any(spot.name in live for name, spot in record.arrays.items() if name.startswith("out:")):
                 continue
             live |= {spot.name for name, spot in record.arrays.items() if name.startswith("in:")}
-        elif isinstance(record, Written):
+        elif isinstance(record, Stored):
             if all(spot.space.startswith("system:") and spot.name not in live for spot, _ in record.stores):
                 continue
             wanted = [x.number for _, leaves in record.stores for x in leaves if isinstance(x, Traced)]
@@ -70,15 +72,15 @@ class TiledFactor:
         self.number = tree.new_number()
         self.count = 0
         half = [x for i, row in enumerate(matrix) for x in row[: i + 1]]
-        given, added = self._where(half), Spot(self._space("diagonal"))
+        given, added = self._where(half), Extent(self._space("diagonal"))
         if given is None:
-            given = Spot(self._space("matrix"))
+            given = Extent(self._space("matrix"))
             tree.write([(given, half)])
         tree.write([(added, list(diagonal))])
-        arrays = {"in:matrix": given, "in:diagonal": added, "out:factors": Spot(self._space("factors"))}
+        arrays = {"in:matrix": given, "in:diagonal": added, "out:factors": Extent(self._space("factors"))}
         tree.recorded.append(Solved(self.system.factor, arrays))
 
-    def _where(self, numbers: Sequence[Scalar]) -> Spot | None:
+    def _where(self, numbers: Sequence[Scalar]) -> Extent | None:
         """Where these already lie one behind the other in memory, as a sweep brings them to the base."""
         ground = self.tree.ground
         nodes = [ground.tracer.nodes[x.number] if isinstance(x, Traced) else ("const", 0.0) for x in numbers]
@@ -93,16 +95,16 @@ class TiledFactor:
 
     def solve(self, b: Sequence[Scalar]) -> list[Scalar]:
         """x with M x = b, for traced numbers."""
-        right, found = (Spot(self._space(what), self.count) for what in ("right", "found"))
+        right, found = (Extent(self._space(what), self.count) for what in ("right", "found"))
         self.count += 1
         self.tree.write([(right, list(b))])
-        arrays = {"in:factors": Spot(self._space("factors")), "in:right": right, "out:x": found}
+        arrays = {"in:factors": Extent(self._space("factors")), "in:right": right, "out:x": found}
         self.tree.recorded.append(Solved(self.system.solve, arrays))
         return list(self.tree.ground.read(found, self.n))
 
     def kept(self, numbers: Sequence[Scalar]) -> list[Scalar]:
         """The same from memory, so that what is solved next does not compute them again."""
-        spot = Spot(f"system:kept:{self.tree.new_number()}")
+        spot = Extent(f"system:kept:{self.tree.new_number()}")
         self.tree.write([(spot, list(numbers))])
         return list(self.tree.ground.read(spot, len(numbers)))
 

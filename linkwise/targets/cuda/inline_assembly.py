@@ -37,7 +37,7 @@ def declarations(count: int, constants: Constants, local: int) -> list[str]:
     return lines
 
 
-class Assembly:
+class AssemblyWriter:
     """Writes the steps of a plan.
 
     Args:

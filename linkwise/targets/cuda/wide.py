@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from linkwise.targets.c.lines import identifier
 from linkwise.targets.cuda import tile_layout as layouts
-from linkwise.targets.cuda.inline_assembly import Address, Assembly, declarations
+from linkwise.targets.cuda.inline_assembly import Address, AssemblyWriter, declarations
 from linkwise.targets.cuda.instructions import ordered
 from linkwise.targets.cuda.parts import KernelPart, KernelParts
 from linkwise.targets.cuda.plan_writer import Constants
@@ -100,7 +100,7 @@ class _WideKernelWriter:
         if self.outputs:
             pointers |= {"lw_apart": "r"} | {f"lw_to{k}": "l" for k in range(len(self.outputs))}
         leaves = {value: self._left(place) for value, place in part.writes.items()}
-        self.body = Assembly(
+        self.body = AssemblyWriter(
             program, self.shared.plan, self.constants, self._place, leaves, pointers, whole.safe if tame else ()
         )
 
