@@ -15,6 +15,7 @@ from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
 from linkwise.functions.frozen import FrozenFunction
 from linkwise.memoized import Memory, cached_property, once
+from linkwise.sim.contact_notes import surfaces_note
 from linkwise.sim.elements import Element, Function, law, with_states
 from linkwise.sim.events import Event, Locator, event_program
 from linkwise.sim.explicit import runge_kutta, semi_implicit_euler
@@ -25,7 +26,6 @@ from linkwise.sim.records import AtTimes, EachStep, OnGrid, Records
 from linkwise.sim.step_size import EqualSteps, StepSize, ToleratedSteps
 from linkwise.sim.tableaux import TABLEAUX, GeneralizedAlpha, Tableau
 from linkwise.sim.tables import RunTables
-from linkwise.sim.touched import surfaces_note
 from linkwise.sim.work import CompiledLoop, Evaluation, Step, Work, settled
 from linkwise.spatial.scalar import Flat, NamedNumbers, is_zero
 from linkwise.targets.device import Device

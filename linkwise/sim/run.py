@@ -19,6 +19,7 @@ from linkwise.memoized import once
 from linkwise.model.closures import OPEN
 from linkwise.sim.chart import Instant
 from linkwise.sim.closed_states import drift
+from linkwise.sim.contact_notes import doubts, overlap_note
 from linkwise.sim.events import ImpactEvent
 from linkwise.sim.happenings import Happenings
 from linkwise.sim.plans import RunSamples, SimulationPlan
@@ -26,7 +27,6 @@ from linkwise.sim.progress import Progress
 from linkwise.sim.states import States
 from linkwise.sim.step_size import EqualSteps, StepSize
 from linkwise.sim.tables import RunTables
-from linkwise.sim.touched import doubts, overlap_note
 from linkwise.sim.trajectory import Jumps, Trajectory
 from linkwise.sim.work import DONE, EVENT, EXHAUSTED, FAILED, RUNNING, WAITING, Clock, CompiledLoop, Span
 from linkwise.targets.device import Device

@@ -14,7 +14,8 @@ from linkwise.contact.geometry.convex_convex import closest, convex_convex
 from linkwise.contact.geometry.convex_plane import convex_plane
 from linkwise.contact.geometry.cylinder_plane import cylinder_plane
 from linkwise.contact.geometry.ellipsoid_plane import ellipsoid_plane
-from linkwise.contact.geometry.ground import SLOTS, capsule_ground, faces_ground, sphere_ground
+from linkwise.contact.geometry.faces_on_ground import faces_ground
+from linkwise.contact.geometry.ground import SLOTS, capsule_ground, sphere_ground
 from linkwise.contact.geometry.points import Contacts, deepest, swapped
 from linkwise.contact.geometry.sphere_capsule import sphere_capsule
 from linkwise.contact.geometry.sphere_plane import sphere_plane
