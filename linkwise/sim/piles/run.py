@@ -91,6 +91,11 @@ class PileMotionContacts(MotionContacts):
         return ContactPoints(self.gap, self._of("contact_points", 3), normal, axes[..., 1:, :], self.pair + 1)
 
     @property
+    def _pushed_at(self) -> tuple[Array, ContactPoints]:
+        """Configurations in the middle of steps, and the points, which were kept there."""
+        return self._middles, self.places
+
+    @property
     def friction(self) -> Array:
         """Coefficients of friction of each point, along its two tangents (T, n, 2)."""
         return np.repeat(self._of("contact_friction", 1), 2, axis=-1)
