@@ -223,8 +223,11 @@ class Pile:
         )
 
     def _part(self, found: PileContacts, gap: Array, before: Array, after: Array, h: float) -> Array:
-        """That part of the step (n) which bodies may go with the mean velocity, as in steps of mechanisms."""
-        part = np.asarray(part_of_mean(gap, h, before, after))
+        """That part of the step (n) which bodies may go with the mean velocity, as in steps of mechanisms.
+
+        Small overlaps stay, and are as good as gaps of zero: else rounding would say of each of their steps how far.
+        """
+        part = np.asarray(part_of_mean(np.maximum(gap, 0.0), h, before, after))
         count = len(self.bodies.names)
         islands = islands_of(found.body, count)
         least = np.ones(int(islands.max()) + 1)
