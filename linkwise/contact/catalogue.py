@@ -39,6 +39,7 @@ CONTACT: dict[str, Text] = {
     "step_account": Text(
         ("q", "v", "tau", "impulses", "dt"), _late("account"), ("f_ext", "implicit", "t", "active"), result=StepAccount
     ),
+    "step_way": Text(("q", "dv"), _late("way")),
     "contact_push": Text(("q", "impulses"), _late("push"), result=ContactPush, method="contacts.push"),
     "impact": Text(("q", "v"), _late("impact"), ("t", "active"), result=Impact, method="contacts.impact"),
     "contact_force": Text(("q", "v"), _late("force"), method="contacts.force"),

@@ -85,7 +85,13 @@ class Laws:
         return found
 
     def answer(
-        self, own: Flat, w: Flat, square: Scalar, proximal: Scalar, firmness: float = 1.0
+        self,
+        own: Flat,
+        w: Flat,
+        square: Scalar,
+        proximal: Scalar,
+        firmness: float = 1.0,
+        widened: Flat | None = None,
     ) -> tuple[list[list[Scalar]], list[Scalar]]:
         """-δ of smoothed laws as K δw + shift: K and shift.
 
@@ -95,6 +101,7 @@ class Laws:
             square: the width squared.
             proximal: on the diagonal, beside one.
             firmness: of the normal's 1/ℓ, how much of it is taken.
+            widened: changes of the radii of disks, if laws hold but for these; then the shift is what they ask for.
         """
         ells = [self.slopes[0] / firmness, *self.slopes[1:]]
         K: list[list[Scalar]] = [[0.0] * len(own) for _ in own]
@@ -105,6 +112,8 @@ class Laws:
             x = [own[j] - (w[j] + cone.compliance * own[j]) / ell for j in rows]
             slope = SmoothedSlope.of(cone, x, normal, square)
             F = [own[j] - y for j, y in zip(rows, slope.value, strict=True)]
+            if widened is not None:
+                F = [0.0] if slope.rim is None else [-(normal * widened[k - 1]) * y for y in slope.rim]
             give = self.give / ell if k == 0 else 0.0
             if k == 0:
                 normal, missed = slope.value[0], F[0]

@@ -179,7 +179,7 @@ class Primal:
             known = self._known(laws)
             w = [self.rate(J, j, held) + b for j, b in enumerate(known.bias)]
             w[0] = w[0] + known.give * own[0]
-            return [], w
+            return [], [*w, *known.radii]
 
         held = [hold(x) for x in v]
         rows = self._gone_over([self.J, self.laws, self.of_points(pushed)], turned, [], zeros=True)[1]
@@ -187,8 +187,11 @@ class Primal:
         for one in self.along:
             sign, w = one.cone.nearer_end(one.of(held)) if one.cone.kind == "range" else (1.0, one.of(held))
             along.append(sign * _changed(w))
-        dw = [*(_changed(x) for row in rows for x in row), *along]
-        change = self.held().with_ends_chosen(held).newton_step(held, pushed, hold(width), PROXIMAL, (missing, dw))
+        changes = [[_changed(x) for x in row] for row in rows]
+        dw = [*(x for row in changes for x in row[: self.rows]), *along]
+        radii = [x for row in changes for x in row[self.rows :]]
+        off = missing, dw, radii
+        change = self.held().with_ends_chosen(held).newton_step(held, pushed, hold(width), PROXIMAL, off)
         found = [a + b for a, b in zip([*held, *pushed], change, strict=True)]
         return found[: self.n], found[self.n :]
 
@@ -317,7 +320,7 @@ class Primal:
         return total
 
     def newton_step(
-        self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar, off: tuple[Flat, Flat] | None = None
+        self, v: Flat, impulses: Flat, width: Scalar, proximal: Scalar, off: tuple[Flat, Flat, Flat] | None = None
     ) -> list[Scalar]:
         """The changes of v and of λ that laws ask for which are smoothed over a width.
 
@@ -326,23 +329,29 @@ class Primal:
             impulses: of all cones.
             width: N s.
             proximal: on the diagonal, beside one.
-            off: where laws hold, changes of v, and of w and all else that laws speak of, by which they will not.
+            off: where laws hold, changes of v, of w and all else that laws speak of, and of radii of disks, by which
+                they will not.
         """
         n, own, square = self.n, self.of_points(impulses), width * width
-        moved, turned = ([0.0] * n, [0.0] * len(impulses)) if off is None else off
+        moved, turned, radii = ([0.0] * n, [0.0] * len(impulses), ()) if off is None else off
+        disks = len(self.disks)
+        widened = [Items(radii, range(0, len(radii), disks), disks)] if radii else []
 
         def answer(
-            _: Flat, used: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat
+            _: Flat, used: Flat, J: Flat, laws: Flat, own: Flat, turned: Flat, *widened: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             known = self._known(laws)
             w = [self.rate(J, j, v) + b for j, b in enumerate(known.bias)]
-            K, shift = known.answer(own, w, square, proximal)
+            K, shift = known.answer(own, w, square, proximal, widened=widened[0] if widened else None)
             if off is not None:
-                shift = [sum((a * b for a, b in zip(line, turned, strict=True)), 0.0) for line in K]
+                shift = [
+                    sum((a * b for a, b in zip(line, turned, strict=True)), x) for line, x in zip(K, shift, strict=True)
+                ]
             T = [_combined(line, J, n) for line in K]
             return [], [where(used[0] > 0.0, x, 0.0) for x in (*(x for line in T for x in line), *shift)]
 
-        _, made = self._gone_over([self.used, self.J, self.laws, own, self.of_points(turned)], answer, [])
+        columns = [self.used, self.J, self.laws, own, self.of_points(turned), *widened]
+        _, made = self._gone_over(columns, answer, [])
         answers = [x for row in made for x in row]
         starts = [k * self.rows * (n + 1) for k in range(len(made))]
         T, shift = Items(answers, starts, self.rows * n), Items(answers, [s + self.rows * n for s in starts], self.rows)

@@ -49,6 +49,7 @@ class Meeting:
         points: number of contact points.
         material: of the pair.
         ground: the ground that the second shape is, if it is one.
+        along_first: whether the direction of friction is one of the first shape.
     """
 
     body: Body
@@ -58,6 +59,7 @@ class Meeting:
     points: int
     material: Material
     ground: Ground | None = None
+    along_first: bool = False
 
     @property
     def names(self) -> tuple[str, str]:
@@ -114,8 +116,9 @@ def _meetings(mechanism: Mechanism, scene: ContactScene) -> Iterator[Meeting]:
         a, b = pair.a, pair.b
         body, other = mechanism.bodies[a.body], mechanism.bodies[b.body] if b.body >= 0 else None
         ground = grounds.get(b.shape) if other is None else None
-        material = scene.of_pair(body.name, a.shape, ground if other is None else other.name, b.shape)
-        yield Meeting(body, a.shape, other, b.shape, pair.slots, material, ground)
+        surfaces = body.name, a.shape, ground if other is None else other.name, b.shape
+        material, along_first = scene.of_pair(*surfaces), scene.rubs_along_first(*surfaces)
+        yield Meeting(body, a.shape, other, b.shape, pair.slots, material, ground, along_first)
 
 
 def _fixed(ground: Ground) -> Geometry:
@@ -265,7 +268,8 @@ def _touch(meeting: Meeting, tree: Tree, friction: Scalar) -> Touch:
     )
     a = _on_link(tree, meeting.body, meeting.shape)
     is_plane = meeting.other_shape.kind == "plane"
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction)
+    along = a if meeting.along_first else b
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction, along)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

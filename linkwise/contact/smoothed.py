@@ -132,7 +132,8 @@ def is_missed(square: Scalar, impulses: Flat, tolerance: float, least: Scalar = 
 class SmoothedSlope:
     """A smoothed projection x → o of one cone and its slope, D = ratio I + (stay - ratio) u u*, follow by the normal.
 
-    ``across`` and ``along`` are 1 - ratio and 1 - stay, which would be lost beside one.
+    ``across`` and ``along`` are 1 - ratio and 1 - stay, which would be lost beside one; ``rim`` is the slope by the
+    reach of a disk.
     """
 
     value: tuple[Scalar, ...]
@@ -142,6 +143,7 @@ class SmoothedSlope:
     along: Scalar
     unit: tuple[Scalar, ...] | None = None
     follow: tuple[Scalar, ...] | None = None
+    rim: tuple[Scalar, ...] | None = None
 
     @classmethod
     def of(cls, cone: Cone, x: Flat, normal: Scalar, square: Scalar, step: Scalar = 1.0) -> SmoothedSlope:
@@ -161,12 +163,13 @@ class SmoothedSlope:
         ratio, across, bent = reach * inverse, above * inverse, length * inverse
         shrunk = 1.0 / length
         unit = tuple(a * shrunk for a in x)
-        follow = None
+        follow = rim = None
         if cone.follows is not None:
             part = cone.radius * bent * (across + ratio * slip)
             follow = tuple(part * u for u in unit)
+            rim = tuple(bent * (across + ratio * slip) * u for u in unit)
         lost = bent * ratio * slip
-        return cls(tuple(a * ratio for a in x), ratio, ratio - lost, across, across + lost, unit, follow)
+        return cls(tuple(a * ratio for a in x), ratio, ratio - lost, across, across + lost, unit, follow, rim)
 
     def times_D(self, x: Flat) -> list[Scalar]:
         """D x."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise.algorithms.catalogue import Trees, instant
-from linkwise.algorithms.configuration import difference
+from linkwise.algorithms.configuration import carry, difference
 from linkwise.algorithms.kinematics import placed, velocities
 from linkwise.contact.compliance import contact_energy, contact_force, felt_at_joints, forces_on_rows
 from linkwise.contact.crowd import Crowd, KeptPoint, long
@@ -79,6 +79,11 @@ def account_text(t: Trees, *given: Any) -> StepAccount:
     """The end of a step, with its account of energy."""
     end, *account = _accounted(t, *given)
     return StepAccount(*end, *account)
+
+
+def way_text(t: Trees, q: Flat, dv: Flat) -> list[Scalar]:
+    """The configuration to which a part of a step leads."""
+    return carry(t.fast, q, dv)
 
 
 def push_text(t: Trees, q: Flat, impulses: Flat) -> ContactPush:

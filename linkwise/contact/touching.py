@@ -39,6 +39,7 @@ class Touch:
         name: of the pair, for people.
         is_plane: whether the second shape is a plane, z = 0 in its own frame.
         friction: factor on that of the material.
+        along: the place whose axes the direction of friction is in; that of the second shape if not given.
     """
 
     a: Place
@@ -50,6 +51,7 @@ class Touch:
     name: str = ""
     is_plane: bool = False
     friction: Scalar = 1.0
+    along: Place | None = None
 
     @property
     def rows(self) -> int:
@@ -107,7 +109,9 @@ def placed_points(
     for touch in touches:
         a, b = touch.a.within(frames, q), touch.b.within(frames, q)
         spin, speed = b.R @ Vec.of(touch.surface[:3]), b.R @ Vec.of(touch.surface[3:])
-        along = None if touch.material.is_isotropic else b.R @ Vec.of(touch.material.direction)
+        along = None
+        if not touch.material.is_isotropic:
+            along = (touch.along or touch.b).within(frames, q).R @ Vec.of(touch.material.direction)
         contacts = touch.points(a, b)
         overflow = overflow + contacts.overflow
         for gap, normal, point in contacts.points:

@@ -192,15 +192,28 @@ class ContactScene:
             named = self._named(body, shape, other, other_shape)
             if named is not None:
                 return named
-        own = self.of_shape(body, shape)
-        if isinstance(other, Ground):
-            second = other.material
-        else:
-            second = self.of_shape(other, other_shape)
-            second = Material() if second is None and other is not None else second
+        own, second = self._surfaces(body, shape, other, other_shape)
         if own is None:
             return (second or Material()).acting
         return (own if second is None else own.with_other(second)).acting
+
+    def rubs_along_first(self, body: str, shape: Geometry, other: str | Ground | None, other_shape: Geometry) -> bool:
+        """Whether the direction of friction is one of the first of two shapes, and turns with that."""
+        own, second = self._surfaces(body, shape, other, other_shape)
+        if own is None or own.is_isotropic:
+            return False
+        if second is None:
+            return own is not self.material
+        return second.is_isotropic if own.priority == second.priority else own.priority > second.priority
+
+    def _surfaces(
+        self, body: str, shape: Geometry, other: str | Ground | None, other_shape: Geometry
+    ) -> tuple[Material | None, Material | None]:
+        """The materials of two that touch; None of a ground, or what a file fixes, that has none."""
+        if isinstance(other, Ground):
+            return self.of_shape(body, shape), other.material
+        second = self.of_shape(other, other_shape)
+        return self.of_shape(body, shape), Material() if second is None and other is not None else second
 
     def _named(self, body: str, shape: Geometry, other: str | None, other_shape: Geometry) -> Material | None:
         """The material of two shapes that a file names as a pair, unless the scene has another for them."""

@@ -107,8 +107,10 @@ class Material:
     def with_other(self, other: Material) -> Material:
         """The material of a pair: geometric mean of frictions, the larger restitution, torsion and rolling.
 
-        ``combining`` and ``priority`` say other things of friction. Compliances add up, as springs in series do; the
-        damping is the larger. Of two impact laws or damping laws that differ, the first surface's counts.
+        ``combining`` and ``priority`` say other things of friction, along the direction of the second surface, or of
+        the one that rubs differently along and across. Compliances add up, as springs in series do. Of two impact laws
+        that differ, that of the surface with the larger restitution counts; of two damping laws that of the softer one,
+        with the larger damping of those that have it.
         """
         if self.priority != other.priority:
             return max(self, other, key=lambda material: material.priority)
@@ -116,18 +118,20 @@ class Material:
         larger = "larger" in (self.combining, other.combining)
         both = tuple(max(pair) if larger else math.sqrt(pair[0] * pair[1]) for pair in pairs)
         give = 1.0 / self.stiffness + 1.0 / other.stiffness
-        first = self if self.is_isotropic <= other.is_isotropic else other
+        rough = self if other.is_isotropic else other
+        bouncy = max(self, other, key=lambda material: material.restitution)
+        soft = min(self, other, key=lambda material: material.stiffness)
         return Material(
             both[0] if both[0] == both[1] else (both[0], both[1]),
             max(self.torsion, other.torsion),
             max(self.rolling, other.rolling),
             max(self.restitution, other.restitution),
             max(self.threshold, other.threshold),
-            self.impact,
+            bouncy.impact,
             1.0 / give if give > 0.0 else math.inf,
-            max(self.damping, other.damping),
-            self.law,
-            first.direction,
+            max(material.damping for material in (self, other) if material.law == soft.law),
+            soft.law,
+            rough.direction,
             combining="larger" if larger else "mean",
             priority=self.priority,
             directions=max(self.directions, other.directions),

@@ -180,8 +180,34 @@ class MotionContacts:
     @cached_property
     def places(self) -> ContactPoints:
         """Where the points are: gap, point, normal, tangents, at every sample."""
-        q, p = np.asarray(self.motion.q, float), self.motion.model_parameters
-        scene = self.model._contact_scene
+        return self._places_at(np.asarray(self.motion.q, float))
+
+    @cached_property
+    def _pushed_at(self) -> tuple[Array, ContactPoints]:
+        """The configurations at which forces acted, those in the middles of steps, and the points where they did."""
+        middle = self._middles
+        places = self._places_at(middle)
+        rigid = np.array([meeting.material.is_rigid for meeting in self._pairs])[self.pair]
+        off = np.where(rigid, 0.5 * np.asarray(places.gap), 0.0)  # rigid surfaces push on the second one
+        return middle, places._replace(point=places.point - off[..., None] * np.asarray(places.normal))
+
+    @property
+    def _middles(self) -> Array:
+        """Configurations in the middle of the step before each sample (..., T, nq).
+
+        Where that began at the last sample, as it found it; else from its end backwards, which is the same but where
+        surfaces met within it.
+        """
+        q, v, h = np.asarray(self.motion.q, float), np.asarray(self.motion.v, float), self.step[..., None]
+        middle = np.array(self.model._run("step_way", q, -0.5 * h * v))
+        from_start = self.model._run("step_way", q[..., :-1, :], 0.5 * h[..., 1:, :] * v[..., :-1, :])
+        is_next = np.abs(np.diff(np.asarray(self.motion.t, float))[:, None] - h[..., 1:, :]) < 1e-6 * h[..., 1:, :]
+        middle[..., 1:, :] = np.where(is_next, from_start, middle[..., 1:, :])
+        return middle
+
+    def _places_at(self, q: Array) -> ContactPoints:
+        """Where the points of all samples are at configurations."""
+        scene, p = self.model._contact_scene, self.motion.model_parameters
         if kept_points(self.model) is None or scene is None:
             return self.model.contacts.points(q, p=p)
         # Those kept at the end of a step may be others than in its middle: look among twice as many.
@@ -219,7 +245,8 @@ class MotionContacts:
 
     def _in_world(self, along: Array) -> Array:
         """Means over the step of impulses along, or about, normals and tangents (..., T, n, 3), in the world's axes."""
-        axes = np.concatenate([np.asarray(self.places.normal)[..., None, :], np.asarray(self.places.tangents)], axis=-2)
+        places = self._pushed_at[1]
+        axes = np.concatenate([np.asarray(places.normal)[..., None, :], np.asarray(places.tangents)], axis=-2)
         mean = along / self.step[..., None, None]
         # Points that are not used are nowhere, and have no axes.
         return np.where(mean.any(axis=-1, keepdims=True), np.einsum("...i,...ij->...j", mean, axes), 0.0)
@@ -227,10 +254,11 @@ class MotionContacts:
     @cached_property
     def wrenches(self) -> Array:
         """[moment, force] on bodies (..., T, n_bodies, 6), at their origins in their axes, N m and N."""
-        X = np.asarray(self.model.poses(np.asarray(self.motion.q, float), p=self.motion.model_parameters))
+        q, places = self._pushed_at
+        X = np.asarray(self.model.poses(q, p=self.motion.model_parameters))
         found = np.zeros((*X.shape[:-2], 6))
         force, turn = self.force, self.moment
-        points = np.where(self._pushes[..., :1] != 0.0, self.points, 0.0)
+        points = np.where(self._pushes[..., :1] != 0.0, places.point, 0.0)
         for side, sign in ((0, 1.0), (1, -1.0)):
             sides = self._sides[..., side]
             for body in np.unique(sides[sides >= 0]):
@@ -344,6 +372,11 @@ class IntegratedContacts(MotionContacts):
         if kept_points(self.model) is not None:  # these methods take all points, not the nearest alone
             rules = replace(scene.rules, solver="dual")
             self.model = replace(self.model, _contact_scene=replace(scene, rules=rules))
+
+    @cached_property
+    def _pushed_at(self) -> tuple[Array, ContactPoints]:
+        """The samples themselves, and the points there."""
+        return np.asarray(self.motion.q, float), self.places
 
     @cached_property
     def _forces(self) -> ContactForces:

@@ -64,6 +64,34 @@ def test_the_direction_of_anisotropic_friction_turns_with_its_ground() -> None:
     assert run.v[-1, 3] == pytest.approx(1.0 - 0.6 * G * 0.1, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("of_ground", "of_body", "along"),
+    [(None, (0.2, 0.6), 1), ((0.5, 0.5), (0.2, 0.6), 1), ((0.2, 0.6), (0.2, 0.6), 0), ((0.2, 0.6), (0.5, 0.5), 0)],
+)
+def test_the_direction_of_anisotropic_friction_turns_with_the_body_whose_it_is(
+    of_ground: Any, of_body: Any, along: int
+) -> None:
+    """A block that is turned by a right angle, thrown along x: across its own direction, along that of the ground."""
+    own = None if of_ground is None else lw.Material(friction=of_ground)
+    model = block().with_contacts(lw.Ground(material=own), material={"thing": lw.Material(friction=of_body)})
+    q0 = np.array([np.sqrt(0.5), 0, 0, np.sqrt(0.5), 0, 0, 0.05])
+    run = lw.simulate(model, q0, [0, 0, 0, 0, -1.0, 0], duration=0.1, dt=0.001, method="moreau")
+    mu = np.sqrt(of_body[along] * (of_body if of_ground is None else of_ground)[along])
+    assert run.v[-1, 3:5] == pytest.approx([0.0, -1.0 + mu * G * 0.1], abs=1e-6)
+
+
+def test_laws_of_two_surfaces_are_those_of_the_one_that_has_them() -> None:
+    """A hard ball on a ground that gives way or bounces: the laws of the ground's material, whichever is first."""
+    plain = lw.Material(friction=0.3)
+    soft = lw.Material(stiffness=1e4, damping=0.3, law="hunt_crossley")
+    bouncy = lw.Material(restitution=0.5, impact="poisson")
+    for first, second in ((plain, soft), (soft, plain)):
+        both = first.with_other(second)
+        assert (both.law, both.damping, both.stiffness) == ("hunt_crossley", 0.3, 1e4)
+    for first, second in ((plain, bouncy), (bouncy, plain)):
+        assert first.with_other(second).impact == "poisson"
+
+
 def test_a_belt_takes_a_block_along() -> None:
     model = on_ground(block(), lw.Ground(velocity=(2.0, 0.0, 0.0)), friction=0.5)
     run = lw.simulate(model, placed(0.05), duration=1.0, dt=0.001, method="moreau")
@@ -279,6 +307,19 @@ def test_friction_is_a_run_time_parameter(rules: dict[str, Any], friction: Any) 
     assert np.allclose(motion.v[:, -1, 3], 2.0 - 0.5 * FACTORS[:, 0] * G * 0.2, rtol=0, atol=1e-6)
     assert np.allclose(motion.contacts.friction[:, -1, :, 0], 0.5 * FACTORS)
     assert (motion.contacts.mode[1:, -1] == 1).all()  # they slip, by the friction that they have
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+@pytest.mark.parametrize("material", [{"friction": 0.3}, {"friction": 0.3, "torsion": 0.01, "rolling": 0.01}])
+def test_steps_have_derivatives_by_friction(solver: Any, material: dict[str, float]) -> None:
+    rules = lw.ContactRules(solver=solver, tolerance=1e-13)
+    model = ball().with_contacts(lw.Ground(), material=lw.Material(**material), rules=rules)
+    step = model.with_parameters(["friction"]).function("contact_step")
+    state = placed(0.1), [1, 2, 3, 2.0, 1.0, -1.0], np.zeros(6), np.zeros(step.inputs[3][1][0]), 0.002
+    less, more = (step(*state, [1.0 + x]).v for x in (-1e-5, 1e-5))
+    expected = (more - less) / 2e-5
+    assert np.abs(expected).max() > 1.0
+    assert step.jacobian("p")(*state, [1.0]).v[:, 0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_friction_as_a_parameter_of_surfaces_that_give_way_and_of_impacts() -> None:

@@ -96,6 +96,14 @@ def test_row_slides_as_each_alone_would():
     assert len(np.unique(motion.contacts.bodies[-1, :, 0])) == 9
 
 
+def test_overlaps_of_rounding_shorten_no_way():
+    """With 2 nm each step went on with the velocity at its end: blocks stopped after 4 mm less than they should."""
+    q0 = placed([[0, 0.3 * k, EDGE / 2 - 2e-9] for k in range(9)])
+    v0 = np.tile([0, 0, 0, 2.0, 0, 0], 9)
+    motion = lw.simulate(boxes(9), q0, v0, duration=0.42, dt=0.004, method="moreau")
+    assert_allclose(motion.q[-1].reshape(9, 7)[:, 4], 2.0**2 / (2 * 0.5 * WEIGHT), rtol=0, atol=1e-5)
+
+
 def test_random_boxes_fall_without_gaining_energy_or_sinking():
     rng = np.random.default_rng(3)
     count = 16

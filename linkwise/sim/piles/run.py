@@ -91,6 +91,11 @@ class PileMotionContacts(MotionContacts):
         return ContactPoints(self.gap, self._of("contact_points", 3), normal, axes[..., 1:, :], self.pair + 1)
 
     @property
+    def _pushed_at(self) -> tuple[Array, ContactPoints]:
+        """Configurations in the middle of steps, and the points, which were kept there."""
+        return self._middles, self.places
+
+    @property
     def friction(self) -> Array:
         """Coefficients of friction of each point, along its two tangents (T, n, 2)."""
         return np.repeat(self._of("contact_friction", 1), 2, axis=-1)
@@ -218,8 +223,11 @@ class Pile:
         )
 
     def _part(self, found: PileContacts, gap: Array, before: Array, after: Array, h: float) -> Array:
-        """That part of the step (n) which bodies may go with the mean velocity, as in steps of mechanisms."""
-        part = np.asarray(part_of_mean(gap, h, before, after))
+        """That part of the step (n) which bodies may go with the mean velocity, as in steps of mechanisms.
+
+        Small overlaps stay, and are as good as gaps of zero: else rounding would say of each of their steps how far.
+        """
+        part = np.asarray(part_of_mean(np.maximum(gap, 0.0), h, before, after))
         count = len(self.bodies.names)
         islands = islands_of(found.body, count)
         least = np.ones(int(islands.max()) + 1)
