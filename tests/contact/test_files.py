@@ -320,3 +320,6 @@ def test_forces_on_links_that_are_parts_of_bodies() -> None:
     assert np.allclose(Touch(["foot"]).read(run), Touch().read(run))
     with pytest.raises(lw.errors.UnknownNameError, match="did you mean 'foot'"):
         run.contacts.force_on("fot")
+    (pressing,) = run.plot("contact").axes[0].lines
+    assert np.array_equal(pressing.get_ydata(), run.contacts.pressing("foot")) and pressing.get_label() == "shank"
+    assert repr(leg.contacts) == "<contacts of 'leg': 2 pairs, 2 points: 'shank on ground', 'shank on wall'>"
