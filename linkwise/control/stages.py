@@ -166,7 +166,7 @@ class Steps:
         model = self.model
         if self.method == "moreau":
             step = model.contact_step(q, v, self.forces(q, v, u), dt=self.dt)
-            return step.q, step.v
+            return np.asarray(step.q), np.asarray(step.v)
 
         def rate(q: Array, v: Array) -> Array:
             return model.forward_dynamics(q, v, self.forces(q, v, u))
