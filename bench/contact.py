@@ -247,8 +247,7 @@ def stand(path: Path, duration: float, dt: float, height: float) -> str:
     """Report of a robot that is held in the posture of its first key frame, let go above the ground."""
     robot, q = touching(lw.loads(on_feet(path)), lw.ContactRules()), key_posture(path)
     q[6] += height - float(robot.contacts.points(q).gap.min())
-    gains = {"kp": [0.0] * 6 + [300.0] * (robot.nv - 6), "kd": [0.0] * 6 + [10.0] * (robot.nv - 6)}
-    hold = lw.PD(robot, q, **gains)
+    hold = lw.PD(robot, q, kp=300.0, kd=10.0)
     motion = lw.simulate(robot, q, duration=duration, dt=dt, method="moreau", control=hold)
     points = robot.contacts.points(motion.q)
     late = len(motion.t) // 2

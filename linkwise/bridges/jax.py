@@ -6,8 +6,7 @@ linear in their last inputs, and so are products of products: to any order.
 
 One primitive stands for a call. It knows which of its last arguments enter linearly (none, for a function as it is; the
 directions or weights, for its products), and from that its rules follow: the derivative is the compiled product with
-directions, the transpose of what is linear is the compiled product with weights, and a mapped axis is one more axis of
-the batch.
+directions, the two products are each other's transposes, and a mapped axis is one more axis of the batch.
 """
 
 from __future__ import annotations
@@ -33,6 +32,8 @@ from linkwise.trace.program import Program
 
 if TYPE_CHECKING:
     from jax import Array as JaxArray
+
+Of = tuple[CompiledFunction, tuple[str, ...], str] | None
 
 
 def as_jax(f: CompiledFunction) -> Callable[..., Any]:
@@ -74,14 +75,18 @@ def _jax_function(plain: CompiledFunction) -> Callable[..., Any]:
         whole = [
             jnp.broadcast_to(x.astype(kind), (*batch, *core)) for x, (_, core) in zip(given, plain.inputs, strict=True)
         ]
-        return plain.as_result(_jax_call().bind(*whole, f=plain, linear=0))
+        return plain.as_result(_jax_call().bind(*whole, f=plain, linear=0, of=None))
 
     return call
 
 
 @cache
 def _jax_call() -> Any:
-    """The primitive: arguments of one batch shape and one precision; ``linear`` says how many of the last are."""
+    """The primitive: arguments of one batch shape and one precision; ``linear`` says how many of the last are.
+
+    What is linear is a product of a Jacobian: ``of`` has its function, the names, and the mode, ``"jvp"`` or ``"vjp"``.
+    The other mode is its transpose.
+    """
     import jax
     from jax.extend.core import Primitive
     from jax.interpreters import ad, batching, mlir
@@ -96,56 +101,58 @@ def _jax_call() -> Any:
         given = [np.asarray(x) for x in arrays]
         return [np.asarray(x, given[0].dtype) for x in as_tuple(f, f.general(*given))]
 
-    def at_once(*arrays: JaxArray, f: CompiledFunction, linear: int) -> list[JaxArray]:
+    def at_once(*arrays: JaxArray, f: CompiledFunction, linear: int, of: Of) -> list[JaxArray]:
         if targets.place_of(arrays) is not None:
             return list(as_tuple(f, f.general(*arrays)))
         return [jax.numpy.asarray(x) for x in on_host(f, *arrays)]
 
-    def shapes(*arrays: JaxArray, f: CompiledFunction, linear: int) -> list[Any]:
+    def shapes(*arrays: JaxArray, f: CompiledFunction, linear: int, of: Of) -> list[Any]:
         batch = lead(f, arrays)
         return [jax.core.ShapedArray((*batch, *spec.shape), arrays[0].dtype) for spec in f.program.outputs]
 
-    def by_callback(*arrays: JaxArray, f: CompiledFunction, linear: int) -> Sequence[JaxArray]:
+    def by_callback(*arrays: JaxArray, f: CompiledFunction, linear: int, of: Of) -> Sequence[JaxArray]:
         batch = lead(f, arrays)
         results = [jax.ShapeDtypeStruct((*batch, *spec.shape), arrays[0].dtype) for spec in f.program.outputs]
         found: Sequence[JaxArray] = jax.pure_callback(lambda *x: on_host(f, *x), results, *arrays)
         return found
 
     def derivative(
-        arrays: Sequence[JaxArray], moves: Sequence[Any], *, f: CompiledFunction, linear: int
+        arrays: Sequence[JaxArray], moves: Sequence[Any], *, f: CompiledFunction, linear: int, of: Of
     ) -> tuple[Sequence[JaxArray], Sequence[JaxArray]]:
         cut = len(arrays) - linear
         moves = [None if type(x) is ad.Zero else x for x in moves]
         parts = []
         moved = [k for k in range(cut) if moves[k] is not None]
         if moved:
-            along = f.jvp(*names_of(f, moved))
-            parts.append(call.bind(*arrays, *(moves[k] for k in moved), f=along, linear=len(moved)))
+            names = names_of(f, moved)
+            given = [moves[k] for k in moved]
+            parts.append(call.bind(*arrays, *given, f=f.jvp(*names), linear=len(moved), of=(f, names, "jvp")))
         if any(x is not None for x in moves[cut:]):
             zero = [jax.numpy.zeros_like(x) if m is None else m for x, m in zip(arrays[cut:], moves[cut:], strict=True)]
-            parts.append(call.bind(*arrays[:cut], *zero, f=f, linear=linear))
+            parts.append(call.bind(*arrays[:cut], *zero, f=f, linear=linear, of=of))
         total = parts[0] if len(parts) == 1 else [a + b for a, b in zip(*parts, strict=True)]
-        return call.bind(*arrays, f=f, linear=linear), total
+        return call.bind(*arrays, f=f, linear=linear, of=of), total
 
-    def transpose(weights: Sequence[Any], *arrays: Any, f: CompiledFunction, linear: int) -> list[JaxArray | None]:
-        cut = len(arrays) - linear
-        known = arrays[:cut]
-        shape = [x.aval for x in arrays[cut:]]
-        zeros = [jax.numpy.zeros(a.shape, a.dtype) for a in shape]  # what is linear does not matter to its transpose
+    def transpose(
+        weights: Sequence[Any], *arrays: Any, f: CompiledFunction, linear: int, of: Of
+    ) -> list[JaxArray | None]:
+        assert of is not None  # only what is linear has a transpose
+        cut, (whole, names, mode) = len(arrays) - linear, of
         given = [ad.instantiate_zeros(w) for w in weights]
-        back = f.vjp(*names_of(f, range(cut, len(arrays))))
-        found = call.bind(*known, *zeros, *given, f=back, linear=len(given))
+        other = (whole, names, "vjp" if mode == "jvp" else "jvp")
+        back = whole.vjp(*names) if mode == "jvp" else whole.jvp(*names)
+        found = call.bind(*arrays[:cut], *given, f=back, linear=len(given), of=other)
         return [None] * cut + list(found)
 
     def mapped(
-        arrays: Sequence[JaxArray], axes: Sequence[int | None], *, f: CompiledFunction, linear: int
+        arrays: Sequence[JaxArray], axes: Sequence[int | None], *, f: CompiledFunction, linear: int, of: Of
     ) -> tuple[Sequence[JaxArray], list[int]]:
         size = next(x.shape[a] for x, a in zip(arrays, axes, strict=True) if a is not None)
         first = [
             jax.numpy.broadcast_to(x, (size, *x.shape)) if a is None else jax.numpy.moveaxis(x, a, 0)
             for x, a in zip(arrays, axes, strict=True)
         ]
-        found = call.bind(*first, f=f, linear=linear)
+        found = call.bind(*first, f=f, linear=linear, of=of)
         return found, [0] * len(found)
 
     call.def_impl(at_once)
@@ -156,10 +163,10 @@ def _jax_call() -> Any:
     asking_python = mlir.lower_fun(by_callback, multiple_results=True)
 
     def foreign(entry: Callable[..., int | None]) -> Callable[..., Any]:
-        def lowered(ctx: Any, *arrays: JaxArray, f: CompiledFunction, linear: int) -> Any:
+        def lowered(ctx: Any, *arrays: JaxArray, f: CompiledFunction, linear: int, of: Of) -> Any:
             number = entry(f, np.dtype(ctx.avals_in[0].dtype)) if arrays else None
             if number is None:
-                return asking_python(ctx, *arrays, f=f, linear=linear)
+                return asking_python(ctx, *arrays, f=f, linear=linear, of=of)
             return jax.ffi.ffi_lowering(TARGET)(ctx, *arrays, **{ATTRIBUTE: np.int64(number)})
 
         return lowered

@@ -68,6 +68,15 @@ class Meeting:
         return self.body.name, self.other_shape.name if on is None else on.name
 
     @property
+    def surfaces(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All names that the two shapes answer to; what is fixed to the world is ``"ground"`` as well."""
+        if self.other is not None:
+            second = self.other_shape.names_on(self.other.name)
+        else:
+            second = *self.other_shape.names_on(None), "ground"
+        return self.shape.names_on(self.body.name), second
+
+    @property
     def name(self) -> str:
         """For people."""
         return " on ".join(self.names)
@@ -112,7 +121,7 @@ def meetings_of(mechanism: Mechanism) -> tuple[Meeting, ...]:
 
 def _meetings(mechanism: Mechanism, scene: ContactScene) -> Iterator[Meeting]:
     grounds = {_fixed(ground): ground for ground in scene.grounds}
-    for pair in meetings(mechanism, ground=list(grounds), excludes=scene.exclude, asked=scene.may_touch):
+    for pair in meetings(mechanism, ground=list(grounds), asked=scene.may_touch):
         a, b = pair.a, pair.b
         body, other = mechanism.bodies[a.body], mechanism.bodies[b.body] if b.body >= 0 else None
         ground = grounds.get(b.shape) if other is None else None

@@ -81,6 +81,9 @@ in a step times its square from where what lies on them is: g/40 serves tables t
 last is where nothing pays for the parting of overlaps, so that they stay.
 """
 
+_TOLD, _TOLD_SINGLE = 1e-10, 1e-6
+"""m, lengths that more than rounding decides: with sixteen digits, and with seven."""
+
 
 AS_NEAR = 1e-5
 """m, of gaps at the end of a step: points that come farther than this count for less than half where others close."""
@@ -702,9 +705,13 @@ def within(x: Scalar, most: Scalar) -> Scalar:
 
 
 def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: Scalar = CLOSE) -> Scalar:
-    """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero."""
+    """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero.
+
+    Where that is about lengths that rounding decides, at feet that stand still, its derivative counts as zero.
+    """
     overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
-    return where(overshoot > room, room / maximum(overshoot, close * close), 1.0)
+    part = room / maximum(overshoot, close * close)
+    return where(overshoot > room, where(overshoot > by_digits(h, _TOLD, _TOLD_SINGLE), part, hold(part)), 1.0)
 
 
 def stiffened(tree: Tree, implicit: Flat) -> Tree:

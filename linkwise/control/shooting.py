@@ -116,7 +116,8 @@ class Shooting:
         limits: whether the model's limits of positions, velocities and efforts hold too, at every step.
         actuated: names of the joints with motors, as for :meth:`linkwise.Model.state_space`; all but floating bases if
             not given.
-        method: ``"euler"`` (speeds first, then positions with the new speeds) or ``"rk4"``.
+        method: ``"euler"`` (speeds first, then positions with the new speeds), ``"rk4"``, or ``"moreau"``: steps with
+            rigid contacts and exact friction, from a start whose steps lead to each other.
         goal: how many numbers of a goal all functions take as a last argument; :meth:`solve` gives their values.
 
     Example:

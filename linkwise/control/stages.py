@@ -11,7 +11,7 @@ max(0, λ + ρg)/√ρ, of h = 0 that of (λ + ρh)/√ρ. Residuals they are, t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class Steps:
     Args:
         model: the mechanism.
         dt: length of a step, s.
-        method: ``"euler"`` or ``"rk4"``.
+        method: ``"euler"``, ``"rk4"`` or ``"moreau"``.
         motors: joint forces by controls (nv, m).
         running, terminal: what a step and the end cost.
         below, end_below: what must not be above zero at each step and at the end.
@@ -113,9 +113,12 @@ class Steps:
     goal: int
 
     def __post_init__(self) -> None:
-        if self.method not in ("euler", "rk4"):
-            raise InputError("there is no such step", got=repr(self.method), allowed='"euler" or "rk4"')
-        refuse_rigid_contacts(self.model, "a horizon", "lw.compile a step of model.contact_step, and minimise over it")
+        if self.method not in ("euler", "rk4", "moreau"):
+            raise InputError("there is no such step", got=repr(self.method), allowed='"euler", "rk4" or "moreau"')
+        if self.method == "moreau":
+            self.model._check_contacts("contact_step")
+        else:
+            refuse_rigid_contacts(self.model, f"a horizon by {self.method!r}", 'method="moreau"')
 
     @property
     def m(self) -> int:
@@ -161,6 +164,9 @@ class Steps:
     def next(self, q: Array, v: Array, u: Array) -> tuple[Array, Array]:
         """The state after a step with constant controls."""
         model = self.model
+        if self.method == "moreau":
+            step = model.contact_step(q, v, self.forces(q, v, u), dt=self.dt)
+            return np.asarray(step.q), np.asarray(step.v)
 
         def rate(q: Array, v: Array) -> Array:
             return model.forward_dynamics(q, v, self.forces(q, v, u))
@@ -185,7 +191,10 @@ class Steps:
     def _matrix(self, q: Array, v: Array, u: Array, q_next: Array, v_next: Array) -> tuple[Matrix, Array]:
         """F, row by row, and the lead."""
         lead: Array = np.empty(0)
-        if self.by_speeds:
+        if self.method == "moreau":
+            by_q, by_v, by_u = self._contact_change(q, v, u)
+            gap = self._gap(self.model, q, v, u, q_next, v_next)
+        elif self.by_speeds:
             by_q, by_v, by_u, gap = self._speeds(q, v, u, v_next)
             lead = q + self.dt * v_next - q_next
         else:
@@ -199,14 +208,25 @@ class Steps:
         """Derivatives and gap of the speeds after a step, by the recursion for derivatives."""
         model, dt, n = self.model, self.dt, self.model.nv
         lin = model.linearize_forward(q, v, self.forces(q, v, u))
-        dq, dv = np.asarray(lin.dq, object), np.asarray(lin.dv, object)
-        dtau = np.asarray(lin.dtau, object)
-        if self._passive:
-            passive = compile(lambda model, q, v: model.passive_force(q, v), model, {"q": "q", "v": "v"}, "passive")
-            dq = dq + dtau @ passive.jacobian("q").text(q, v)
-            dv = dv + dtau @ passive.jacobian("v").text(q, v)
+        dq, dv, dtau = self._with_passive(lin, q, v)
         gap = v + dt * np.asarray(lin.vdot, object) - v_next
         return dt * dq, np.eye(n) + dt * dv, dt * (dtau @ self.motors.astype(object)), gap
+
+    def _contact_change(self, q: Array, v: Array, u: Array) -> tuple[Array, Array, Array]:
+        """Derivatives of the state after a step with contact, where it leads: of a gap, as far as that is closed."""
+        lin = self.model.contacts.linearize_step(q, v, self.forces(q, v, u), dt=self.dt)
+        dq, dv, dtau = self._with_passive(lin, q, v)
+        return dq, dv, dtau @ self.motors.astype(object)
+
+    def _with_passive(self, lin: Any, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """Derivatives by q, v and joint forces, of which passive ones follow from q and v."""
+        dq, dv, dtau = (np.asarray(each, object) for each in (lin.dq, lin.dv, lin.dtau))
+        if self._passive:
+            kinds: dict[str, str | int | tuple[int, ...]] = {"q": "q", "v": "v"}
+            passive = compile(lambda model, q, v: model.passive_force(q, v), self.model, kinds, "passive")
+            dq = dq + dtau @ passive.jacobian("q").text(q, v)
+            dv = dv + dtau @ passive.jacobian("v").text(q, v)
+        return dq, dv, dtau
 
     # Compiled.
     @cached_property

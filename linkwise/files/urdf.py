@@ -159,8 +159,15 @@ def _mimic(element: Element, values: Attributes, of: str) -> Mimic | None:
 def _shapes(
     link: Element, tag: str, name: str, values: Attributes, warnings: list[ModelWarning], colours: dict[str, RGBA]
 ) -> tuple[Geometry, ...]:
-    found = ((element, _shape(element, name, values, warnings)) for element in link.all(tag))
-    return tuple(replace(shape, rgba=urdf_colour(element, colours)) for element, shape in found if shape is not None)
+    found, outline = (
+        ((element, _shape(element, name, values, warnings)) for element in link.all(tag)),
+        tag == "collision",
+    )
+    return tuple(
+        replace(shape, rgba=urdf_colour(element, colours), label=element.attributes.get("name", "") if outline else "")
+        for element, shape in found
+        if shape is not None
+    )
 
 
 def _shape(element: Element, name: str, values: Attributes, warnings: list[ModelWarning]) -> Geometry | None:

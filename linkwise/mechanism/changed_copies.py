@@ -161,21 +161,24 @@ class ChangedCopies:
 
         Args:
             grounds: what is fixed in the world, beside what the file has there.
-            only: names of the bodies that touch; all that have shapes for contact if not given.
-            material: of all surfaces, or of bodies by name. Where nothing is said, the friction that the file gives its
-                shapes counts, and else what :class:`Material` has.
-            between: pairs of bodies that may touch each other. If not given: all that are not neighbours, whose masks
-                allow it and that no file excludes; but none where ``only`` is given.
-            exclude: pairs of bodies that never touch, or of a body and a ground or a shape in the world, by its name.
+            only: names of the bodies, links or shapes that touch; all that have shapes for contact if not given. A link
+                may be part of a body (a foot on a fixed joint), and a shape has a name where its file gives it one.
+            material: of all surfaces, or of some by such names. Where nothing is said, the friction that the file gives
+                its shapes counts, and else what :class:`Material` has.
+            between: pairs of such names that may touch each other. If not given: all that are not neighbours, whose
+                masks allow it and that no file excludes; but none where ``only`` is given.
+            exclude: pairs that never touch, of such names, a ground's or that of a shape in the world.
             rules: how steps with contact are solved.
             softness: ``"rigid"``, or ``"file"``: surfaces give way as the file says, by ``solref`` and ``solimp`` of
                 MJCF or ``kp`` and ``kd`` of SDF.
         """
-        names, fixed = self._mechanism.bodies.names, [shape.name for shape in self._mechanism._base_collisions]
+        bodies, fixed = self._mechanism.bodies, [shape.name for shape in self._mechanism._base_collisions]
+        names = [*bodies.names, *(x for body in bodies for shape in body.collisions for x in shape.names_on(body.name))]
+        names = list(dict.fromkeys(names))
         scene = checked_scene(names, grounds, only, material, between, exclude, rules, softness, fixed)
-        for body in self._mechanism.bodies:
-            if scene.touches(body.name):
-                for shape in body.collisions:
+        for body in bodies:
+            for shape in body.collisions:
+                if scene.touches(body.name, shape):
                     check_outline(shape)
         for shape in (*self._mechanism._base_collisions, *(ground.shape for ground in grounds)):
             check_outline(shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, get_args
 
 from numpy.typing import ArrayLike
@@ -162,10 +162,10 @@ class ContactScene:
     Args:
         grounds: what is fixed in the world.
         material: of all surfaces but those of the next; None: as shapes have it, else :class:`Material` as it is.
-        materials: of some bodies, by name.
-        only: names of the bodies that touch; all with shapes for contact if None.
-        between: pairs of bodies that may touch each other; None: all that can, none if ``only`` is given.
-        exclude: pairs of bodies that never do.
+        materials: of some bodies, links or shapes, by name.
+        only: names of those that touch; all with shapes for contact if None.
+        between: pairs of them that may touch each other; None: all that can, none if ``only`` is given.
+        exclude: pairs of them that never do.
         rules: how steps are solved.
         softness: ``"file"`` where surfaces give way as their file says (:attr:`Geometry.compliance`).
     """
@@ -181,7 +181,9 @@ class ContactScene:
 
     def of_shape(self, body: str | None, shape: Geometry) -> Material | None:
         """The material of a shape of a body, or of the world (None), if anything is said of it."""
-        found = dict(self.materials).get(body or "", self.material or shape.material)
+        own = dict(self.materials)
+        named = (own[name] for name in shape.names_on(body) if name in own)
+        found = next(named, self.material or shape.material)
         if self.softness == "file" and shape.compliance is not None:
             found = _softened(found or Material(), shape.compliance)
         return found
@@ -218,30 +220,39 @@ class ContactScene:
     def _named(self, body: str, shape: Geometry, other: str | None, other_shape: Geometry) -> Material | None:
         """The material of two shapes that a file names as a pair, unless the scene has another for them."""
         shared = (shape.contype & other_shape.conaffinity) | (other_shape.contype & shape.conaffinity)
-        if not shared >> FIRST_PAIR_BIT or self.material is not None or {body, other} & set(dict(self.materials)):
+        names = {*shape.names_on(body), *other_shape.names_on(other)}
+        if not shared >> FIRST_PAIR_BIT or self.material is not None or names & set(dict(self.materials)):
             return None
         for pair in (*shape.pairs, *other_shape.pairs):
             if shared >> pair.bit & 1:
                 return _softened(pair.material, pair.compliance if self.softness == "file" else None).acting
         return None
 
-    def touches(self, body: str | None) -> bool:
-        """Whether a body touches anything at all, by its name; None for what is fixed to the world."""
-        return body is None or self.only is None or body in self.only or any(body in two for two in self.between or ())
+    def touches(self, body: str | None, shape: Geometry) -> bool:
+        """Whether a shape of a body touches anything at all; None for what is fixed to the world."""
+        named = {*(self.only or ()), *(name for two in self.between or () for name in two)}
+        return body is None or self.only is None or not named.isdisjoint(shape.names_on(body))
 
     def unknown(self, bodies: Sequence[str], fixed: Sequence[str]) -> Iterator[tuple[str, str, Sequence[str]]]:
-        """Names in it of no body, nor, of pairs that never touch, of a shape in the world; each with those known."""
+        """Names in it of no body or shape, nor, of pairs that never touch, of one in the world; with those known."""
         of_bodies = *(self.only or ()), *(name for pair in self.between or () for name in pair), *dict(self.materials)
-        yield from (("body", name, bodies) for name in of_bodies if name not in bodies)
+        yield from (("body or shape", name, bodies) for name in of_bodies if name not in bodies)
         known = [*bodies, *fixed, *(ground.name for ground in self.grounds)]
         apart = (name for pair in self.exclude for name in pair)
         yield from (("body or ground", name, known) for name in apart if name not in known)
 
-    def may_touch(self, a: str, b: str | None) -> bool:
-        """Whether two bodies may, by their names; None for what is fixed to the world."""
-        if b is None:
-            return self.only is None or a in self.only
-        return self.only is None if self.between is None else (a, b) in self.between or (b, a) in self.between
+    def may_touch(self, a: Collection[str], b: Collection[str], fixed: bool) -> bool:
+        """Whether two shapes may, by all names of each; ``fixed``: the second to the world."""
+        if among(self.exclude, a, b):
+            return False
+        if fixed:
+            return self.only is None or any(name in a for name in self.only)
+        return self.only is None if self.between is None else among(self.between, a, b)
+
+
+def among(pairs: Iterable[tuple[str, str]], a: Collection[str], b: Collection[str]) -> bool:
+    """Whether one of some pairs names two things, in either order, by all names of each."""
+    return any((x in a and y in b) or (y in a and x in b) for x, y in pairs)
 
 
 def _softened(material: Material, compliance: tuple[float, float] | None) -> Material:
@@ -262,7 +273,7 @@ def checked_scene(
     softness: Literal["rigid", "file"] = "rigid",
     fixed: Sequence[str] = (),
 ) -> ContactScene:
-    """A scene for bodies of these names, and shapes in the world; raises InputError where something is not one."""
+    """A scene for bodies and shapes of these names, and shapes in the world; raises InputError where it is none."""
     from linkwise.errors import UnknownNameError
 
     for ground in grounds:
@@ -275,7 +286,7 @@ def checked_scene(
     for argument, given_names in (("only", only), ("between", between), ("exclude", exclude)):
         if not isinstance(given_names, Iterable | None):
             raise InputError(
-                f"{argument} is a list", got=repr(given_names), allowed="names, or pairs of names, of bodies"
+                f"{argument} is a list", got=repr(given_names), allowed="names, or pairs of names, of bodies or shapes"
             )
     if not isinstance(rules, ContactRules | None):
         raise InputError("these are not rules of contacts", got=repr(rules), allowed="lw.ContactRules(...)")

@@ -162,6 +162,7 @@ class Geometry:
             ``with_contacts(softness="file")`` asks for them.
         texture: a picture on the shape; ``rgba`` tints it. It counts more than what a mesh's own file says.
         pairs: materials of pairs that it is the first shape of.
+        label: its own name in a file, if it has one.
     """
 
     kind: Kind
@@ -181,6 +182,11 @@ class Geometry:
     compliance: tuple[float, float] | None = None
     texture: Picture | None = None
     pairs: tuple[NamedPair, ...] = ()
+    label: str = ""
+
+    def names_on(self, body: str | None) -> tuple[str, ...]:
+        """Names that it answers to on a body of this name, None for the world: its own, its link's and the body's."""
+        return tuple(dict.fromkeys(name for name in (self.label, self.name, body) if name))
 
     def __repr__(self) -> str:
         """Its kind and measures; of hulls and grounds how many numbers they are made of, which may be thousands."""

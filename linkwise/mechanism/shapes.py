@@ -14,11 +14,11 @@ Shapes add up: ``box(…) + sphere(…)`` is one body. Their numbers serve alone
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,9 @@ from linkwise.errors import InputError
 from linkwise.joints.directions import turn_z_to
 from linkwise.mechanism.bodies_and_joints import rows
 from linkwise.mechanism.checks import checked_pose, checked_vector, finite_number, finite_numbers
+from linkwise.mechanism.contacts import check_material
 from linkwise.mechanism.description import Geometry
+from linkwise.mechanism.materials import Material
 
 __all__ = ["BodyShape", "box", "capsule", "cylinder", "heightfield", "mesh", "rod", "sphere", "terrain"]
 
@@ -47,6 +49,9 @@ class Options(TypedDict, total=False):
         rgba: red, green, blue, and opacity unless it is one, 0 to 1.
         collides: whether it is an outline for contact (True), or only looks.
         visible: whether it is drawn (True), or only an outline.
+        label: a name of its own, by which ``with_contacts`` knows it beside that of its body.
+        contype, conaffinity: bits of what it is and of what it touches, for contact; see :class:`Geometry`.
+        material: of its surface, for contact.
     """
 
     mass: float | None
@@ -55,6 +60,10 @@ class Options(TypedDict, total=False):
     rgba: Colour | None
     collides: bool
     visible: bool
+    label: str
+    contype: int
+    conaffinity: int
+    material: Material
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +123,7 @@ def box(size: Sequence[float], **options: Unpack[Options]) -> BodyShape:
 
     Args:
         size: its edges (3) along x, y and z, m.
-        options: ``mass`` or ``density``, ``placement``, ``rgba``, ``collides``, ``visible``; see :class:`Options`.
+        options: ``mass`` or ``density``, ``placement``, ``rgba``, ``collides``, ``visible``, …; see :class:`Options`.
     """
     x, y, z = (finite_number(edge, "an edge of a box", above=0.0) for edge in checked_vector(size, "the size of a box"))
     moments = [(y * y + z * z) / 12, (x * x + z * z) / 12, (x * x + y * y) / 12]
@@ -299,9 +308,12 @@ def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArra
     rgba = options.get("rgba")
     if rgba is not None:
         shape = replace(shape, rgba=_colour(rgba))
+    said: Mapping[str, Any] = {name: value for name, value in options.items() if name in _OF_CONTACT}
+    outline = replace(shape, **said)
+    check_material(outline.material)
     weighed = BodyShape(
         (shape,) if options.get("visible", True) else (),
-        (shape,) if options.get("collides", True) else (),
+        (outline,) if options.get("collides", True) else (),
         kilograms,
         com,
         kilograms * inertia,
@@ -310,6 +322,7 @@ def _weighed(shape: Geometry, volume: float, com: FloatArray, inertia: FloatArra
 
 
 _SAID = tuple(Options.__annotations__)
+_OF_CONTACT = ("label", "contype", "conaffinity", "material")
 
 
 def _colour(rgba: Sequence[float]) -> tuple[float, float, float, float]:

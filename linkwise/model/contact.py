@@ -148,10 +148,23 @@ def _check_step(dt: object) -> None:
         raise InputError("dt of contact_step is not a positive number", got=repr(dt)[:80], allowed="s, above 0")
 
 
+_LISTED = 4
+
+
 class Contacts(Group):
     """Where the bodies of a model touch, and what comes of it: ``model.contacts.points(q)``."""
 
     attribute = "contacts"
+
+    def __repr__(self) -> str:
+        """How many pairs may touch, at how many points, and the first of them."""
+        from linkwise.contact.scene import points_of
+
+        if self.scene is None:
+            return super().__repr__()
+        names = list(dict.fromkeys(self.pairs))
+        first = ", ".join(map(repr, names[:_LISTED])) + (", …" if len(names) > _LISTED else "")
+        return f"<contacts of {self.model.name!r}: {len(self.pairs)} pairs, {points_of(self.model)} points: {first}>"
 
     @property
     def scene(self) -> ContactScene | None:

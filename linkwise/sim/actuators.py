@@ -25,6 +25,8 @@ from linkwise.sim.elements import (
     at,
     checked_numbers,
     checked_target,
+    driven,
+    gain,
     model_force,
     per_joint,
     tables_in,
@@ -34,7 +36,7 @@ from linkwise.sim.limits import is_linear
 from linkwise.sim.states import warn_of_angles
 from linkwise.sim.tables import Table
 from linkwise.spatial.dual import derivative
-from linkwise.spatial.scalar import Scalar, minus, plus
+from linkwise.spatial.scalar import Scalar, is_zero, minus, plus
 
 
 class Torque(Element):
@@ -85,10 +87,12 @@ class Tracking(Element):
 
     def _track(self, model: Model, q: Target, v: Target, kp: Target, kd: Target) -> None:
         self.model = checked_model(model)
-        self.q, self.v = checked_target(q, model.nq, "the target q"), checked_target(v, model.nv, "the target v")
+        do = "give a configuration of the whole model: that of a body that moves freely does not count without a gain"
+        self.q = checked_target(q, model.nq, "the target q", do if not driven(model).all() else None)
+        self.v = checked_target(v, model.nv, "the target v")
         if isinstance(self.q, np.ndarray):
             warn_of_angles("the target q", model, self.q, callers=4)  # the class of elements is one
-        self.kp, self.kd = checked_target(kp, model.nv, "kp"), checked_target(kd, model.nv, "kd")
+        self.kp, self.kd = gain(model, kp, "kp"), gain(model, kd, "kd")
         self.tables = tables_in(self.q, self.v, self.kp, self.kd)
 
     def _errors(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
@@ -97,11 +101,23 @@ class Tracking(Element):
         e = self.model.difference(objects(list(q)), objects(wanted))
         return list(e), minus(vector(at(self, self.v, t, x, p), self.model.nv, "the target v"), v)
 
+    def _gains(self, t: Scalar, x: Vector, p: Vector) -> tuple[list[Scalar], list[Scalar]]:
+        """kp and kd (nv); one number of a function counts for what is :func:`driven`."""
+        kp, kd = (at(self, gain, t, x, p) for gain in (self.kp, self.kd))
+        one_for_all = driven(self.model).tolist()
+        kp, kd = ([each * value for each in one_for_all] if np.ndim(value) == 0 else value for value in (kp, kd))
+        return vector(kp, self.model.nv, "a gain"), vector(kd, self.model.nv, "a gain")
+
     def _towards(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> list[Scalar]:
         """kp (q_d ⊖ q) + kd (v_d - v)."""
-        error, rate = self._errors(t, q, v, x, p)
-        kp, kd = (vector(at(self, gain, t, x, p), self.model.nv, "a gain") for gain in (self.kp, self.kd))
+        (error, rate), (kp, kd) = self._errors(t, q, v, x, p), self._gains(t, x, p)
         return [a * e + b * r for a, e, b, r in zip(kp, error, kd, rate, strict=True)]
+
+    def _gravity(self, t: Scalar, q: Vector, x: Vector, p: Vector) -> list[Scalar]:
+        """g(q), but not of bodies that move freely beside joints, and that no gain holds."""
+        g, held = model_force(self.model, "gravity_force", p, q), driven(self.model).tolist()
+        gains = zip(held, *self._gains(t, x, p), strict=True)
+        return [0.0 if all(map(is_zero, each)) else force for force, each in zip(g, gains, strict=True)]
 
 
 class PD(Tracking):
@@ -111,9 +127,10 @@ class PD(Tracking):
         model: the mechanism.
         q: target configuration (nq), a function (t, p) of it, or a :class:`Table`.
         v: target velocity (nv), a function (t, p) of it, or a :class:`Table`.
-        kp: N m/rad or N/m, one for all or one for each freedom, or a function (t, p) of them.
+        kp: N m/rad or N/m, one for each freedom, or a function (t, p) of them; one for all joints, of which bodies that
+            move freely (a robot's base, a box beside an arm) are none.
         kd: N m s/rad or N s/m, likewise.
-        gravity: whether to add g(q).
+        gravity: whether to add g(q), to those that are held.
     """
 
     def __init__(
@@ -129,7 +146,7 @@ class PD(Tracking):
     def force(self, t: Scalar, q: Vector, v: Vector, x: Vector, p: Vector) -> Vector:
         """Towards the target."""
         tau = self._towards(t, q, v, x, p)
-        return plus(tau, model_force(self.model, "gravity_force", p, q)) if self.gravity else tau
+        return plus(tau, self._gravity(t, q, x, p)) if self.gravity else tau
 
 
 class ComputedTorque(Tracking):

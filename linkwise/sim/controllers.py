@@ -14,7 +14,7 @@ from linkwise.functions.scalar_arrays import scalar_array
 from linkwise.model.model import Model, checked_model
 from linkwise.sim.actuators import Tracking
 from linkwise.sim.checks import check_not_negative, check_positive
-from linkwise.sim.elements import Element, Target, Vector, checked_numbers, model_force, per_joint, vector, with_states
+from linkwise.sim.elements import Element, Target, Vector, checked_numbers, per_joint, vector, with_states
 from linkwise.sim.elements import law as asked
 from linkwise.sim.measuring import Measured, in_loop, readings
 from linkwise.sim.sensors import Encoder
@@ -251,11 +251,11 @@ class PID(Controller, Tracking):
         model: the mechanism.
         q: target configuration (nq), a function (t, p) of it, or a :class:`Table` (for continuous time).
         v: target velocity (nv), likewise.
-        kp: N m/rad or N/m, one for all or one for each freedom.
+        kp: N m/rad or N/m, one for each freedom or one for all joints, as of :class:`PD`.
         ki: N m/(rad s) or N/(m s).
         kd: N m s/rad or N s/m.
         limit: largest force of the integral, N m or N: it stops growing there (anti-windup).
-        gravity: whether to add g(q).
+        gravity: whether to add g(q), as :class:`PD` does.
         rate: samples a second, Hz; None for continuous time.
         delay: s, of a sampled one.
     """
@@ -300,5 +300,5 @@ class PID(Controller, Tracking):
                 change.append(integral)
             tau.append(float(self.kp[k]) * e[k] + ki * integral + float(self.kd[k]) * rate[k])
         if self.gravity:
-            tau = plus(tau, model_force(model, "gravity_force", p, q))
+            tau = plus(tau, self._gravity(t, q, x, p))
         return tau, change

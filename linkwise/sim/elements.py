@@ -379,12 +379,28 @@ def _check_call(function: Callable[..., object]) -> None:
         ) from None
 
 
+def driven(model: Model) -> Array:
+    """Of each freedom (nv) 1, or 0 where it is of a body that moves freely, as a robot's base, beside joints."""
+    free = [joint.type.flies and body.parent < 0 for joint, body in zip(model.joints, model.bodies, strict=True)]
+    moved = np.ones(model.nv)
+    for joint, is_free in zip(model.joints, free, strict=True):
+        moved[joint.v_slice] = not is_free or all(free)
+    return moved
+
+
 def per_joint(model: Model, values: ArrayLike, what: str) -> Array:
-    """One finite number for each freedom, from one for all or one for each."""
-    return checked_numbers(values, model.nv, what, one_for_all=True)
+    """One finite number for each freedom, from one for each, or one for all those that are :func:`driven`."""
+    given = checked_numbers(values, model.nv, what, one_for_all=True)
+    return given * driven(model) if np.ndim(values) == 0 else given
 
 
-def checked_numbers(values: ArrayLike, size: int, what: str, one_for_all: bool = False) -> Array:
+def gain(model: Model, value: Target, what: str) -> Target:
+    """Gains: a function or a table of nv numbers, or what :func:`per_joint` takes."""
+    is_told = isinstance(value, Table) or callable(value)
+    return checked_target(value, model.nv, what) if is_told else per_joint(model, value, what)
+
+
+def checked_numbers(values: ArrayLike, size: int, what: str, one_for_all: bool = False, do: str | None = None) -> Array:
     """A copy (size) of numbers that are all finite."""
     allowed = f"one finite number, or {size}" if one_for_all else f"{size} finite numbers"
     try:
@@ -392,7 +408,7 @@ def checked_numbers(values: ArrayLike, size: int, what: str, one_for_all: bool =
     except (TypeError, ValueError):
         raise InputError(f"{what} is not made of numbers", got=repr(values)[:80], allowed=allowed) from None
     if array.shape != (size,) and not (one_for_all and array.ndim == 0):
-        raise InputError(f"{what} has the wrong length", got=f"shape {array.shape}", allowed=allowed)
+        raise InputError(f"{what} has the wrong length", got=f"shape {array.shape}", allowed=allowed, do=do)
     if not np.isfinite(array).all():
         raise InputError(f"{what} is not finite", got=repr(values)[:80], allowed=allowed)
     return np.array(np.broadcast_to(array, (size,)))
@@ -410,13 +426,13 @@ def checked_direction(value: ArrayLike, what: str) -> Array:
 Target = Any  # a vector, a function (t, p) -> vector, or a table
 
 
-def checked_target(value: Target, size: int, what: str) -> Target:
+def checked_target(value: Target, size: int, what: str, do: str | None = None) -> Target:
     """A function as it is; tables and numbers checked, the latter one for all or one for each."""
     if isinstance(value, Table):
         if value.size != size:
             raise InputError(f"{what} has the wrong length", got=f"a table of {value.size} numbers", allowed=str(size))
         return value
-    return value if callable(value) else checked_numbers(value, size, what, one_for_all=True)
+    return value if callable(value) else checked_numbers(value, size, what, one_for_all=True, do=do)
 
 
 def tables_in(*targets: Target) -> tuple[Table, ...]:

@@ -384,7 +384,8 @@ def _made(setup: Setup, n_parameters: int, every_step: bool) -> SimulationPlan:
             f"the method {method!r} needs a control that can be traced",
             got="; ".join(reasons),
             allowed=TRACEABLE,
-            do="rewrite the control, or use an explicit method",
+            do="rewrite the control; lw.Sampled(model, control, rate=1/dt, python=True) calls it once for each step"
+            + ("" if method == "moreau" else "; explicit methods call it at each evaluation"),
         )
     contacts = None
     if method == "moreau":

@@ -162,7 +162,7 @@ class Touch:
     """Sensors under the surfaces of bodies, that feel how hard these are pressed on.
 
     Args:
-        bodies: names of the bodies; all that may touch something if not given.
+        bodies: names of bodies, links or shapes; all bodies that may touch something if not given.
         noise: standard deviation, N.
     """
 
@@ -189,7 +189,7 @@ class FootForce(_WrenchSensor):
     """The force that all that a body touches exerts on it, as a sensor in its sole would feel it.
 
     Args:
-        body: name of the body.
+        body: its name, or that of a link or a shape that is part of it.
         noise: standard deviation of the force, N; the moment's is a tenth of it in N m unless given.
         moment_noise: standard deviation of the moment, N m.
     """
@@ -200,8 +200,7 @@ class FootForce(_WrenchSensor):
 
     def read(self, trajectory: Trajectory, rng: Seed = None) -> Array:
         """[moment, force] (..., T, 6) on the body, at its origin, in its axes, N m and N: means of a step."""
-        index = model_of(trajectory).bodies[self.body].index
-        return self._noisy(trajectory.contacts.wrenches[..., index, :], rng)
+        return self._noisy(trajectory.contacts.wrench_on(self.body), rng)
 
 
 def outside_forces(trajectory: Trajectory) -> Array | None:

@@ -254,21 +254,36 @@ class MotionContacts:
     @cached_property
     def wrenches(self) -> Array:
         """[moment, force] on bodies (..., T, n_bodies, 6), at their origins in their axes, N m and N."""
-        q, places = self._pushed_at
+        q, _ = self._pushed_at
         X = np.asarray(self.model.poses(q, p=self.motion.model_parameters))
         found = np.zeros((*X.shape[:-2], 6))
-        force, turn = self.force, self.moment
-        points = np.where(self._pushes[..., :1] != 0.0, places.point, 0.0)
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            sides = self._sides[..., side]
-            for body in np.unique(sides[sides >= 0]):
-                own = (sides == body)[..., None]
-                arm = points - X[..., body, None, :3, 3]
-                both = ((np.cross(arm, force) + turn) * own, force * own)
-                axes = X[..., body, :3, :3]
-                seen = [sign * np.einsum("...ji,...j->...i", axes, each.sum(axis=-2)) for each in both]
-                found[..., body, :] += np.concatenate(seen, axis=-1)
+        for body in np.unique(self._sides[self._sides >= 0]):
+            first, second = np.moveaxis(self._sides == body, -1, 0)
+            found[..., body, :] = self._wrench(X[..., body, :, :], first, second)
         return found
+
+    def wrench_on(self, body: str) -> Array:
+        """[moment, force] on a body, or a link or shape that is part of it (..., T, 6), N m and N.
+
+        They are at the origin and in the axes of the body or link, of a shape in those of its body.
+        """
+        first, second = self._is(body, 0), self._is(body, 1)
+        if body not in self.model.bodies.names and all(frame.name != body for frame in self.model.frames):
+            carriers = ((pair.body, pair.other) for pair in self._pairs)
+            both = zip(carriers, (pair.surfaces for pair in self._pairs), strict=True)
+            body = next(on.name for two in both for on, names in zip(*two, strict=True) if on and body in names)
+        q, _ = self._pushed_at
+        X = self.model.pose(q, body, p=self.motion.model_parameters)
+        return self._wrench(np.asarray(X), first, second)
+
+    def _wrench(self, X: Array, first: Array, second: Array) -> Array:
+        """[moment, force] (..., T, 6) in frames (..., T, 4, 4), on first surfaces of some points, second of others."""
+        _, places = self._pushed_at
+        points = np.where(self._pushes[..., :1] != 0.0, places.point, 0.0)
+        sign, force = (first.astype(float) - second)[..., None], self.force
+        moment = np.cross(points - X[..., None, :3, 3], force) + self.moment
+        sums = ((sign * each).sum(axis=-2) for each in (moment, force))
+        return np.concatenate([np.einsum("...ji,...j->...i", X[..., :3, :3], each) for each in sums], axis=-1)
 
     @property
     def bodies(self) -> Array:
@@ -290,29 +305,31 @@ class MotionContacts:
         """Forces on a body in the world's axes (..., T, 3), N: of all that it touches, or of one other body.
 
         Args:
-            body: its name.
-            by: name of the other; ``"ground"`` for all that is fixed to the world.
+            body: its name, or that of a link or a shape that is part of it.
+            by: name of the other, or of a ground; ``"ground"`` for all that is fixed to the world.
         """
-        own = self.model.bodies[body].index
-        if by not in (None, "ground", *self.model.bodies.names):
-            raise UnknownNameError("body", by, ["ground", *self.model.bodies.names])
-        other = -1 if by == "ground" else None if by is None else self.model.bodies[by].index
         counts = np.zeros(self._pushes.shape[:-1])
         for side, sign in ((0, 1.0), (1, -1.0)):
-            there = self._sides[..., side] == own
-            if other is not None:
-                there &= self._sides[..., 1 - side] == other
-            counts += sign * there
+            counts += sign * (self._is(body, side) if by is None else self._is(body, side) & self._is(by, 1 - side))
         return np.asarray((counts[..., None] * self.force).sum(axis=-2))
+
+    def _is(self, name: str, side: int) -> Array:
+        """Whether the first or second surface of each point answers to a name (..., T, n)."""
+        known = dict.fromkeys(["ground", *self.model.bodies.names])
+        known |= dict.fromkeys(name for pair in self._pairs for names in pair.surfaces for name in names)
+        if name not in known:
+            raise UnknownNameError("body or shape", name, list(known))
+        answers = np.array([name in pair.surfaces[side] for pair in self._pairs])
+        return np.asarray(answers[self.pair] & (self.pair >= 0))
 
     def pressing(self, body: str, within: Callable[[Array], Array] | None = None) -> Array:
         """The sum of the normal forces on a body (..., T), N.
 
         Args:
-            body: its name.
+            body: its name, or that of a link or a shape that is part of it.
             within: which of some points (..., 3) of the world count; all if not given.
         """
-        counts = (self._sides == self.model.bodies[body].index).any(axis=-1) & (self._pushes[..., 0] != 0.0)
+        counts = (self._is(body, 0) | self._is(body, 1)) & (self._pushes[..., 0] != 0.0)
         if within is not None:
             inside = [within(self.points[..., k, :]) for k in range(counts.shape[-1])]
             counts = counts & np.stack([np.asarray(each, bool) for each in inside], axis=-1)

@@ -77,8 +77,9 @@ class Outputs:
         """A matplotlib figure, one panel for each quantity; the states of a batch are drawn over each other.
 
         Args:
-            what: some of q, v, x, vdot, tau, energy, closure_error (the largest residual), active, modes (the modal
-                coordinates of flexible bodies) and deflection (of nodes, in the axes of their body's root).
+            what: some of q, v, x, vdot, tau, energy, contact (what presses on each body that is touched), closure_error
+                (the largest residual), active, modes (the modal coordinates of flexible bodies) and deflection (of
+                nodes, in the axes of their body's root).
             joints: names of columns to draw, e.g. joints; all if not given.
             nodes: (body, node) pairs for ``deflection``; the last node of each flexible body if not given.
         """
@@ -251,13 +252,14 @@ _UNITS = {
     "x": "x",
     "active": "active",
     "energy": "energy [J]",
+    "contact": "pressing [N]",
     "closure_error": "closure error [m, 1]",
     "modes": "η",
     "deflection": "deflection [m]",
 }
 
 
-_BY_THE_WHOLE = ("energy", "closure_error", "modes", "deflection")
+_BY_THE_WHOLE = ("energy", "contact", "closure_error", "modes", "deflection")
 """Quantities that are not of single joints."""
 
 
@@ -308,6 +310,11 @@ def _curves(
     """Labels and values (..., T) of one panel."""
     if name == "energy":
         return [(name, run.energy)]
+    if name == "contact":
+        touched = run.contacts
+        pressed = np.unique(touched._sides[touched.presses]).tolist()
+        names = [run._with_model(name).bodies[k].name for k in pressed if k >= 0]
+        return [(body, touched.pressing(body)) for body in names]
     if name == "closure_error":
         return [(name, np.abs(run.closure_error).max(axis=-1, initial=0.0))]
     if name == "modes":

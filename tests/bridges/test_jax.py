@@ -172,3 +172,26 @@ def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
 def test_arguments_by_name(arm: lw.Model) -> None:
     q, v, _ = random_state(arm, np.random.default_rng(4))
     assert float(jax.jit(energy(arm))(v=v, q=q)) == pytest.approx(float(arm.kinetic_energy(q, v)), rel=1e-14)
+
+
+def test_steps_with_contact_in_reverse() -> None:
+    """They have first derivatives alone, of which neither the transpose of a product nor a scan asks for more."""
+    b = lw.ModelBuilder("ball")
+    b.add_body("ball", joint=lw.Free(), shape=lw.shapes.sphere(0.1, density=500))
+    ball = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.3))
+    step = ball.function("contact_step")
+    f, dt = lw.as_jax(step), 0.002
+
+    def speeds(v: Any) -> Any:
+        def once(state: Any, _: Any) -> Any:
+            q, v, impulses = state
+            after = f(q, v, np.zeros(6), impulses, dt)
+            return (after.q, after.v, after.impulses), after.v
+
+        start = jnp.array([1.0, 0, 0, 0, 0, 0, 0.1]), v, jnp.zeros(3)
+        return jax.lax.scan(once, start, None, length=3)[1][-1]
+
+    v = jnp.array([0, 0, 0, 2.0, 0, -1.0])  # it slides
+    forward, reverse = jax.jacfwd(speeds)(v), jax.jit(jax.jacrev(speeds))(v)
+    assert relative(reverse, forward) < 1e-12
+    assert np.isclose(reverse[3, 5], 0.3)  # what falls faster is slowed down more

@@ -411,3 +411,15 @@ def test_rules_of_the_backward_pass_are_checked() -> None:
         lw.ContactRules(backward="blurred")  # type: ignore[arg-type]
     with pytest.raises(lw.InputError, match="smoothing"):
         lw.ContactRules(smoothing=0.0)
+
+
+def test_feet_that_stand_still_while_the_trunk_sinks_have_derivatives_that_are_bounded() -> None:
+    """Gaps that rounding decides do not say how far a step goes: slopes of 1e8 along them would be of no use."""
+    model = quadruped(rules=lw.ContactRules())
+    q0 = standing(model)
+    still = lw.simulate(model, q0, duration=1.0, dt=0.002, control=lw.PD(model, q0, kp=200.0, kd=4.0))
+    v = 1e-10 * np.random.default_rng(0).normal(size=(200, model.nv))
+    q = model.integrate(still.q[-1], np.linspace(-2e-12, 2e-12, 200)[:, None] * np.eye(model.nv)[5])
+    for dt in (0.002, 0.02):
+        lin = model.contacts.linearize_step(q, v, 0.97 * still.tau[-1], dt=dt)
+        assert np.abs(lin.dq[:, : model.nv]).max() < 20.0

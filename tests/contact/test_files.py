@@ -11,6 +11,7 @@ import pytest
 
 import linkwise as lw
 from linkwise.contact.scene import meetings_of
+from linkwise.sim.sensors import FootForce, Touch
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -274,3 +275,51 @@ def test_an_arm_over_a_floor_is_said_to_touch_nothing() -> None:
     arm = HOPPER.replace('type="slide" axis="-1 0 0"', 'type="slide" axis="-1 0 0" limited="true" range="-5 5"')
     assert 'method="moreau"' in lw.simulate(lw.loads(arm), duration=0.1).note
     assert "nothing touches" not in lw.simulate(lw.loads(arm), duration=0.1, dt=0.01, method="moreau").note
+
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+LEG = f"""<robot name="leg"><link name="trunk">{INERTIAL}</link><link name="shank">{INERTIAL}<collision name="rod">
+<geometry><box size=".1 .1 .4"/></geometry></collision></link><link name="foot"><collision><geometry>
+<sphere radius=".05"/></geometry></collision></link><joint name="knee" type="revolute"><parent link="trunk"/>
+<child link="shank"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="9" velocity="9"/></joint>
+<joint name="ankle" type="fixed"><origin xyz="0 0 -.3"/><parent link="shank"/><child link="foot"/></joint></robot>"""
+
+
+def test_links_and_shapes_are_named_where_they_are_parts_of_bodies(tmp_path: Path) -> None:
+    """A foot on a fixed joint, as robots have them, and a shape by its own name in the file."""
+    leg = lw.loads(LEG, floating=True)
+
+    def touching(**named: Any) -> list[str]:
+        return [pair.shape.kind for pair in meetings_of(leg.with_contacts(lw.Ground(), **named))]
+
+    assert touching(only=["foot"]) == ["sphere"]
+    assert touching(only=["rod"]) == ["box"]
+    assert touching(only=["shank"]) == ["box", "sphere"] == touching()
+    assert touching(exclude=[("foot", "ground")]) == ["box"]
+    slick = leg.with_contacts(lw.Ground(), material={"foot": lw.Material(friction=0.1)})
+    assert [pair.material.friction for pair in meetings_of(slick)] == [lw.Material().friction, 0.1]
+    leg.save(tmp_path / "leg.lw.json")
+    again = lw.load(tmp_path / "leg.lw.json").with_contacts(lw.Ground(), only=["rod"])
+    assert [pair.shape.kind for pair in meetings_of(again)] == ["box"]
+    with pytest.raises(lw.errors.UnknownNameError, match="did you mean 'foot'"):
+        touching(only=["fot"])
+
+
+def test_forces_on_links_that_are_parts_of_bodies() -> None:
+    """Those on a foot are all that its body bears; its sensor reads them at the foot."""
+    leg = lw.loads(LEG, floating=True).with_contacts(lw.Ground(), lw.Ground(name="wall"), only=["foot"])
+    q = np.array([1.0, 0, 0, 0, 0, 0, 0.345, 0])
+    run = lw.simulate(leg, q, [0, 0, 0, 0.1, 0, 0, 0], duration=0.02, dt=0.002)
+    body, foot = (FootForce(name).read(run) for name in ("shank", "foot"))
+    assert np.allclose(body, run.contacts.wrenches[:, leg.bodies["shank"].index])
+    assert foot[-1, 5] > 1.0
+    assert np.allclose(body[:, 3:], foot[:, 3:])
+    assert np.allclose(body[:, :3], foot[:, :3] + np.cross([0, 0, -0.3], foot[:, 3:]))
+    both = [run.contacts.force_on("foot", by=name) for name in ("ground", "wall")]
+    assert np.allclose(both[0], run.contacts.force_on("shank")) and 0.0 < both[1][-1, 2] < both[0][-1, 2]
+    assert np.allclose(Touch(["foot"]).read(run), Touch().read(run))
+    with pytest.raises(lw.errors.UnknownNameError, match="did you mean 'foot'"):
+        run.contacts.force_on("fot")
+    (pressing,) = run.plot("contact").axes[0].lines
+    assert np.array_equal(pressing.get_ydata(), run.contacts.pressing("foot")) and pressing.get_label() == "shank"
+    assert repr(leg.contacts) == "<contacts of 'leg': 2 pairs, 2 points: 'shank on ground', 'shank on wall'>"

@@ -152,6 +152,13 @@ def test_bits_and_excludes_keep_bodies_apart():
     assert_allclose(motion.q[-1].reshape(9, 7)[:, 6], EDGE / 2, atol=1e-6)
 
 
+def test_a_body_that_is_kept_off_the_ground_falls_through():
+    places = [[0.3 * k, 0.0, 0.05] for k in range(10)]
+    run = lw.simulate(boxes(10, exclude=[("box 3", "ground")]), placed(places), duration=0.1, dt=0.01)
+    fallen = run.q[-1].reshape(-1, 7)[:, 6] < 0.04
+    assert fallen.tolist() == [k == 3 for k in range(10)]
+
+
 def test_projection_on_the_cone():
     rng = np.random.default_rng(0)
     x, mu = rng.normal(size=(200, 3)), rng.uniform(0.05, 1.5, 200)

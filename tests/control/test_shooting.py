@@ -299,3 +299,40 @@ def test_a_goal_of_one_solution():
     fixed = {"steps": 5, "dt": 0.1, "running": lambda m, q, v, u: u}
     same = lw.control.shoot(planar_arm(2), [0.0, 0.0], terminal=lambda m, q, v: 9.0 * (q - [0.3, 0.2]), **fixed)
     np.testing.assert_allclose(plan.q, same.q, atol=1e-9)
+
+
+def test_a_block_is_pushed_over_the_floor_through_friction():
+    """A plan by steps with contact: a simulation goes the same way, and no other controls near it cost less."""
+    b = lw.ModelBuilder("pushed")
+    b.add_body("slide", joint=lw.Prismatic((1, 0, 0)))
+    b.add_body("block", "slide", lw.Prismatic((0, 0, 1)), shape=lw.shapes.box((0.1, 0.1, 0.1), mass=2.0))
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.3))
+    start, goal, dt = ([0.0, 0.05], [0.1, 0.0]), np.array([0.5, 0.05]), 0.02
+    plan = lw.control.shoot(
+        model,
+        *start,
+        steps=20,
+        dt=dt,
+        method="moreau",
+        running=lambda m, q, v, u: 0.05 * u,
+        terminal=lambda m, q, v: np.concatenate([10.0 * (q - goal), v]),
+        actuated=["slide_joint"],
+    )
+    assert plan.status == "done" and plan.v[1:, 0].min() > 0.0
+    slid = lw.simulate(model, *start, duration=0.4, dt=dt, control=lw.Torque(plan.t, _forces(plan.u), "held"))
+    np.testing.assert_allclose(slid.q, plan.q, atol=1e-12)
+
+    def cost(u):
+        q, v = start
+        for each in u:
+            q, v = model.contact_step(q, v, [each, 0.0], dt=dt)[:2]
+        return 0.5 * (np.sum((0.05 * u) ** 2) + np.sum((10.0 * (q - goal)) ** 2) + v @ v)
+
+    best = plan.u[:, 0]
+    slopes = [(cost(best + e) - cost(best - e)) / 2e-4 for e in 1e-4 * np.eye(20)]
+    assert cost(best) == pytest.approx(plan.cost, rel=1e-9) and np.abs(slopes).max() < 1e-6
+
+
+def _forces(u):
+    """Joint forces at the times of a plan, from pushes along the first joint."""
+    return np.column_stack([[*u[:, 0], u[-1, 0]], np.zeros(len(u) + 1)])

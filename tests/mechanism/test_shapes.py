@@ -130,6 +130,11 @@ def test_a_body_in_one_word():
     ghost = shapes.sphere(0.1, collides=False)
     assert ghost.visuals and not ghost.collisions
     assert not shapes.sphere(0.1, visible=False).visuals
+    slick = lw.Material(friction=0.1)
+    (sole,) = shapes.sphere(0.1, label="sole", contype=2, conaffinity=4, material=slick).collisions
+    assert (sole.label, sole.contype, sole.conaffinity, sole.material) == ("sole", 2, 4, slick)
+    with pytest.raises(lw.InputError, match="this is not a material"):
+        shapes.sphere(0.1, material=0.5)
 
 
 def test_a_shape_goes_through_files(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import linkwise as lw
+from linkwise import samples
 from tests.sim.mechanisms import double_pendulum, pendulum, satellite, slider, top
 
 
@@ -220,3 +221,27 @@ def test_numbers_times_vectors_with_every_method(method):
         lw.simulate(model, [0.3, 0.2], [0.1, -0.2], 0.3, method=method, control=c, **steps) for c in (control, by_hand)
     )
     np.testing.assert_allclose(found.q[-1], due.q[-1], rtol=1e-9)
+
+
+def test_one_gain_for_all_joints_holds_no_base_that_moves_freely() -> None:
+    """A robot in flight with a stiff PD falls as it would without, and compensated gravity does not carry it."""
+    model = samples.quadruped()
+    q0 = model.start
+    gains = {"kp": 50.0, "kd": 1.0}
+    fed = {"kp": lambda t, p: 50.0, "kd": lambda t, p: 1.0}
+    laws = [lw.PD(model, q0, gravity=True, **gains), lw.PD(model, q0, gravity=True, **fed)]
+    laws += [lw.PID(model, q0, gravity=True, **gains), lw.JointSprings(model, stiffness=50.0, damping=1.0)]
+    for law in laws:
+        run = lw.simulate(model, q0, duration=0.2, control=law)
+        centre = model.center_of_mass(run.q[-1]) - model.center_of_mass(q0)
+        assert np.allclose(centre, [0.0, 0.0, -0.5 * 9.81 * 0.2**2], atol=1e-7)
+        assert not run.tau[:, :6].any()
+    held = lw.PD(model, q0, kp=np.full(model.nv, 50.0), kd=1.0, gravity=True)  # as told
+    assert np.allclose(lw.simulate(model, q0, duration=0.2, control=held).q[-1], q0, atol=1e-6)
+    alone = lw.ModelBuilder("drone")
+    alone.add_body("drone", joint=lw.Free(), mass=1.0, inertia=np.eye(3))
+    drone = alone.build()  # all that there is: it is driven
+    flown = lw.simulate(drone, drone.neutral(), duration=0.2, control=lw.PD(drone, drone.neutral(), gravity=True))
+    assert np.allclose(flown.q[-1], drone.neutral(), atol=1e-9)
+    with pytest.raises(lw.InputError, match="configuration of the whole model"):
+        lw.PD(model, q0[7:])

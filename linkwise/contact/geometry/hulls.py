@@ -109,7 +109,7 @@ def with_hulls(
     mechanism: MechanismT,
     read: Callable[[Geometry], ArrayLike],
     most: int = MOST_VERTICES,
-    wanted: Callable[[str | None], bool] = lambda body: True,
+    wanted: Callable[[str | None, Geometry], bool] = lambda body, shape: True,
 ) -> MechanismT:
     """A copy of a mechanism whose meshes for contact are their convex hulls.
 
@@ -117,7 +117,7 @@ def with_hulls(
         mechanism: any.
         read: gives the vertices (m, 3) of a mesh, from its file.
         most: most corners of a hull.
-        wanted: of which bodies, by name; None for the world.
+        wanted: of which shapes, each with the name of its body; None for the world.
     """
     known: dict[tuple[str | None, tuple[float, float, float]], Geometry] = {}
 
@@ -129,10 +129,7 @@ def with_hulls(
         return replace(shape, kind="convex", mesh=None, scale=(1.0, 1.0, 1.0), vertices=known[key].vertices)
 
     def changed(body: str | None, shapes: Iterable[Geometry]) -> tuple[Geometry, ...]:
-        given = tuple(shapes)
-        if not any(shape.kind == "mesh" for shape in given) or not wanted(body):
-            return given
-        return tuple(hull_of(shape) if shape.kind == "mesh" else shape for shape in given)
+        return tuple(hull_of(shape) if shape.kind == "mesh" and wanted(body, shape) else shape for shape in shapes)
 
     bodies = Named(replace(body, collisions=changed(body.name, body.collisions)) for body in mechanism.bodies)
     return replace(mechanism, bodies=bodies, _base_collisions=changed(None, mechanism._base_collisions))

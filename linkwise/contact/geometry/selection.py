@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 
 from linkwise.contact.geometry.pairs import slots, touchable
@@ -53,7 +53,7 @@ def meetings(
     excludes: Iterable[tuple[str, str]] = (),
     adjacent: bool = False,
     most: int | None = None,
-    asked: Callable[[str, str | None], bool] = lambda a, b: True,
+    asked: Callable[[Collection[str], Collection[str], bool], bool] = lambda a, b, fixed: True,
 ) -> tuple[Meeting, ...]:
     """The shapes of a mechanism that are tested against each other.
 
@@ -68,7 +68,7 @@ def meetings(
             if not given.
         excludes: more pairs of links whose shapes are not tested.
         adjacent: whether a body and the one that its joint is on are tested too.
-        asked: whether two bodies may touch, by their names; None for the world.
+        asked: whether two shapes may touch, by all names of each, and whether the second is fixed to the world.
         most: number of contact points for pairs with flat faces; see :func:`linkwise.contact.geometry.pairs.contacts`.
     """
     known = {"world", *mechanism.bodies.names, *(frame.name for frame in mechanism.frames)}
@@ -79,18 +79,19 @@ def meetings(
         if name not in known:
             raise UnknownNameError("link", name, sorted(known))
     found = []
-    for a, b in combinations(_outlines(mechanism, ground), 2):
+    outlines = [(outline, _names(mechanism, outline)) for outline in _outlines(mechanism, ground)]
+    for (a, a_names), (b, b_names) in combinations(outlines, 2):
         if a.body < 0:
-            a, b = b, a
+            a, b, a_names, b_names = b, a, b_names, a_names
         if a.body == b.body or not _bits_fit(a.shape, b.shape):
             continue
         next_to = b.body >= 0 and (_parent(mechanism, a) == b.body or _parent(mechanism, b) == a.body)
         kept_apart = frozenset((a.shape.name, b.shape.name)) in apart
         if ((next_to and not adjacent) or kept_apart) and not _are_a_pair(a.shape, b.shape):
             continue
-        if wanted is not None and not wanted & {*_names(mechanism, a), *_names(mechanism, b)}:
+        if wanted is not None and not wanted & {*a_names, *b_names}:
             continue
-        if not asked(mechanism.bodies[a.body].name, mechanism.bodies[b.body].name if b.body >= 0 else None):
+        if not asked(a_names, b_names, b.body < 0):
             continue
         _check_touchable(a.shape, b.shape)
         found.append(Meeting(a, b, slots(a.shape, b.shape, most)))
@@ -104,8 +105,8 @@ def _outlines(mechanism: Mechanism, ground: Sequence[Geometry]) -> Iterator[Outl
 
 
 def _names(mechanism: Mechanism, outline: Outline) -> set[str]:
-    """The link that a shape belongs to, and the body that the link is part of."""
-    return {outline.shape.name, "world" if outline.body < 0 else mechanism.bodies[outline.body].name}
+    """Those that a shape answers to: its own, its link's, and that of the body that the link is part of."""
+    return {*outline.shape.names_on("world" if outline.body < 0 else mechanism.bodies[outline.body].name)}
 
 
 def _parent(mechanism: Mechanism, outline: Outline) -> int:

@@ -27,7 +27,8 @@ _LEAST, _GRAVITY = 1e-4, 9.81
 def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tuple[Geometry, ...], tuple[Geometry, ...]]:
     """The shapes of a body that are drawn, and those that collide; planes and height fields are not drawn.
 
-    They have the body's name; those of the world their own, so that floor and walls are told apart.
+    They have the body's name, and their own as a label; those of the world their own, so that floor and walls are told
+    apart.
     """
     m = source.model
     first, count = int(m.body_geomadr[body]), int(m.body_geomnum[body])
@@ -49,6 +50,7 @@ def shapes_of(source: Compiled, body: int, name: str, snap: float) -> tuple[tupl
             shape = replace(shape, contype=contype, conaffinity=conaffinity, texture=None)
             pairs = tuple(_pairs(source, geom))
             shape = replace(shape, material=_material(m, geom), compliance=_compliance(m, geom), pairs=pairs)
+            shape = replace(shape, label=m.geom(geom).name)
             collisions.append(shape)
     return tuple(visuals), tuple(collisions)
 

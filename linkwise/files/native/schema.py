@@ -264,6 +264,7 @@ GEOMETRY = Record.of(
     Geometry,
     _geometry,
     name=(Text(empty=True), REQUIRED),
+    label=(Text(empty=True), ""),
     size=(Numbers(), _NONE),
     mesh=(OrNone(Text()), None),
     scale=(Numbers(3), (1.0, 1.0, 1.0)),

@@ -104,7 +104,7 @@ def _bits(element: Element, place: NamedFrame, tag: str) -> int:
 
 
 def _surface(element: Element, place: NamedFrame, tag: str) -> dict[str, Any]:
-    """The material and the compliance that a <surface> has, as far as it says something."""
+    """The name of a <collision>, and the material and the compliance of its <surface>, as far as it says something."""
     values, of = place.scope.values, f"<{tag}> of link {shown(place.name)}"
 
     def number(path: str) -> float | None:
@@ -118,7 +118,7 @@ def _surface(element: Element, place: NamedFrame, tag: str) -> dict[str, Any]:
 
     mu = number("friction/ode/mu")
     bounce = number("bounce/restitution_coefficient")
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"label": element.attributes.get("name", "")}
     if mu is not None or bounce is not None:
         across = number("friction/ode/mu2")
         first = Material().coefficients[0] if mu is None else mu

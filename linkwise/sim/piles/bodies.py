@@ -48,6 +48,7 @@ class Shapes:
         material: of its surface.
         bits: contype and conaffinity (k, 2); see :class:`~linkwise.mechanism.description.Geometry`.
         surface: velocity of a ground's surface, [spin, velocity] about its origin in the world's axes (k, 6).
+        names: that each shape answers to.
     """
 
     geometry: tuple[Geometry, ...]
@@ -58,6 +59,7 @@ class Shapes:
     material: tuple[Material | None, ...]
     bits: Array
     surface: Array
+    names: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,19 @@ class Bodies:
 def _shapes(model: Model, centre: Array) -> Shapes:
     scene = model._contact_scene
     assert scene is not None
-    rows: list[tuple[Geometry, int, Array, Material | None, Array]] = []
+    rows: list[tuple[Geometry, int, Array, Material | None, Array, tuple[str, ...]]] = []
     for number, body in enumerate(model.bodies):
-        if scene.touches(body.name):
-            for shape in body.collisions:
-                X = np.array(shape.placement)
+        for shape in body.collisions:
+            if scene.touches(body.name, shape):
+                X, names = np.array(shape.placement), shape.names_on(body.name)
                 X[:3, 3] -= centre[number]
-                rows.append((shape, number, X, scene.of_shape(body.name, shape), np.zeros(6)))
+                rows.append((shape, number, X, scene.of_shape(body.name, shape), np.zeros(6), names))
     for ground in scene.grounds:
         X = np.array(ground.placement) @ np.array(ground.shape.placement)
-        rows.append((ground.shape, len(model.bodies), X, ground.material, _surface(ground)))
+        rows.append((ground.shape, len(model.bodies), X, ground.material, _surface(ground), (ground.name,)))
     for shape in model._base_collisions:
-        rows.append((shape, len(model.bodies), np.array(shape.placement), scene.of_shape(None, shape), np.zeros(6)))
+        X, names = np.array(shape.placement), shape.names_on(None)
+        rows.append((shape, len(model.bodies), X, scene.of_shape(None, shape), np.zeros(6), names))
     X = np.array([row[2] for row in rows])
     return Shapes(
         tuple(replace(row[0], placement=IDENTITY, name="", source=None) for row in rows),
@@ -120,6 +123,7 @@ def _shapes(model: Model, centre: Array) -> Shapes:
         tuple(row[3] for row in rows),
         np.array([[bits & _KEPT_BITS for bits in (row[0].contype, row[0].conaffinity)] for row in rows]),
         np.array([row[4] for row in rows]),
+        tuple(row[5] for row in rows),
     )
 
 

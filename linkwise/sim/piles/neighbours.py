@@ -16,7 +16,7 @@ from linkwise.contact.geometry.points import UNUSED_GAP
 from linkwise.contact.geometry.supports import radius_about_origin
 from linkwise.dataclass import dataclass, replace
 from linkwise.errors import InputError
-from linkwise.mechanism.contacts import ContactScene
+from linkwise.mechanism.contacts import ContactScene, among
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.memoized import once
@@ -78,9 +78,8 @@ class Neighbours:
         self.sizes = np.array([[*shape.size, 0.0, 0.0, 0.0][:3] for shape in self.shapes.geometry])
         self._kernels: dict[tuple[int, int], _PairKernel | None] = {}
         self._materials: dict[tuple[Material | None, Material | None, bool], tuple[float, float, float]] = {}
-        number = {name: k for k, name in enumerate(bodies.names)}
-        apart = [(number[a], number[b]) for a, b in (*scene.exclude, *excludes) if a in number and b in number]
-        self.excluded = {i * len(number) + j for pair in apart for i, j in (pair, pair[::-1])}
+        self.excludes = tuple(excludes)
+        self.asks = bool(scene.only is not None or scene.between is not None or scene.exclude or self.excludes)
         surfaces: dict[Material | None, int] = {}
         self.material = np.array([surfaces.setdefault(m, len(surfaces)) for m in self.shapes.material])
         self.surfaces = list(surfaces)
@@ -112,8 +111,6 @@ class Neighbours:
         away = np.linalg.norm(origin[i] - origin[j], axis=1)
         near = away < shapes.radius[i] + shapes.radius[j] + far[i] + far[j]
         near &= (shapes.body[i] != shapes.body[j]) & self._bits_fit(i, j)
-        if self.scene.only is not None or self.scene.between is not None or self.excluded:
-            near &= self._allowed(shapes.body[i], shapes.body[j])
         first, second = [i[near]], [j[near]]
         for k in self.fixed:
             if shapes.geometry[k].kind == "plane":
@@ -123,22 +120,20 @@ class Neighbours:
             some = moving[(height < r) & self._bits_fit(moving, np.full(len(moving), k))]
             first.append(some)
             second.append(np.full(len(some), k))
-        return np.concatenate(first), np.concatenate(second)
+        a, b = np.concatenate(first), np.concatenate(second)
+        if self.asks:
+            allowed = [self._allowed(i, j) for i, j in zip(a, b, strict=True)]
+            a, b = a[allowed], b[allowed]
+        return a, b
 
     def _bits_fit(self, a: Array, b: Array) -> Array:
         bits = self.shapes.bits
         return np.asarray((bits[a, 0] & bits[b, 1] | bits[b, 0] & bits[a, 1]) != 0)
 
-    def _allowed(self, a: Array, b: Array) -> Array:
-        names, scene = self.bodies.names, self.scene
-        code = a * len(names) + b
-        return np.array(
-            [
-                scene.may_touch(names[i], names[j]) and int(c) not in self.excluded
-                for i, j, c in zip(a, b, code, strict=True)
-            ],
-            bool,
-        )
+    def _allowed(self, i: int, j: int) -> bool:
+        a, b = self.shapes.names[i], self.shapes.names[j]
+        fixed = bool(self.shapes.body[j] == len(self.bodies.names))
+        return self.scene.may_touch(a, b, fixed) and not among(self.excludes, a, b)
 
     def _kernel(self, a: int, b: int) -> _PairKernel | None:
         return once(self._kernels, (a, b), lambda: _PairKernel.of(self.kinds[a], self.kinds[b], self.largest[a]))

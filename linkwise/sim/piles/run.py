@@ -78,6 +78,10 @@ class PileMotionContacts(MotionContacts):
     def _sides(self) -> Array:
         return self._of("contact_bodies", 2).astype(int)
 
+    def _is(self, name: str, side: int) -> Array:
+        number = -1 if name == "ground" else self.model.bodies[name].index
+        return np.asarray((self._sides[..., side] == number) & (self._sides[..., 0] >= 0))
+
     @property
     def _rows(self) -> Array:
         impulses = self._of("contact_impulses", 3)

@@ -48,6 +48,8 @@ def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
     return kind if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields") else None
 
 
+# Bound by what is deleted as late as the interpreter itself, when globals are gone.
+_SPARES = slice(list(WORDS).index("spare"), None, len(WORDS))
 _raw_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
 
@@ -61,8 +63,8 @@ class BatchSlot:
         self._words = (ctypes.c_int64 * (4 * len(WORDS)))()
         self._kernels: dict[int, object] = {}
 
-    def __del__(self, _free: Callable[[int], None] = _raw_free) -> None:
-        for spare in self._words[list(WORDS).index("spare") :: len(WORDS)]:
+    def __del__(self, _free: Callable[[int], None] = _raw_free, _spares: slice = _SPARES) -> None:
+        for spare in self._words[_spares]:
             _free(spare)
 
     @property
