@@ -49,6 +49,7 @@ def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
 
 
 _raw_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
+_SPARES = slice(list(WORDS).index("spare"), None, len(WORDS))
 
 
 class BatchSlot:
@@ -61,8 +62,8 @@ class BatchSlot:
         self._words = (ctypes.c_int64 * (4 * len(WORDS)))()
         self._kernels: dict[int, object] = {}
 
-    def __del__(self, _free: Callable[[int], None] = _raw_free) -> None:
-        for spare in self._words[list(WORDS).index("spare") :: len(WORDS)]:
+    def __del__(self, _free: Callable[[int], None] = _raw_free, _spares: slice = _SPARES) -> None:
+        for spare in self._words[_spares]:  # names of modules may be gone when this runs
             _free(spare)
 
     @property
