@@ -48,8 +48,9 @@ def _named_tuple(make_result: Callable[..., Any]) -> type[Any] | None:
     return kind if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields") else None
 
 
-_raw_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
+# Bound by what is deleted as late as the interpreter itself, when globals are gone.
 _SPARES = slice(list(WORDS).index("spare"), None, len(WORDS))
+_raw_free = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(("PyMem_RawFree", ctypes.pythonapi))
 
 
 class BatchSlot:
@@ -63,7 +64,7 @@ class BatchSlot:
         self._kernels: dict[int, object] = {}
 
     def __del__(self, _free: Callable[[int], None] = _raw_free, _spares: slice = _SPARES) -> None:
-        for spare in self._words[_spares]:  # names of modules may be gone when this runs
+        for spare in self._words[_spares]:
             _free(spare)
 
     @property
