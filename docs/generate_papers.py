@@ -15,8 +15,8 @@ from paper_citations import PACKAGE, PAPERS, ROOT, citations, items
 from linkwise.classics.linearized import LINEARIZED
 from linkwise.classics.registry import ALGORITHMS
 from linkwise.operators import RULES
+from linkwise.papers.five_programs import MISSED, WELCOME
 from linkwise.papers.numbered import PAPERS_IN_ORDER, NumberedRow, Paper
-from linkwise.papers.systems import MISSED, WELCOME
 
 PAGE = Path(__file__).parent / "papers.md"
 SYSTEMS_PAGE = Path(__file__).parent / "systems.md"

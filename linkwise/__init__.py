@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         Spherical,
         Universal,
     )
-    from linkwise.joints.check import check_joint
+    from linkwise.joints.joint_check import check_joint
     from linkwise.kinematics.goals import Aim, Balance, Reach
     from linkwise.mechanism import actuation as equipment
     from linkwise.mechanism import closures, shapes
@@ -135,7 +135,7 @@ _MODULES = {
         "CustomJoint", "Cylindrical", "Fixed", "Free", "Helical", "Joint", "Planar", "Prismatic", "Revolute",
         "Spherical", "Universal",
     ),
-    "linkwise.joints.check": ("check_joint",),
+    "linkwise.joints.joint_check": ("check_joint",),
     "linkwise.kinematics.goals": ("Aim", "Balance", "Reach"),
     "linkwise.mechanism.contacts": ("ContactRules", "Ground"),
     "linkwise.mechanism.materials": ("Material",),

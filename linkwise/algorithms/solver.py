@@ -24,7 +24,7 @@ from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms, o
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property
 from linkwise.spatial.matrices import transposed
-from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, is_zero, minus
+from linkwise.spatial.scalar import Flat, Matrix, Scalar, dot, is_zero, less_products, minus
 from linkwise.spatial.vectors import Force
 
 
@@ -167,10 +167,4 @@ class Coupled:
         Lambda = PulledTree(self.tree, self.q, joined(pulls, self.couplings), sure=True).Lambda
         within = Multipliers([row[n:] for row in Lambda[n:]], sure=True)
         held = [within.solve(row[n:]) for row in Lambda[:n]]
-        return [[_less(Lambda[i][j], Lambda[i][n:], held[j]) for j in range(n)] for i in range(n)]
-
-
-def _less(x: Scalar, a: Flat, b: Flat) -> Scalar:
-    for u, v in zip(a, b, strict=True):
-        x = x - u * v
-    return x
+        return [[less_products(Lambda[i][j], Lambda[i][n:], held[j]) for j in range(n)] for i in range(n)]

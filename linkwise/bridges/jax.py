@@ -21,7 +21,7 @@ import numpy as np
 
 from linkwise import targets
 from linkwise.array_types import Array
-from linkwise.bridges.calls import as_tuple, batch_shape, names_of
+from linkwise.bridges.plain_calls import as_tuple, batch_shape, names_of
 from linkwise.errors import LinkwiseError, require_extra
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function

@@ -17,7 +17,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from linkwise.bridges.calls import as_tuple, batch_shape, names_of
+from linkwise.bridges.plain_calls import as_tuple, batch_shape, names_of
 from linkwise.errors import InputError, require_extra
 from linkwise.functions.derivatives import componentwise
 from linkwise.functions.function import CompiledFunction, checked_function

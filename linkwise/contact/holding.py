@@ -19,7 +19,7 @@ from linkwise.algorithms.pulls import Pulls, joined, mimic_pulls, of_freedoms
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact.elimination import sparse_product
 from linkwise.mechanism.tree import Link, Tree
-from linkwise.spatial.scalar import Items, Matrix, Scalar, by_digits, is_zero, looped_over
+from linkwise.spatial.scalar import Items, Matrix, Scalar, by_digits, is_zero, less_products, looped_over
 
 Flat = Sequence[Scalar]
 
@@ -70,14 +70,14 @@ class Holding:
         self.block = [row[self.first :] for row in Lambda[self.first :]]
         self.factored = Multipliers(self.block, sure=not self.closes)
         held = [self.factored.solve([row[j] for row in self.across]) for j in n]
-        return [[_less(Lambda[i][j], [row[i] for row in self.across], held[j]) for j in n] for i in n]
+        return [[less_products(Lambda[i][j], [row[i] for row in self.across], held[j]) for j in n] for i in n]
 
     def impulses(self, free: Flat, pushed: Flat) -> list[Scalar]:
         """P_c, for what the free motion changes J_c v by and for the impulses P along the other pulls."""
         if not self.pulls.count:
             return []
         return self.factored.solve(
-            [_less(d - f, row, pushed) for d, f, row in zip(self.missing, free, self.across, strict=True)]
+            [less_products(d - f, row, pushed) for d, f, row in zip(self.missing, free, self.across, strict=True)]
         )
 
     def felt(self, held: Flat) -> list[Scalar]:
@@ -86,12 +86,6 @@ class Holding:
         for row, x in zip(self.across, held, strict=True) if held else ():
             total = [a + b * x for a, b in zip(total, row, strict=True)]
         return total
-
-
-def _less(x: Scalar, a: Flat, b: Flat) -> Scalar:
-    for u, v in zip(a, b, strict=True):
-        x = x - u * v
-    return x
 
 
 HEAVIER = 1e7, 1e3

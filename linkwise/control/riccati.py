@@ -19,7 +19,7 @@ from linkwise.targets import cache as disk
 from linkwise.targets.llvm import binding, jit
 from linkwise.targets.llvm.ir import FunctionText, module_text
 from linkwise.targets.llvm.kernel import cache_key
-from linkwise.targets.llvm.matrices import Matrix, MatrixCode
+from linkwise.targets.llvm.matrix_code import Matrix, MatrixCode
 
 _ENTRY = "riccati"
 

@@ -5,9 +5,9 @@ that say which modes are kept.
 """
 
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
-from linkwise.flexible.choice import Choice
 from linkwise.flexible.frame import Member
 from linkwise.flexible.integrals import ModalIntegrals
+from linkwise.flexible.mode_choice import Choice
 from linkwise.flexible.reduction import Reduction
 from linkwise.flexible.section import Section
 from linkwise.flexible.structure_checks import StructureCheck, check

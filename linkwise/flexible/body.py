@@ -175,7 +175,7 @@ class FlexibleBody(Frozen, BodySources):
             rate: (ωx, ωy, ωz) of the root, rad/s.
             modes: how many.
         """
-        from linkwise.flexible.assembly import in_spinning_modes
+        from linkwise.flexible.element_assembly import in_spinning_modes
 
         return in_spinning_modes(self, rate, modes)
 

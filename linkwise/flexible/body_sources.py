@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, UnknownNameError
-from linkwise.flexible.choice import BasisChoice, Choice, ModeChoice, Places, choice_from, mode_count
 from linkwise.flexible.files.matrix_files import MatrixModel
 from linkwise.flexible.frame import Member, frame_structure, straight_beam
 from linkwise.flexible.integrals import Samples, modal_integrals, without_rounding
+from linkwise.flexible.mode_choice import BasisChoice, Choice, ModeChoice, Places, choice_from, mode_count
 from linkwise.flexible.nodal import Loads, Nodes, nodal_structure
 from linkwise.flexible.plate import PlateStructure
 from linkwise.flexible.reduction import ByKind
@@ -139,7 +139,7 @@ class BodySources:
             GA: against shear along y and along z, N, with the shear correction factor; None for no shear.
             choice: the other keywords of `linkwise.flexible.Choice`: boundary, interfaces, residuals, damping, …
         """
-        from linkwise.flexible.assembly import body_of
+        from linkwise.flexible.element_assembly import body_of
 
         rotary = pair(rotary_inertia, "rotary_inertia", positive=False)
         shear = None if GA is None else pair(GA, "GA", positive=True)
@@ -181,7 +181,7 @@ class BodySources:
             root: the node that is the body's root.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.assembly import body_of
+        from linkwise.flexible.element_assembly import body_of
 
         structure = frame_structure(nodes, members)
         check_structure(structure, own_elements=True)
@@ -223,7 +223,7 @@ class BodySources:
             nodes: further named points (x, y) of the grid.
             choice: the keywords of `linkwise.flexible.Choice`.
         """
-        from linkwise.flexible.assembly import body_of
+        from linkwise.flexible.element_assembly import body_of
 
         structure = PlateStructure(length, width, thickness, E, nu, density, elements)
         for name, point in (nodes or {}).items():
@@ -426,7 +426,7 @@ def _checked_body(
     shapes: FloatArray | None = None,
     own_elements: bool = False,
 ) -> FlexibleBody:
-    from linkwise.flexible.assembly import body_of
+    from linkwise.flexible.element_assembly import body_of
 
     check_structure(structure, own_elements=own_elements)
     held = KeptNode(structure, root if isinstance(root, str) else "root", root)

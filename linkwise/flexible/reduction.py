@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 from linkwise.array_types import Array, FloatArray
 from linkwise.dataclass import dataclass
 from linkwise.errors import InputError, ModelError, ModelWarning, UnknownNameError
-from linkwise.flexible.choice import Choice, Component
+from linkwise.flexible.mode_choice import Choice, Component
 from linkwise.flexible.root_support import KeptNode, Support, kept_nodes
 from linkwise.flexible.solving import Eigenmodes, SymmetricFactor, blocks, lowest_modes, modes_below
 from linkwise.flexible.structure import COMPONENTS, Matrix, NodeKey, Structure

@@ -15,8 +15,8 @@ from scipy import sparse
 
 from linkwise.array_types import FloatArray
 from linkwise.errors import InputError, ModelError, UnknownNameError
-from linkwise.flexible.choice import Component, Places
 from linkwise.flexible.integrals import pairs
+from linkwise.flexible.mode_choice import Component, Places
 from linkwise.flexible.solving import SymmetricFactor
 from linkwise.flexible.structure import COMPONENTS, Indices, Matrix, NodeKey, Region, Structure, cross_matrix
 from linkwise.memoized import cached_property

@@ -8,7 +8,7 @@ from linkwise.functions.traced_loops import tracer_in
 from linkwise.spatial.dual import Dual
 from linkwise.spatial.grouped_systems import GroupedRows, Swept
 from linkwise.spatial.scalar import Flat, Items, Scalar
-from linkwise.trace import grouped_elimination, grouped_systems
+from linkwise.trace import grouped_systems
 from linkwise.trace.block import Block
 from linkwise.trace.calls import CallingTracer
 from linkwise.trace.grouped_systems import Tiles
@@ -61,7 +61,7 @@ def grouped_solution(
     tracer = _tracer(used, lines, shift, W)
     if tracer is None:
         return None
-    return tracer.call(grouped_elimination.solution(Tiles(*rows)), [used, active, lines, shift, W])
+    return tracer.call(grouped_systems.solution(Tiles(*rows)), [used, active, lines, shift, W])
 
 
 def _tracer(*arrays: Flat) -> CallingTracer | None:

@@ -330,13 +330,13 @@ class _Varying:
     def __getattr__(self, attribute: str) -> NoReturn:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        raise rigid_only("this function", self._name)
+        raise rigid_only(self._name)
 
     def __matmul__(self, V: Motion) -> NoReturn:
-        raise rigid_only("this function", self._name)
+        raise rigid_only(self._name)
 
     def __add__(self, other: object) -> NoReturn:
-        raise rigid_only("this function", self._name)
+        raise rigid_only(self._name)
 
 
 def flexible_link(

@@ -279,10 +279,10 @@ class Link:
         return inertia
 
 
-def rigid_only(what: str, name: str) -> ModelError:
+def rigid_only(name: str) -> ModelError:
     """The error for a body that deforms where only rigid ones can be taken."""
     return ModelError(
-        f"{what} is for models whose bodies are all rigid",
+        "this function is for models whose bodies are all rigid",
         got=f"the flexible body {name!r}",
         do="use inverse and forward dynamics, the mass matrix, energies, momenta, poses, Jacobians or linearisations",
     )

@@ -24,13 +24,13 @@ from linkwise.operators.atoms import (
     WrittenOut,
 )
 from linkwise.operators.blocks import Space
+from linkwise.operators.closure_points import Closing, Point, closing, places
 from linkwise.operators.engine import Engine
 from linkwise.operators.letters import needs
 from linkwise.operators.linearized import LinearizedOperators, LinkRates
 from linkwise.operators.links import Lanes
 from linkwise.operators.operator import Operator
 from linkwise.operators.partition import Partition, partition
-from linkwise.operators.points import Closing, Point, closing, places
 from linkwise.operators.scalar_blocks import ScalarBlocks
 from linkwise.operators.stacked_vectors import Given, Vector
 from linkwise.spatial.flattening import flatten

@@ -56,9 +56,9 @@ def forces(model: Model, start: Array, end: Array, samples: int = 401) -> ForceC
     return ForceCurves(t, q, v, vdot, model.inverse_dynamics(q, v, vdot))
 
 
-def free_fall(model: Model, start: Array, samples: int = 701) -> Trajectory:
+def free_fall(model: Model, start: Array) -> Trajectory:
     """The motion from rest under gravity alone."""
-    return simulate(model, start, duration=FALL, output_times=np.linspace(0.0, FALL, samples), rtol=1e-11)
+    return simulate(model, start, duration=FALL, output_times=np.linspace(0.0, FALL, 701), rtol=1e-11)
 
 
 def force_table() -> str:

@@ -88,7 +88,7 @@ def _steps(page: ReportPage) -> None:
 
 
 # A platform on six legs.
-def platform_motion(duration: float = 4.0, pictures: int = 121) -> Trajectory:
+def platform_motion() -> Trajectory:
     """The Stewart platform hanging in springs on its slides, let go from a turned and lifted pose."""
     model = samples.stewart_platform()
     slides = [k for k, joint in enumerate(model.joints) if joint.name.startswith("slide")]
@@ -101,9 +101,7 @@ def platform_motion(duration: float = 4.0, pictures: int = 121) -> Trajectory:
     push[plate] = [0.25, -0.2, 0.7, 0.1, 0.12, 0.12]
     q = model.assemble(model.integrate(model.neutral(), push))
     springs = JointSprings(model, stiffness=stiffness, damping=damping)
-    return simulate(
-        model, q, duration=duration, control=springs, output_times=np.linspace(0.0, duration, pictures), rtol=1e-8
-    )
+    return simulate(model, q, duration=4.0, control=springs, output_times=np.linspace(0.0, 4.0, 121), rtol=1e-8)
 
 
 def _stewart(page: ReportPage) -> None:
@@ -140,15 +138,15 @@ def _stewart(page: ReportPage) -> None:
 
 
 # The N-four-bar mechanism.
-def four_bar_motion(n: int = 2, duration: float = 10.0, pictures: int = 301) -> tuple[Trajectory, Array]:
-    """The mechanism swinging through the place where freedoms come and go; and its exact angle."""
-    model = samples.four_bar(n)
+def four_bar_motion() -> tuple[Trajectory, Array]:
+    """The mechanism, N = 2, swinging through the place where freedoms come and go; and its exact angle."""
+    model = samples.four_bar(2)
     v = np.array([1.0 if joint.name.startswith("foot") else -1.0 for joint in model.joints])
-    t = np.linspace(0.0, duration, pictures)
-    motion = simulate(model, model.neutral(), v, duration=duration, output_times=t, rtol=1e-10)
-    pull = 3 * (3 * n + 1) / (2 * (4 * n + 1)) * 9.81
+    t = np.linspace(0.0, 10.0, 301)
+    motion = simulate(model, model.neutral(), v, duration=10.0, output_times=t, rtol=1e-10)
+    pull = 3 * (3 * 2 + 1) / (2 * (4 * 2 + 1)) * 9.81  # N = 2
     exact = solve_ivp(
-        lambda t, y: [y[1], pull * np.sin(y[0])], (0.0, duration), [0.0, 1.0], method="DOP853", t_eval=t,
+        lambda t, y: [y[1], pull * np.sin(y[0])], (0.0, 10.0), [0.0, 1.0], method="DOP853", t_eval=t,
         rtol=1e-13, atol=1e-13,
     )  # fmt: skip
     return motion, np.asarray(exact.y[0])

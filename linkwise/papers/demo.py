@@ -16,13 +16,13 @@ from linkwise.errors import require_extra
 from linkwise.papers.arm_figures import force_table
 from linkwise.papers.closed_loops import loops_part
 from linkwise.papers.decoupled import decoupled_section
+from linkwise.papers.five_programs import systems_part
 from linkwise.papers.flexible_links import bending_part
 from linkwise.papers.linearized_models import linearization_section
 from linkwise.papers.numbered import PAPERS_IN_ORDER
 from linkwise.papers.opening import opening_section
 from linkwise.papers.report_page import ReportPage
 from linkwise.papers.review import review_section
-from linkwise.papers.systems import systems_part
 from linkwise.papers.unified import unified_section
 from linkwise.sim.progress import Progress
 

@@ -34,15 +34,15 @@ def bending_part(page: ReportPage) -> None:
 
 
 # Equations 4.1 to 4.3.
-def cantilever_errors(count: int = 3) -> list[float]:
-    """Frequencies of the clamped beam in the model against the roots of cos β cosh β = −1, relative."""
+def cantilever_errors() -> list[float]:
+    """First three frequencies of the clamped beam in the model against the roots of cos β cosh β = −1, relative."""
     beam = FlexibleBody.beam(LENGTH, EA, (EI, EI), 1e4, MASS_PER_LENGTH, modes=(5, 0), axial_modes=0)
     builder = ModelBuilder("cantilever", gravity=(0.0, 0.0, 0.0))
     builder.add_body("beam", flexible=beam)
     model = builder.build()
     lin = model.linearize_forward(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
-    found = np.sqrt(np.sort(np.linalg.eigvals(-np.asarray(lin.dq)).real))[:count]
-    roots = [brentq(lambda b: np.cos(b) * np.cosh(b) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)[:count]]
+    found = np.sqrt(np.sort(np.linalg.eigvals(-np.asarray(lin.dq)).real))[:3]
+    roots = [brentq(lambda b: np.cos(b) * np.cosh(b) + 1.0, low, low + 2.0) for low in (1.0, 4.0, 7.0)]
     exact = np.square(roots) * np.sqrt(EI / (MASS_PER_LENGTH * LENGTH**4))
     return [float(abs(a / b - 1.0)) for a, b in zip(found, exact, strict=True)]
 
@@ -76,25 +76,28 @@ def _chain(page: ReportPage) -> None:
 
 
 # A beam that is spun up.
-def turntable(stiffening: bool = True, rotor: float = 1e12) -> Model:
+ROTOR = 1e12  # kg m²
+
+
+def turntable(stiffening: bool = True) -> Model:
     """A beam along x on a hinge about z, with so heavy a rotor that the beam cannot hold it back; no gravity."""
     beam = FlexibleBody.beam(
         LENGTH, EA, (EI, EI), 1e4, MASS_PER_LENGTH, modes=(5, 0), axial_modes=2, rotary_inertia=ROTARY,
         stiffening=stiffening,
     )  # fmt: skip
     builder = ModelBuilder("turntable", gravity=(0.0, 0.0, 0.0))
-    builder.add_body("beam", joint=Revolute(axis=(0, 0, 1)), flexible=beam, armature=rotor)
+    builder.add_body("beam", joint=Revolute(axis=(0, 0, 1)), flexible=beam, armature=ROTOR)
     return builder.build()
 
 
 def spin_up(duration: float = 20.0, pictures: int = 501) -> tuple[Trajectory, Array]:
     """The motion, and the tip's displacement in the turning frame (T, 3)."""
-    model, rotor = turntable(), 1e12
+    model = turntable()
     hinge = model.joints[0].v_slice.start
 
     def drive(t: Scalar, q: Vector, v: Vector, p: Vector) -> list[Scalar]:
         rate = where(t < SPIN_UP, 0.4 * (1.0 - cos(t * (2 * np.pi / SPIN_UP))), 0.0 * t)
-        return [rotor * rate if i == hinge else 0.0 for i in range(model.nv)]
+        return [ROTOR * rate if i == hinge else 0.0 for i in range(model.nv)]
 
     t = np.linspace(0.0, duration, pictures)
     motion = simulate(model, model.neutral(), duration=duration, control=drive, output_times=t, rtol=1e-8)

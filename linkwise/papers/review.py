@@ -46,13 +46,13 @@ def review_section(page: ReportPage) -> None:
 
 
 # Complexity.
-def measured_times(names: tuple[str, ...] = tuple(MEASURED), sizes: tuple[int, ...] = SIZES) -> dict[str, list[float]]:
+def measured_times() -> dict[str, list[float]]:
     """ns for one state of a batch, on one core, of algorithms as printed, each traced and compiled for a chain of n."""
-    found: dict[str, list[float]] = {name: [] for name in names}
-    for n in sizes:
+    found: dict[str, list[float]] = {name: [] for name in MEASURED}
+    for n in SIZES:
         model = chain_model(n)
         states = np.random.default_rng(n).normal(size=(3, _STATES, n))
-        for name in names:
+        for name in MEASURED:
             found[name].append(_ns(_compiled(name, model), *states))
     return found
 

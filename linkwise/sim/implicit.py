@@ -16,8 +16,9 @@ from linkwise.dataclass import dataclass
 from linkwise.functions.scalar_arrays import scalar_array as objects
 from linkwise.mechanism.parameters import Values
 from linkwise.sim.chart import Instant
+from linkwise.sim.explicit import combination
 from linkwise.sim.motion import Motion
-from linkwise.sim.tableaux import RODAS4, Rosenbrock, Row
+from linkwise.sim.tableaux import RODAS4, Rosenbrock
 from linkwise.sim.tolerance import weighted_square
 from linkwise.sim.work import Span, Step, Work
 from linkwise.spatial.dual import derivative
@@ -164,7 +165,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
             def place(y: Flat, t: Flat, h: Flat, *u: Flat, i: int = i) -> NamedNumbers:
                 start = m.chart_origin(y)
-                z = [start[k] + _combined(method.a[i], u, k) for k in range(nz)]
+                z = [start[k] + combination(method.a[i], u, k) for k in range(nz)]
                 return {"z": z, "t_stage": t[0] + h[0] * method.alpha[i]}
 
             sizes = {"y": m.ny, "t": 1, "h": 1, **dict.fromkeys(names[:i], nz)}
@@ -175,7 +176,7 @@ def rosenbrock(work: Work, method: Rosenbrock = RODAS4) -> Step:
 
     def finish(y: Flat, *u: Flat) -> NamedNumbers:
         start = m.chart_origin(y)
-        z = [start[k] + _combined(method.a[last], u, k) + u[last][k] for k in range(nz)]
+        z = [start[k] + combination(method.a[last], u, k) + u[last][k] for k in range(nz)]
         return {"y_new": m.from_chart(y, z)}
 
     advance += work.call(program("finish", finish, {"y": m.ny, **dict.fromkeys(names, nz)}))
@@ -201,18 +202,10 @@ def _stage_names(method: Rosenbrock) -> list[str]:
     return [f"u{i}" for i in range(len(method.alpha))]
 
 
-def _combined(row: Row, u: Sequence[Flat], component: int) -> Scalar:
-    """Σ w_j u_j, one component of it."""
-    total: Scalar = 0.0
-    for j, weight in row.items():
-        total = total + u[j][component] * weight
-    return total
-
-
 def _right(method: Rosenbrock, i: int, slope: Flat, h: Scalar, f: Flat, u: Sequence[Flat]) -> list[Scalar]:
     """The right side of stage i."""
     over = 1.0 / h
-    return [f[k] + over * _combined(method.c[i], u, k) + (h * method.gammas[i]) * slope[k] for k in range(len(f))]
+    return [f[k] + over * combination(method.c[i], u, k) + (h * method.gammas[i]) * slope[k] for k in range(len(f))]
 
 
 def _written_out(work: Work, method: Rosenbrock) -> _System:

@@ -34,9 +34,9 @@ def next_stop(m: Motion, y: Flat, p: Flat, after: Scalar) -> Scalar:
 _NEVER = 1e300
 
 
-def seeking(m: Motion, at: str) -> tuple[Statement, ...]:
-    """The rows of all tables at a time, by the name of its buffer."""
-    return tuple(Seek(curve.name, at, "p", curve.offset) for curve in m.curves)
+def seeking(m: Motion) -> tuple[Statement, ...]:
+    """The rows of all tables at the time in the buffer ``t_seek``."""
+    return tuple(Seek(curve.name, "t_seek", "p", curve.offset) for curve in m.curves)
 
 
 def waits_for_python(m: Motion) -> bool:
@@ -47,7 +47,7 @@ def waits_for_python(m: Motion) -> bool:
 def rows_from(work: Work, t: str) -> tuple[Statement, ...]:
     """The rows of all tables that are in force from a time on, by the name of its buffer."""
     moment = program("moment", lambda t, span: {"t_seek": t[0] + span[Span.SLACK]}, {"t": 1, "span": Span.SIZE})
-    return (*work.call(moment, {"t": t}), *seeking(work.motion, "t_seek"))
+    return (*work.call(moment, {"t": t}), *seeking(work.motion))
 
 
 class Stops:
@@ -100,7 +100,7 @@ class Stops:
 
         sizes = {"t": 1, "t_new": 1, "y_new": m.ny, "accept": 1, "stop": 1, "span": Span.SIZE}
         arrived = self.work.call(program("arrive", arrive, sizes))
-        inside: list[Statement] = [*seeking(m, "t_seek")]
+        inside: list[Statement] = [*seeking(m)]
         if any(not element.in_python for element in m.samplers):
             sizes = {"y_new": m.ny, "t_new": 1, "at_stop": 1, "span": Span.SIZE, "p": m.np}
             inside += [*self.work.call(program("settle_stop", settle, sizes)), Copy("y_settled", "y_new")]

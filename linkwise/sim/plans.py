@@ -170,7 +170,7 @@ class SimulationPlan:
         step = settled(work, self._step(work))
         if not self.motion.projects:
             return work, step
-        from linkwise.sim.manifold import on_manifold
+        from linkwise.sim.closed_steps import on_manifold
 
         return work, on_manifold(work, step)
 

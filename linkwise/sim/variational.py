@@ -15,12 +15,12 @@ force, which no kinetic energy ½ v*J v gives where q̇ ≠ v. They add J w to b
 method then is symmetric, and symplectic only where q̇ = v or the rotors of a ball joint are alike.
 
 Closures add J_c*(q)λ to the momentum at the step's start, with the λ for which its end is closed; the momentum there is
-then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.manifold`). This is RATTLE (Andersen
+then projected, like every velocity of a closed mechanism (:mod:`linkwise.sim.closed_steps`). This is RATTLE (Andersen
 1983), symplectic on the manifold. Constraints between rates have no such form.
 
 Across a singular configuration that does not converge, or ends on another branch, since a row of J_c that is lost on
 the way has one sign at the step's start and the other at its end. Such a step is made again by an explicit method
-(:mod:`linkwise.sim.manifold`), which is not symplectic: the energy may change a little at each such passage.
+(:mod:`linkwise.sim.closed_steps`), which is not symplectic: the energy may change a little at each such passage.
 
 Second order, symmetric, symplectic: without losses the energy error oscillates and does not grow, and the momenta of
 symmetries are kept. w is found by iteration to rounding, with 𝓜(q_m) for its matrix, which converges fast for h well

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from linkwise.array_types import HANDLERS
-from linkwise.spatial.scalar import Items, Scalar
+from linkwise.spatial.scalar import Items, Scalar, dot
 
 Flat = Sequence[Scalar]
 Swept = Callable[..., tuple[list[Scalar], list[Scalar]]]
@@ -66,7 +66,7 @@ def grouped_products(
     )
     for i in range(count):
         for j in range(count):
-            found += [_dot(*_alike(a[i * n + r], b[j * n + c])) for r in range(n) for c in range(n)]
+            found += [dot(*_alike(a[i * n + r], b[j * n + c])) for r in range(n) for c in range(n)]
     return found
 
 
@@ -104,7 +104,7 @@ def grouped_sweeps(
                 for k in range(rows.groups):
                     block = W[rows.block(k, group) :]
                     for r in range(n):
-                        v[k * n + r] = v[k * n + r] + _dot(block[r * n : (r + 1) * n], change)
+                        v[k * n + r] = v[k * n + r] + dot(block[r * n : (r + 1) * n], change)
                 group += 1
     return v, x
 
@@ -132,7 +132,7 @@ def grouped_solution(
     system = []
     for i in range(total):
         own, first = lines[i * n : (i + 1) * n], i // n * n
-        row = [(1.0 if i == j else 0.0) - _dot(own, [dense[first + k][j] for k in range(n)]) for j in range(total)]
+        row = [(1.0 if i == j else 0.0) - dot(own, [dense[first + k][j] for k in range(n)]) for j in range(total)]
         system.append([*row, shift[i]])
     for k in range(total):
         inverse = 1.0 / system[k][k]
@@ -142,7 +142,7 @@ def grouped_solution(
                 factor = system[i][k]
                 system[i] = [a - factor * b for a, b in zip(system[i], system[k], strict=True)]
     found = [row[-1] for row in system]
-    return found, [_dot(row, found) for row in dense]
+    return found, [dot(row, found) for row in dense]
 
 
 def _traced(name: str, *given: Any) -> Any:
@@ -153,10 +153,3 @@ def _traced(name: str, *given: Any) -> Any:
 def _alike(a: Flat, b: Flat) -> tuple[Flat, Flat]:
     """Both without what one of them leaves out."""
     return a[: len(b)], b[: len(a)]
-
-
-def _dot(a: Flat, b: Flat) -> Scalar:
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total

@@ -435,6 +435,13 @@ def dot(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
     return total
 
 
+def less_products(total: Scalar, x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
+    """What is left of a total without Σ x y, in one chain."""
+    for a, b in zip(x, y, strict=True):
+        total = total - a * b
+    return total
+
+
 def cross(a: Flat, b: Flat) -> list[Scalar]:
     """a × b of three numbers each."""
     return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]

@@ -12,6 +12,6 @@
 A kind says both how a value is written and how it is read, so that the two cannot part.
 """
 
-from linkwise.files.native.files import SUFFIX, read_native, save
+from linkwise.files.native.disk_files import SUFFIX, read_native, save
 
 __all__ = ["SUFFIX", "read_native", "save"]

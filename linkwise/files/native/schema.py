@@ -34,8 +34,8 @@ from linkwise.files.native.kinds import (
     kind_of,
 )
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
-from linkwise.flexible.choice import BOUNDARIES
 from linkwise.flexible.integrals import ModalIntegrals
+from linkwise.flexible.mode_choice import BOUNDARIES
 from linkwise.flexible.reduction import Reduction
 from linkwise.joints import Joint, joint_types
 from linkwise.mechanism import closures

@@ -16,9 +16,9 @@ from scipy import sparse
 from linkwise.array_types import Array
 from linkwise.errors import LinkwiseError, ModelFileError
 from linkwise.flexible.body import FlexibleBody, FlexibleNode
-from linkwise.flexible.choice import BOUNDARIES
 from linkwise.flexible.files.matrix_files import LARGEST_FILE, MatrixModel, read_bytes
 from linkwise.flexible.integrals import ModalIntegrals
+from linkwise.flexible.mode_choice import BOUNDARIES
 from linkwise.flexible.nodal import Nodes
 from linkwise.flexible.structure import MatrixLike
 

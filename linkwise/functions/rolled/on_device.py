@@ -35,7 +35,7 @@ from linkwise.algorithms.segments import (
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass
 from linkwise.functions.function import CompiledFunction
-from linkwise.functions.rolled.segments import ParallelForwardDynamics, inertia_rows
+from linkwise.functions.rolled.chain_segments import ParallelForwardDynamics, inertia_rows
 from linkwise.mechanism.tree import Tree
 from linkwise.memoized import cached_property, once
 from linkwise.spatial.flattening import flatten

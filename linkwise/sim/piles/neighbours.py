@@ -20,7 +20,7 @@ from linkwise.mechanism.contacts import ContactScene, among
 from linkwise.mechanism.description import Geometry
 from linkwise.mechanism.materials import Material
 from linkwise.memoized import once
-from linkwise.sim.piles.bodies import Bodies, rotations, turned
+from linkwise.sim.piles.free_bodies import Bodies, rotations, turned
 from linkwise.spatial.matrices import Mat3
 from linkwise.spatial.scalar import Flat, Scalar
 from linkwise.spatial.vectors import Vec

@@ -23,10 +23,10 @@ from linkwise.errors import InputError
 from linkwise.memoized import cached_property
 from linkwise.model.model import Model
 from linkwise.sim.checks import check_count, check_finite, check_positive
-from linkwise.sim.piles.bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.free_bodies import Bodies, States, is_pile, rotations, turned, turned_on
+from linkwise.sim.piles.island_solver import islands_of, settled
 from linkwise.sim.piles.islands import Rows, frames
 from linkwise.sim.piles.neighbours import Neighbours, PileContacts
-from linkwise.sim.piles.solver import islands_of, settled
 from linkwise.sim.progress import Progress, check_progress
 from linkwise.sim.states import Start
 from linkwise.sim.states import States as StartingStates

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from linkwise.dataclass import dataclass
 from linkwise.targets.c.lines import TABLE, array_names, function_name, literal, wrapped
-from linkwise.targets.places import shared_places
+from linkwise.targets.shared_places import shared_places
 from linkwise.trace.block import OPS, Block, arguments
 
 PIECE = 3000  # statements in one function

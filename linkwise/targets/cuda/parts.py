@@ -28,7 +28,7 @@ from linkwise.targets.cuda.instructions import (
     pure_angles,
 )
 from linkwise.targets.cuda.tile_layout import ArrayOrder
-from linkwise.targets.places import shared_places
+from linkwise.targets.shared_places import shared_places
 from linkwise.trace.block import ArraySpec, Block, arguments, is_truth
 from linkwise.trace.passes import extract
 from linkwise.trace.program import Buffer, Call, Place, Program, Statement

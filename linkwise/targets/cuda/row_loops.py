@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from linkwise.array_types import Array, Precision
 from linkwise.dataclass import dataclass, field
 from linkwise.errors import InputError
-from linkwise.targets.places import lifetimes, places_of_buffers
+from linkwise.targets.shared_places import lifetimes, places_of_buffers
 from linkwise.trace.block import Block
 from linkwise.trace.program import (
     PARAMETERS,

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from linkwise.dataclass import dataclass, replace
 from linkwise.targets.cuda.instructions import Instruction
-from linkwise.targets.places import shared_places
+from linkwise.targets.shared_places import shared_places
 
 _NEVER = 1 << 60
 

@@ -17,7 +17,7 @@ from linkwise.targets.llvm.function_plan import FunctionPiece, FunctionPlan, Gro
 from linkwise.targets.llvm.ir import FunctionText, LaneShape, masked_load, real_bits
 from linkwise.targets.llvm.residence import Residence, Step, residence
 from linkwise.targets.llvm.weaving import Overlap
-from linkwise.targets.places import shared_places
+from linkwise.targets.shared_places import shared_places
 from linkwise.trace.block import Block, arguments, is_truth
 
 REACH = 128

@@ -122,11 +122,11 @@ class _Caller:
     def _field(self, thing: str, kind: str, offset: int, align: int) -> str:
         return self.f.load(kind, self.f.address("i8", thing, offset), align)
 
-    def _keyword(self, k: str) -> tuple[str, str, str]:
-        """The value of a keyword, and whether it is ``out`` or ``threads``; leaves for any other."""
+    def _keyword(self) -> tuple[str, str, str]:
+        """The value of keyword number ``%k``, and whether it is ``out`` or ``threads``; leaves for any other."""
         f = self.f
-        name = f.load("ptr", f.address("i8", f.address("ptr", "%kwnames", k), layouts.ITEMS), 8)
-        value = f.load("ptr", f.address("ptr", "%args", f.emit(f"add i64 %nargs, {k}")), 8)
+        name = f.load("ptr", f.address("i8", f.address("ptr", "%kwnames", "%k"), layouts.ITEMS), 8)
+        value = f.load("ptr", f.address("ptr", "%args", f.emit("add i64 %nargs, %k")), 8)
         is_out, is_threads = (f.emit(f"icmp eq ptr {name}, @{word}") for word in ("lw_out", "lw_threads"))
         self._require(f.emit(f"or i1 {is_out}, {is_threads}"))
         return value, is_out, is_threads
@@ -160,7 +160,7 @@ class _ByName(_Caller):
         f.do("br label %keyword")
         f.label("keyword")
         f.do("%k = phi i64 [ 0, %few ], [ %following, %accepted ]")
-        value, _, _ = self._keyword("%k")
+        value, _, _ = self._keyword()
         f.store("ptr", value, f.address("ptr", "%passed", f.emit(f"add i64 %k, {arrays}")), 8)
         f.do("br label %accepted")
         f.label("accepted")
@@ -232,7 +232,7 @@ class _BuiltinWriter(_Caller):
         f.do("br label %keyword")
         f.label("keyword")
         f.do("%k = phi i64 [ 0, %named ], [ %following, %accepted ]")
-        value, is_out, _ = self._keyword("%k")
+        value, is_out, _ = self._keyword()
         f.do(f"br i1 {f.emit(f'icmp eq ptr {value}, @lw_none')}, label %accepted, label %given")
         f.label("given")
         f.do(f"br i1 {is_out}, label %out, label %threads")
@@ -467,19 +467,14 @@ class _BuiltinWriter(_Caller):
         self._or_fail(array, earlier)
         return array
 
-    def _or_fail(self, made: str, held: list[str], say: str | None = None) -> None:
-        """Unless something was made, give back what is held and fail, with the exception that ``say`` raises.
-
-        Without ``say`` there is one already.
-        """
+    def _or_fail(self, made: str, held: list[str]) -> None:
+        """Unless something was made, give back what is held and fail, with the exception that there is."""
         f = self.f
         failed, further = f.name()[1:], f.name()[1:]
         f.do(f"br i1 {f.emit(f'icmp eq ptr {made}, null')}, label %{failed}, label %{further}, !prof !1")
         f.label(failed)
         for other in held:
             _call_void(f, "Py_DecRef", other)
-        if say is not None:
-            f.call("ptr", say, [])
         f.do("ret ptr null")
         f.label(further)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.targets.places import lifetimes, places_of_buffers
+from linkwise.targets.shared_places import lifetimes, places_of_buffers
 from linkwise.trace.program import Angles, Buffer, Program
 from linkwise.trace.waiting import WaitingLoop
 

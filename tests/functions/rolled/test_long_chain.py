@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled import segments
-from linkwise.functions.rolled.segments import LongChainFunction
+from linkwise.functions.rolled import chain_segments as segments
+from linkwise.functions.rolled.chain_segments import LongChainFunction
 
 CUT = {
     "revolute": lambda rng: lw.Revolute(rng.normal(size=3)),

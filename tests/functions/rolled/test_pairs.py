@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from linkwise.algorithms.segments import SEGMENT, Segment, ends_of_both, joined, symmetric
+from linkwise.functions.rolled.chain_segments import ParallelForwardDynamics
 from linkwise.functions.rolled.on_device import PairwiseForwardDynamics
-from linkwise.functions.rolled.segments import ParallelForwardDynamics
 from tests.functions.rolled.test_long_chain import CUT, chain, state
 
 

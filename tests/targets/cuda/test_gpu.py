@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled import on_device, segments
+from linkwise.functions.rolled import chain_segments as segments
+from linkwise.functions.rolled import on_device
 from linkwise.targets.cuda import runtime, thread_memory
 from linkwise.targets.cuda.launched_blocks import DeviceBlock, DividedBlock, device_block
 from linkwise.targets.cuda.launched_programs import DeviceProgram

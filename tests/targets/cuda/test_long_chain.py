@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import linkwise as lw
-from linkwise.functions.rolled import on_device, segments
+from linkwise.functions.rolled import chain_segments as segments
+from linkwise.functions.rolled import on_device
 from linkwise.functions.rolled.on_device import segment_length
 from tests.functions.rolled.test_long_chain import CUT, chain, state
 from tests.targets.cuda.emulation import needs_compiler

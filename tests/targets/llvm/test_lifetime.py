@@ -125,6 +125,17 @@ def test_end_of_the_interpreter(where: str) -> None:
     assert out == "done"
 
 
+def test_a_slot_that_outlives_the_names_of_its_module() -> None:
+    out = in_subprocess("""
+        import sys
+        from linkwise.targets.llvm import fastcall
+
+        sys.held, fastcall.last = fastcall, fastcall.BatchSlot()
+        print("done")
+        """)
+    assert out == "done"
+
+
 def growth(script: str, count: int) -> float:
     """Kilobytes that each further object takes, once the memory has settled: the lesser of two halves.
 

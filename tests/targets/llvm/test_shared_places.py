@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linkwise.targets.llvm.program_kernel import ProgramKernel
-from linkwise.targets.places import lifetimes, places_of_buffers
+from linkwise.targets.shared_places import lifetimes, places_of_buffers
 from linkwise.trace.interpreter import interpret
 from linkwise.trace.program import Buffer, Call, Copy, For, Program
 from linkwise.trace.tracer import trace

@@ -15,7 +15,6 @@ from scipy import linalg
 from linkwise.array_types import Array, FloatArray
 from linkwise.errors import InputError, ModelError
 from linkwise.flexible.body import FlexibleBody, FlexibleNode, frame_node
-from linkwise.flexible.choice import Choice, mode_count
 from linkwise.flexible.integrals import (
     ModalIntegrals,
     Samples,
@@ -24,6 +23,7 @@ from linkwise.flexible.integrals import (
     without_rounding,
     zeroed,
 )
+from linkwise.flexible.mode_choice import Choice, mode_count
 from linkwise.flexible.reduction import ByKind, ReducedBasis, reduced
 from linkwise.flexible.root_support import KeptNode
 from linkwise.flexible.solving import blocks

@@ -11,7 +11,7 @@ from typing import Any
 from linkwise.errors import InputError, ModelError, ModelFileError
 from linkwise.files.native.contents import LARGEST_ARCHIVE, ArrayStore, decoded, parse_json, written
 from linkwise.files.native.kinds import At, Document
-from linkwise.files.native.model import fields_of, record_of
+from linkwise.files.native.model_record import fields_of, record_of
 from linkwise.files.native.schema import ARCHIVE, FORMAT, MODEL, VERSION
 from linkwise.mechanism.bodies_and_joints import Named
 from linkwise.mechanism.description import Geometry, Source
