@@ -305,8 +305,10 @@ class Crowd:
             for k, one in enumerate(found.points):
                 turned = Vec.zero()
                 if rounding and both:
-                    kept = one.point + one.normal * (rounding_of(a, kind.second) + 0.5 * one.gap)
-                    turned = (_acceleration(both[0], kept) - _acceleration(both[1], kept)) * (0.5 * h * way)
+                    round_by = one.normal * rounding_of(a, kind.second)
+                    kept = one.point + one.normal * (0.5 * one.gap) + round_by
+                    spun = Vec.of(both[0][9:12]).cross(round_by)  # what rolls keeps its normal, not its corner
+                    turned = (_acceleration(both[0], kept) - spun - _acceleration(both[1], kept)) * (0.5 * h * way)
                 more = [rest[0] + float(k), *rest[1:]]
                 past = _past(both, one.point) if both else Vec.zero()
                 if self.features.drifts:

@@ -33,7 +33,7 @@ from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
-from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, stiffened
+from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, stiffened, within
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
@@ -359,7 +359,7 @@ class MiddleOfCrowd:
         approach = before[0] - drifts[0]
         gap = point.gap - 0.5 * h * approach
         meets = gap + h * approach < 0.0
-        pivots = maximum(minimum(approach, point.turning.dot(point.normal)), 0.0)
+        pivots = within(point.turning.dot(point.normal), approach)
         wanted = gap if self.parting is None else self.parting.wanted(gap)
         bias, give = maximum(wanted / h + 1.25 * pivots, -self.rules.recovery), 0.0
         if features.gives:

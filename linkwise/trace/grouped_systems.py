@@ -187,23 +187,25 @@ def solution(tiles: Tiles) -> Program:
         asks = Copy(Stretch(ACTIVE if flags == "active" else USED, 0), "flag")
         return IfAny(f"{flags}{i}", (table.over(rows, (asks, IfAny("flag", tuple(body))), reverse),))
 
-    # The right side, s + L W x of what is known of x.
+    # The matrix, I - L W, and the right side, s + L W x of what is known of x: W is read once for both.
     line, rest, right = Stretch("in:lines", 2), Stretch("rest", 1), Stretch("right", 1)
-    known = [Call(zeros(n), (), (right,)), *times(f"in:{W}", "known", "right", numbers, 1.0)]
-    known.append(Call(_right(n), (right, line, rest), (right,)))
-    statements += [over_rows(i, numbers, known) for i in numbers]
     ones: list[float] = []
     for i in numbers:
+        rows = []
+        for p in all_tiles[i]:
+            rows.append([p, p * n, p * block])
+            for tile in all_tiles:
+                rows[-1] += [at(p, tile[0]), tile[0] * n, len(ones)]
+                ones += [1.0 if p == q and r == c else 0.0 for q in tile for r in range(n) for c in range(n)]
+        own_row: list[Statement] = [Call(zeros(n), (), (right,))]
         for j in numbers:
-            width = len(all_tiles[j])
-            rows = []
-            for p in all_tiles[i]:
-                rows.append([p, p * block, at(p, all_tiles[j][0]), len(ones)])
-                ones += [1.0 if p == q and r == c else 0.0 for q in all_tiles[j] for r in range(n) for c in range(n)]
-            given = (Stretch(PARAMETERS, 3), Stretch("in:lines", 1), Stretch(f"in:{W}", 2))
-            made = Call(_cleared(n, width), given, (Stretch("matrix", 2),))
-            asks = Copy(Stretch(ACTIVE, 0), "flag")
-            statements.append(_if_any((i, j), (table.over(rows, (asks, IfAny("flag", (made,)))),), "active"))
+            there, known, unit = (3 + 3 * j + k for k in range(3))
+            given = (Stretch(PARAMETERS, unit), line, Stretch(f"in:{W}", there), Stretch("known", known), right)
+            made = Call(_line(n, len(all_tiles[j])), given, (Stretch("matrix", there), right))
+            own_row.append(IfAny(f"tile{j}", (made,)))
+        own_row.append(Call(_right(n), (right, line, rest), (right,)))
+        asks = Copy(Stretch(ACTIVE, 0), "flag")
+        statements.append(IfAny(f"active{i}", (table.over(rows, (asks, IfAny("flag", tuple(own_row)))),)))
 
     def cleared(pivots: int, below: int, pairs: Sequence[tuple[int, int]]) -> Statement:
         """Rows below some pivots without the columns of these."""
@@ -383,18 +385,42 @@ def _factor(n: int) -> Block:
 
 
 @cache
+def _line(n: int, width: int) -> Block:
+    """Blocks of a row of I - L W; and W times numbers, added to others."""
+
+    def text(unit: Numbers, line: Numbers, row: Numbers, x: Numbers, total: Numbers) -> dict[str, object]:
+        cleared, sums, size = list[Number](), list(total), n * n
+        for q in range(width):  # block by block, so that each number of W is in a register once
+            own = row[q * size : (q + 1) * size]
+            sums = [a + b for a, b in zip(sums, _block_times(n, own, x[q * n : (q + 1) * n]), strict=True)]
+            cleared += _less(n, unit[q * size : (q + 1) * size], line, own)
+        return {"row": cleared, "total": sums}
+
+    size = width * n * n
+    return _block("line", text, unit=size, line=n * n, row=size, x=width * n, total=n)
+
+
+def _less(n: int, block: Numbers, factor: Numbers, pivot: Numbers) -> list[Number]:
+    """A block less the product of two others."""
+    return [
+        block[i * n + j] - _sum(factor[i * n + k] * pivot[k * n + j] for k in range(n))
+        for i in range(n)
+        for j in range(n)
+    ]
+
+
+def _block_times(n: int, block: Numbers, x: Numbers) -> list[Number]:
+    """A block times numbers."""
+    return [_sum(block[i * n + k] * x[k] for k in range(n)) for i in range(n)]
+
+
+@cache
 def _cleared(n: int, width: int) -> Block:
-    """Blocks of a row without so much of another one's: I - L W, and what elimination leaves."""
+    """Blocks of a row without so much of another one's: what elimination leaves."""
 
     def text(row: Numbers, factor: Numbers, pivot: Numbers) -> dict[str, object]:
-        return {
-            "row": [
-                row[(q * n + i) * n + j] - _sum(factor[i * n + k] * pivot[(q * n + k) * n + j] for k in range(n))
-                for q in range(width)
-                for i in range(n)
-                for j in range(n)
-            ]
-        }
+        blocks = range(0, width * n * n, n * n)
+        return {"row": [x for s in blocks for x in _less(n, row[s : s + n * n], factor, pivot[s : s + n * n])]}
 
     return _block("cleared", text, row=width * n * n, factor=n * n, pivot=width * n * n)
 
@@ -404,12 +430,8 @@ def _times(n: int, width: int, sign: float) -> Block:
     """Numbers with a row of blocks times others added, or taken away."""
 
     def text(total: Numbers, row: Numbers, x: Numbers) -> dict[str, object]:
-        return {
-            "total": [
-                total[i] + sign * _sum(row[(q * n + i) * n + k] * x[q * n + k] for q in range(width) for k in range(n))
-                for i in range(n)
-            ]
-        }
+        made = [_block_times(n, row[q * n * n : (q + 1) * n * n], x[q * n : (q + 1) * n]) for q in range(width)]
+        return {"total": [a + sign * _sum(parts) for a, *parts in zip(total, *made, strict=True)]}
 
     return _block("times", text, total=n, row=width * n * n, x=width * n)
 
@@ -462,6 +484,6 @@ def _applied(n: int) -> Block:
     """A block times numbers."""
 
     def text(block: Numbers, x: Numbers) -> dict[str, object]:
-        return {"found": [_sum(block[i * n + k] * x[k] for k in range(n)) for i in range(n)]}
+        return {"found": _block_times(n, block, x)}
 
     return _block("applied", text, block=n * n, x=n)

@@ -147,6 +147,29 @@ def test_limbs_that_touch_nothing_move_as_with_all_points_written_out(limbs: int
     assert np.allclose(a.v[solved], b.v[solved], atol=5e-3)
 
 
+def test_a_ball_that_stands_while_its_leg_turns_goes_on_as_written_out() -> None:
+    """Turning is known from accelerations, or from both ends of half a step: what differs falls with its cube."""
+    b = lw.ModelBuilder("hopper")
+    b.add_body("trunk", joint=lw.Free(), mass=3.0, inertia=np.diag([0.05, 0.1, 0.12]))
+    given = {"mass": 0.5, "com": (0.0, 0.0, -0.1), "inertia": np.diag([2e-3] * 3)}
+    foot = shape("sphere", (0.05,), lw.transform(xyz=(0.0, 0.0, -0.2)))
+    b.add_body("thigh", parent="trunk", joint=lw.Revolute(axis=(0, 1, 0)), **given)
+    b.add_body("shank", parent="thigh", joint=lw.Revolute(axis=(1, 0, 0)), collisions=[foot], **given)
+    model, rng = b.build(), np.random.default_rng(5)
+    one, other = (model.with_contacts(lw.Ground(), rules=lw.ContactRules(solver=s)) for s in ("primal", "dual"))
+    q, v = np.tile(model.neutral(), (100, 1)), 0.75 * rng.normal(size=(100, model.nv))
+    q[:, 7:] = rng.uniform(-0.6, 0.6, (100, 2))
+    q[:, 6] -= np.asarray(one.distances(q))[:, 0]
+    ahead, back = (np.asarray(one.distances(np.asarray(model.integrate(q, x * v))))[:, 0] for x in (1e-6, -1e-6))
+    v[:, 5] -= (ahead - back) / 2e-6  # what comes nearer meets, and is stopped
+    a, c = (m.contact_step(q, v, 0.0 * v, dt=0.002) for m in (one, other))
+    solved = (np.asarray(a.residuals)[:, 0] < 1e-9) & (np.asarray(c.residuals)[:, 0] < 1e-9)
+    assert solved.mean() > 0.95
+    off = np.abs(np.asarray(a.v) - np.asarray(c.v))[solved].max(axis=-1)
+    assert np.quantile(off, 0.9) < 1e-5
+    assert off.max() < 1e-4
+
+
 def both_ways(limbs: int) -> tuple[np.ndarray, Any, Any]:
     """Steps of a beast on two feet, by the primal and by the dual solver, and which of them both solve."""
     feet, model = ["shank0", "shank3"], beast("auto", False, 1e-9, limbs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
+from linkwise.targets.llvm.transpose import LIST
 
 
 def _whole(f: FunctionText, shape: LaneShape, lane: str) -> str:
@@ -21,12 +22,15 @@ def _into_lane(
         f.store(element, value, f.address(element, first, f.emit(f"mul i64 %i, {shape.lanes}")), align)
 
 
-def rows(shape: LaneShape, inward: bool) -> FunctionText:
-    """Rows of the caller to lanes of the scratch memory, or back; for one lane a plain copy."""
+def rows(shape: LaneShape, inward: bool, listed: bool = False) -> FunctionText:
+    """Rows of the caller to lanes of the scratch memory, or back; for one lane a plain copy.
+
+    ``listed``: a list has the numbers of the rows.
+    """
     name, way = ("load_rows", "rows_to_lanes") if inward else ("store_rows", "lanes_to_rows")
-    f = FunctionText(
-        f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %here) noinline #0"
-    )
+    last = LIST if listed else ""
+    given = f"ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %here{last}"
+    f = FunctionText(f"define internal void @{name}({given}) noinline #0")
     f.label("entry")
     if shape.lanes == 1:
         source, goal = ("%rows", "%lanes") if inward else ("%lanes", "%rows")
@@ -35,10 +39,10 @@ def rows(shape: LaneShape, inward: bool) -> FunctionText:
         f.do(f"%full = icmp eq i64 %here, {shape.lanes}")
         f.do("br i1 %full, label %whole, label %part")
         f.label("whole")
-        f.do(f"call void @{way}(ptr %rows, ptr %lanes, i64 %n)")
+        f.do(f"call void @{way}(ptr %rows, ptr %lanes, i64 %n{last})")
         f.do("ret void")
         f.label("part")
-        f.do(f"call void @{way}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 %here)")
+        f.do(f"call void @{way}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 %here{last})")
     f.do("ret void")
     return f
 

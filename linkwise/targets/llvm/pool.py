@@ -4,14 +4,15 @@ States side by side in lanes go through a loop together, until the last of them 
 nothing for most of the time. Here a block of states goes through the loop by itself only while most of its lanes have
 work. Those that are left join a *pool*, a block of lanes from several blocks; whenever a lane of it is done, its
 numbers go back where they came from, and another state takes the lane. Blocks wait in *slots* until all of their states
-are back; the first slot that is free takes the next block, so that few are in use and stay in near memory. Every state
-is computed as it would be by itself.
+are back; the first slot that is free takes the next block, so that few are in use and stay in near memory. States that
+are alike go side by side: those with as many numbers that are not zero in the longest input, as impulses of contacts
+that are open are. Every state is computed as it would be by itself.
 """
 
 from __future__ import annotations
 
 from linkwise.targets.llvm.ir import FunctionText, LaneShape
-from linkwise.targets.llvm.program_memory import SLOTS, Words
+from linkwise.targets.llvm.program_memory import ALIKE, SLOTS, WINDOW, Words
 from linkwise.trace.program import Program
 from linkwise.trace.waiting import WaitingLoop
 
@@ -44,10 +45,14 @@ class PoolWriter:
         self._slots, self._waiting = _OWNERS + shape.lanes, _OWNERS + 2 * shape.lanes
         self._blocks = self._waiting + SLOTS  # of each slot how many states it waits for, and the number of its block
         self._leaving = self._blocks + SLOTS  # how many states go to the pool together, and from where to where
+        self._lists = self._leaving + 1 + 2 * shape.lanes  # of each slot the numbers of its states
+        self._order = self._lists + SLOTS * shape.lanes  # numbers of the next states, in the order in which they go
+        self._counts = self._order + WINDOW  # how many states have so many numbers that are not zero; those of each
 
     def functions(self) -> list[FunctionText]:
         """All functions; the last one is the way in."""
-        return [self._moved(), self._together(), self._round(), self._leave(), self._end(), self._entry()]
+        own = [self._moved(), self._together(), self._round(), self._leave(), self._end(), self._entry()]
+        return [self._ordered(), *own]
 
     # Places.
     def _word(self, f: FunctionText, index: int) -> str:
@@ -75,8 +80,7 @@ class PoolWriter:
 
     def _changed(self, f: FunctionText, index: str | int, by: int) -> None:
         """Count a word of the control up or down."""
-        place = f.address("i64", "%control", index)
-        f.store("i64", f.emit(f"add i64 {f.load('i64', place, 8)}, {by}"), place, 8)
+        _counted_up(f, f.address("i64", "%control", index), str(by))
 
     # Functions.
     def _moved(self) -> FunctionText:
@@ -197,6 +201,52 @@ class PoolWriter:
         f.do(f"br label %{gone}")
         f.label(gone)
 
+    def _ordered(self) -> FunctionText:
+        """Numbers of the next states: those that are alike one after the other, or as they come, where these count."""
+        f = FunctionText(
+            "define internal void @order_states(ptr %control, ptr %arrays, i64 %first, i64 %n) noinline #0"
+        )
+        f.label("entry")
+        order, counts, keys = (
+            f.address("i64", "%control", place) for place in (self._order, self._counts, self._counts + ALIKE + 1)
+        )
+        inputs = [(buffer.size, k) for k, buffer in enumerate(self.program.kept) if buffer.load and not buffer.open]
+        if not inputs or not self.program.is_function:
+            with f.counted("%n", some=True):
+                f.store("i64", f.emit("add i64 %first, %i"), f.address("i64", order, "%i"), 8)
+            f.do("ret void")
+            return f
+        size, position = max(inputs)
+        rows = f.load("ptr", f.address("ptr", "%arrays", position), 8)
+        with f.counted(ALIKE + 1, "%c", some=True, block="clear", after="states"):
+            f.store("i64", "0", f.address("i64", counts, "%c"), 8)
+        with f.counted("%n", "%s", some=True, block="state", after="sums"):
+            state = f.emit("add i64 %first, %s")
+            count = self._not_zero(f, f.address(self.shape.element, rows, f.emit(f"mul i64 {state}, {size}")), size)
+            key = f.emit(f"and i64 {count}, {ALIKE - 1}")
+            f.store("i64", key, f.address("i64", keys, "%s"), 8)
+            _counted_up(f, f.address("i64", counts, f.emit(f"add i64 {key}, 1")), "1")
+        with f.counted(ALIKE, "%k", some=True, block="sum", after="places"):
+            before = f.load("i64", f.address("i64", counts, "%k"), 8)
+            _counted_up(f, f.address("i64", counts, f.emit("add i64 %k, 1")), before)
+        with f.counted("%n", "%i", some=True, block="place"):
+            key = f.load("i64", f.address("i64", keys, "%i"), 8)
+            there = _counted_up(f, f.address("i64", counts, key), "1")
+            f.store("i64", f.emit("add i64 %first, %i"), f.address("i64", order, there), 8)
+        f.do("ret void")
+        return f
+
+    def _not_zero(self, f: FunctionText, row: str, size: int) -> str:
+        """How many numbers of a row are not zero."""
+        found, lanes, zero = "0", self.shape.lanes, self.shape.constant(0.0)
+        for start in range(0, size - lanes + 1, lanes):
+            numbers = f.load(self.shape.real, f.address(self.shape.element, row, start), self.shape.bits // 8)
+            truths = f.emit(f"fcmp une {self.shape.real} {numbers}, {zero}")
+            mask = f.emit(f"zext i{lanes} {f.emit(f'bitcast {self.shape.truth} {truths} to i{lanes}')} to i64")
+            part = f.call("i64", "llvm.ctpop.i64", [("i64", mask)])
+            found = f.emit(f"add i64 {found}, {part}")
+        return found
+
     def _end(self) -> FunctionText:
         """Finish the block of a slot, if there is one, all of whose states are back."""
         f = FunctionText(
@@ -208,9 +258,9 @@ class PoolWriter:
         f.do(f"br i1 {f.emit('icmp eq i64 %number, 0')}, label %done, label %ends")
         f.label("ends")
         f.store("i64", "0", place, 8)
-        state, here = self._states(f, f.emit("sub i64 %number, 1"))
-        self._part(f, AFTER, "%own", state, here)
-        self._rows(f, "store", state, here)
+        here, numbers = self._here(f, f.emit("sub i64 %number, 1")), self._list(f, "%slot")
+        self._part(f, AFTER, "%own", f.load("i64", numbers, 8), here)
+        self._rows(f, "store", numbers, here)
         f.do("br label %done")
         f.label("done")
         f.do("ret void")
@@ -237,6 +287,14 @@ class PoolWriter:
         stay = f.emit(f"select i1 {several}, i32 {int(STAY * lanes)}, i32 0")
         end = f"{_AROUND}, i64 %first, i64 %count)"
         with f.counted("%blocks", "%b", block="turn", again="turned", after="all_begun"):
+            f.do(f"%place = and i64 %b, {WINDOW // lanes - 1}")
+            f.do(f"br i1 {f.emit('icmp eq i64 %place, 0')}, label %order, label %search")
+            f.label("order")
+            passed = f.emit(f"mul i64 %b, {lanes}")
+            left = f.emit(f"sub i64 %count, {passed}")
+            left = f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(WINDOW))])
+            state = f.emit(f"add i64 %first, {passed}")
+            f.do(f"call void @order_states(ptr %control, ptr %arrays, i64 {state}, i64 {left})")
             f.do("br label %search")
             f.label("search")
             f.do("br label %look")
@@ -255,8 +313,12 @@ class PoolWriter:
             f.do(f"call void @end_block(i64 %slot, ptr %own, {end}")
             number = f.address("i64", "%control", f.emit(f"add i64 %slot, {self._blocks}"))
             f.store("i64", f.emit("add i64 %b, 1"), number, 8)
-            state, here = self._states(f, "%b")
-            self._rows(f, "load", state, here)
+            here, numbers = self._here(f, "%b"), self._list(f, "%slot")
+            listed = f.emit(f"add i64 {f.emit(f'mul i64 %place, {lanes}')}, {self._order}")
+            kind = f"<{lanes} x i64>"
+            f.store(kind, f.load(kind, f.address("i64", "%control", listed), 8), numbers, 8)
+            state = f.load("i64", numbers, 8)
+            self._rows(f, "load", numbers, here)
             self._part(f, BEFORE, "%own", state, here)
             f.do(f"br i1 {f.emit('icmp eq i64 %b, 0')}, label %fill, label %together")
             f.label("fill")  # lanes of the pool that nobody has taken compute something ordinary
@@ -296,21 +358,29 @@ class PoolWriter:
         f.do("ret void")
         return f
 
-    def _states(self, f: FunctionText, block: str) -> tuple[str, str]:
-        """Number of the first state of a block, and how many there are."""
+    def _here(self, f: FunctionText, block: str) -> str:
+        """How many states a block has."""
         lanes = self.shape.lanes
-        passed = f.emit(f"mul i64 {block}, {lanes}")
-        left = f.emit(f"sub i64 %count, {passed}")
-        full = f.emit(f"icmp sge i64 {left}, {lanes}")
-        return f.emit(f"add i64 %first, {passed}"), f.emit(f"select i1 {full}, i64 {lanes}, i64 {left}")
+        left = f.emit(f"sub i64 %count, {f.emit(f'mul i64 {block}, {lanes}')}")
+        return f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(lanes))])
 
-    def _rows(self, f: FunctionText, way: str, state: str, here: str) -> None:
+    def _list(self, f: FunctionText, slot: str) -> str:
+        """Where the numbers of the states of a slot stand."""
+        start = f.emit(f"mul i64 {slot}, {self.shape.lanes}")
+        return f.address("i64", "%control", f.emit(f"add i64 {start}, {self._lists}"))
+
+    def _rows(self, f: FunctionText, way: str, numbers: str, here: str) -> None:
         """Bring rows of the caller to the own memory, or take them back."""
         for k, buffer in enumerate(self.program.kept):
             if not getattr(buffer, way) or not (buffer.open or buffer.size):
                 continue
+            rows, own = f.load("ptr", f.address("ptr", "%arrays", k), 8), self._buffer(f, buffer.name, "%own")
             size = self._size(f, buffer.name)
-            rows = f.load("ptr", f.address("ptr", "%arrays", k), 8)
-            there = f.address(self.shape.element, rows, f.emit(f"mul i64 {state}, {size}"))
-            own = self._buffer(f, buffer.name, "%own")
-            f.do(f"call void @{way}_rows(ptr {there}, ptr {own}, i64 {size}, i64 {here})")
+            f.do(f"call void @{way}_rows(ptr {rows}, ptr {own}, i64 {size}, i64 {here}, ptr {numbers})")
+
+
+def _counted_up(f: FunctionText, place: str, more: str) -> str:
+    """What a word was before it is counted up."""
+    before = f.load("i64", place, 8)
+    f.store("i64", f.emit(f"add i64 {before}, {more}"), place, 8)
+    return before

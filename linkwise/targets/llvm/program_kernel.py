@@ -80,23 +80,23 @@ def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
-    transposes = [] if lanes == 1 else transpose.functions(machine, shape)
-    functions = [*transposes, *grouped, *_moves(program, shape), *made, *entry, size]
+    transposes = [] if lanes == 1 else transpose.functions(machine, shape, listed=loop is not None)
+    functions = [*transposes, *grouped, *_moves(program, shape, loop is not None), *made, *entry, size]
     return f"; {program.name}, {lanes} states at a time\n" + module_text(
         functions, [attributes(machine), *writer.tables]
     )
 
 
-def _moves(program: Program, shape: LaneShape) -> Iterator[FunctionText]:
+def _moves(program: Program, shape: LaneShape, listed: bool) -> Iterator[FunctionText]:
     """The functions that move numbers, as far as they are called."""
     used = _kinds(program)
     moved = [b for b in program.kept if not used_in_place(program, b, shape.lanes)]
     if Copy in used or WhileAny in used or (moved and shape.lanes == 1):
         yield moves.copy(shape)
     if any(buffer.load for buffer in moved):
-        yield moves.rows(shape, inward=True)
+        yield moves.rows(shape, True, listed)
     if any(buffer.store for buffer in moved):
-        yield moves.rows(shape, inward=False)
+        yield moves.rows(shape, False, listed)
     written = {Lookup: moves.lookup, Record: moves.record, Seek: moves.seek, Read: moves.read, Unit: moves.unit}
     written |= {ParameterRow: moves.parameter_row}
     yield from (write(shape) for kind, write in written.items() if kind in used)

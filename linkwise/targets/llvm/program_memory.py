@@ -70,7 +70,10 @@ def used_in_place(program: Program, buffer: Buffer, lanes: int) -> bool:
 SLOTS = 16
 """The most blocks of states that wait together."""
 
-CONTROL = 1024
+WINDOW, ALIKE = 512, 256
+"""States that are put in order together, and how many kinds of them are told apart."""
+
+CONTROL = 8 * (1024 + ALIKE + 2 * WINDOW)
 """Bytes that say who waits where."""
 
 _WAITING = 1 << 23  # bytes of all blocks that wait, at most; those that are in use should stay in the nearer caches

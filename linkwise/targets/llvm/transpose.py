@@ -2,7 +2,8 @@
 
 A caller's array holds one state per row; a vector register holds one number of many states. A block of
 ``W`` rows is a matrix to transpose: rows are read as vectors and exchanged in registers, since gathering
-single numbers costs several times as much. Rows that do not fill a block go number by number.
+single numbers costs several times as much. Rows that do not fill a block go number by number. The rows of a block lie
+one behind the other, or where a list of their numbers says.
 """
 
 from __future__ import annotations
@@ -50,12 +51,23 @@ def _below(f: FunctionText, shape: LaneShape, first: int, limit: str) -> str:
     return f.emit(f"icmp slt <{lanes} x i64> <{numbers}>, {spread}")
 
 
-def _row_places(f: FunctionText, shape: LaneShape, base: str, column: str) -> list[str]:
-    first = f.address(shape.element, base, column)
+LIST = ", ptr %list"
+"""The last parameter of functions for rows that are listed."""
+
+
+def _row_places(f: FunctionText, shape: LaneShape, column: str, listed: bool) -> list[str]:
+    first = f.address(shape.element, "%rows", column)
+    if listed:
+        return [f.address(shape.element, first, _row_start(f, lane)) for lane in range(shape.lanes)]
     places = [first]
     for _ in range(shape.lanes - 1):
         places.append(f.address(shape.element, places[-1], "%n"))
     return places
+
+
+def _row_start(f: FunctionText, lane: str | int) -> str:
+    """How far a listed row is from the first one of all, in numbers."""
+    return f.emit(f"mul i64 {f.load('i64', f.address('i64', '%list', lane), 8)}, %n")
 
 
 def _announce(f: FunctionText, rows: list[str], shape: LaneShape, write: bool) -> None:
@@ -68,7 +80,14 @@ def _announce(f: FunctionText, rows: list[str], shape: LaneShape, write: bool) -
 
 
 def _columns(
-    f: FunctionText, shape: LaneShape, inward: bool, left: str | None, column: str, announced: bool = True
+    f: FunctionText,
+    shape: LaneShape,
+    inward: bool,
+    left: str | None,
+    column: str,
+    *,
+    announced: bool = True,
+    listed: bool = False,
 ) -> None:
     """Transpose W columns of W rows; if ``left`` is given, only so many columns exist.
 
@@ -77,13 +96,13 @@ def _columns(
     """
     half = LaneShape(shape.bits, shape.lanes // 2)
     align = shape.bits // 8
-    rows = _row_places(f, shape, "%rows", column)
+    rows = _row_places(f, shape, column, listed)
     start = f.emit(f"mul i64 {column}, {shape.lanes}")
     lane = f.address(shape.element, "%lanes", start)
     columns = [f.address(shape.real, lane, i) for i in range(shape.lanes)]
     sources, targets = (rows, columns) if inward else (columns, rows)
     whole = None if left is None or inward else _below(f, shape, 0, left)
-    if announced:
+    if announced and not listed:
         _announce(f, rows, shape, write=not inward)
     for first in (0, half.lanes):
         mask = None if left is None or not inward else _below(f, half, first, left)
@@ -102,33 +121,34 @@ def _columns(
                 f.store(shape.real, value, targets[first + k], shape.size if inward else align)
 
 
-def _block(name: str, machine: Machine, shape: LaneShape, inward: bool) -> FunctionText:
+def _block(name: str, machine: Machine, shape: LaneShape, inward: bool, listed: bool) -> FunctionText:
     """A full block: whole groups of W columns in a loop, then the columns left over."""
-    f = FunctionText(f"define internal void @{name}(ptr noalias %rows, ptr noalias %lanes, i64 %n) #0")
+    given = f"ptr noalias %rows, ptr noalias %lanes, i64 %n{LIST if listed else ''}"
+    f = FunctionText(f"define internal void @{name}({given}) #0")
     if machine.masked:
-        _block_masked(f, shape, inward)
+        _block_masked(f, shape, inward, listed)
     else:
-        _block_overlapping(f, name, shape, inward)
+        _block_overlapping(f, name, shape, inward, listed)
     f.do("br label %done")
     f.label("done")
     f.do("ret void")
     return f
 
 
-def _block_masked(f: FunctionText, shape: LaneShape, inward: bool) -> None:
+def _block_masked(f: FunctionText, shape: LaneShape, inward: bool, listed: bool) -> None:
     lanes = shape.lanes
     f.label("entry")
     f.do(f"%whole = and i64 %n, {-lanes}")
     with f.counted("%whole", "%c", lanes, after="tail"):
-        _columns(f, shape, inward, None, "%c")
+        _columns(f, shape, inward, None, "%c", listed=listed)
     f.do("%left = sub i64 %n, %whole")
     f.do("%any = icmp sgt i64 %left, 0")
     f.do("br i1 %any, label %rest, label %done")
     f.label("rest")
-    _columns(f, shape, inward, "%left", "%whole")
+    _columns(f, shape, inward, "%left", "%whole", listed=listed)
 
 
-def _block_overlapping(f: FunctionText, name: str, shape: LaneShape, inward: bool) -> None:
+def _block_overlapping(f: FunctionText, name: str, shape: LaneShape, inward: bool, listed: bool) -> None:
     """The last group ends with the last column, and moves some columns a second time.
 
     That costs less than moving the rest number by number, and a vector that was stored in parts is slow to load.
@@ -141,12 +161,12 @@ def _block_overlapping(f: FunctionText, name: str, shape: LaneShape, inward: boo
     f.label("loop")
     f.do("%c = phi i64 [ 0, %entry ], [ %next, %loop ]")
     f.do("%over = icmp sgt i64 %c, %final")
-    _columns(f, shape, inward, None, f.emit("select i1 %over, i64 %final, i64 %c"))
+    _columns(f, shape, inward, None, f.emit("select i1 %over, i64 %final, i64 %c"), listed=listed)
     f.do(f"%next = add i64 %c, {lanes}")
     f.do("%more = icmp slt i64 %next, %n")
     f.do("br i1 %more, label %loop, label %done")
     f.label("few")
-    f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 {lanes})")
+    f.do(f"call void @{name}_some(ptr %rows, ptr %lanes, i64 %n, i64 0, i64 {lanes}{LIST if listed else ''})")
 
 
 def part(machine: Machine, shape: LaneShape) -> FunctionText:
@@ -182,15 +202,14 @@ def part(machine: Machine, shape: LaneShape) -> FunctionText:
     return f
 
 
-def _some(name: str, shape: LaneShape, inward: bool) -> FunctionText:
+def _some(name: str, shape: LaneShape, inward: bool, listed: bool) -> FunctionText:
     """Columns from ``first`` on, of ``count`` rows, number by number.
 
     On the way in the lanes without a state repeat the last one: they compute something ordinary
     (no infinities, no denormals, no rare branches) that nobody reads.
     """
-    f = FunctionText(
-        f"define internal void @{name}_some(ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %first, i64 %count) #0"
-    )
+    given = f"ptr noalias %rows, ptr noalias %lanes, i64 %n, i64 %first, i64 %count{LIST if listed else ''}"
+    f = FunctionText(f"define internal void @{name}_some({given}) #0")
     element, align = shape.element, shape.bits // 8
     f.label("entry")
     f.do("%last = sub i64 %count, 1")
@@ -202,7 +221,8 @@ def _some(name: str, shape: LaneShape, inward: bool) -> FunctionText:
     f.do("%r = phi i64 [ 0, %outer ], [ %r.next, %inner ]")
     f.do("%r.over = icmp sgt i64 %r, %last")
     row = f.emit("select i1 %r.over, i64 %last, i64 %r")
-    place = f.address(element, "%rows", f.emit(f"add i64 {f.emit(f'mul i64 {row}, %n')}, %c"))
+    start = _row_start(f, row) if listed else f.emit(f"mul i64 {row}, %n")
+    place = f.address(element, "%rows", f.emit(f"add i64 {start}, %c"))
     lane = f.address(element, "%lanes", f.emit(f"add i64 {f.emit(f'mul i64 %c, {shape.lanes}')}, %r"))
     source, target = (place, lane) if inward else (lane, place)
     f.store(element, f.load(element, source, align), target, align)
@@ -218,9 +238,9 @@ def _some(name: str, shape: LaneShape, inward: bool) -> FunctionText:
     return f
 
 
-def functions(machine: Machine, shape: LaneShape) -> list[FunctionText]:
+def functions(machine: Machine, shape: LaneShape, listed: bool = False) -> list[FunctionText]:
     """``rows_to_lanes`` and ``lanes_to_rows`` for a full block, and ``..._some`` for the rest."""
     return [
-        *(_block(name, machine, shape, name == "rows_to_lanes") for name in ("rows_to_lanes", "lanes_to_rows")),
-        *(_some(name, shape, name == "rows_to_lanes") for name in ("rows_to_lanes", "lanes_to_rows")),
+        *(_block(name, machine, shape, name == "rows_to_lanes", listed) for name in ("rows_to_lanes", "lanes_to_rows")),
+        *(_some(name, shape, name == "rows_to_lanes", listed) for name in ("rows_to_lanes", "lanes_to_rows")),
     ]

@@ -127,7 +127,7 @@ def test_states_go_on_with_others_and_come_back(seed: int, called: bool, dtype: 
     kernel, single = ProgramKernel.build(program, dtype), ProgramKernel.build(program, dtype, single=True)
     assert kernel.memory.slots > 1
     assert single.memory.slots == 1
-    for count in (0, 1, 7, 8, 9, 40, 301):
+    for count in (0, 1, 7, 8, 9, 40, 301, 1030):  # the last in several windows, each put in order by itself
         rows = rows_of(program, rng, count, dtype)
         expected = {name: array.copy() for name, array in rows.items()}
         HostedProgram(program, dtype).run(expected, {}, {}, count)
