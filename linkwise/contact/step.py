@@ -85,6 +85,9 @@ _TOLD, _TOLD_SINGLE = 1e-10, 1e-6
 """m, lengths that more than rounding decides: with sixteen digits, and with seven."""
 
 
+BLOW = 2e-8
+"""m, that a velocity changes by in a step at the least, times the step, where surfaces strike each other."""
+
 AS_NEAR = 1e-5
 """m, of gaps at the end of a step: points that come farther than this count for less than half where others close."""
 
@@ -484,14 +487,15 @@ class MiddleOfStep:
         s: Scalar = 1.0
         close = by_digits(h, lifting.CLOSE, lifting.CLOSE_SINGLE) if self.lifts else CLOSE
         steady = STEADY if self.parting is None else STEADY_FOR_NOTHING
-        near = maximum(close, steady * h * h) if self.holding.closes else close
+        near = steady * h * h if self.holding.closes else 0.0
         rates = []
         for point, place, gap in zip(self.points, self.normals, self.start_gaps, strict=True):
             (row,), drift = self.all_cones[place].rows, point.drifts()[0]
             before, after = row.of(self.before) - drift, row.of(V) - drift
             rates.append((before, after))
             if point.touch.material.is_rigid:
-                s = minimum(s, part_of_mean(gap, h, before, after, near))
+                least = close if self.lifts else maximum(left_by_a_blow(h, before, after), near)
+                s = minimum(s, part_of_mean(gap, h, before, after, least))
         first = self.pulled.pulls.count
         for gap, (before, after) in self.joints.gaps((self.joints.before, V[first:])):
             s = minimum(s, part_of_mean(gap, h, before, after, close))
@@ -712,6 +716,16 @@ def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: S
     overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
     part = room / maximum(overshoot, close * close)
     return where(overshoot > room, where(overshoot > by_digits(h, _TOLD, _TOLD_SINGLE), part, hold(part)), 1.0)
+
+
+def left_by_a_blow(h: Scalar, before: Scalar, after: Scalar) -> Scalar:
+    """The overlap that a blow may leave, m: the harder it is, the less.
+
+    What friction wedges (the tip of an arm that points down steeply) cannot part again. Forces that try to have no
+    bounds: 0.7 nm asked a rod of 2 kg for 300 kN in all steps that followed.
+    """
+    blow = h * (after - before) * (1.0 / BLOW)
+    return CLOSE / (1.0 + blow * blow)
 
 
 def stiffened(tree: Tree, implicit: Flat) -> Tree:

@@ -101,6 +101,28 @@ def test_a_joint_that_begins_beyond_its_range_comes_back_gently(start: float) ->
         assert q[0] - last[0] == pytest.approx(-np.sign(start) * 0.1 * 0.002, rel=1e-9)
 
 
+@pytest.mark.parametrize("friction", [0.8, 1.0])
+def test_an_arm_that_its_own_friction_wedges_presses_with_no_more_than_its_fall_needed(friction: float) -> None:
+    """What is left to be parted of a blow, below a nanometre, asked for 400 and 1300 kN for ever after."""
+    b = lw.ModelBuilder("arm")
+    tip = np.eye(4)
+    tip[0, 3] = 1.0
+    given = {
+        "mass": 2.0,
+        "com": (0.5, 0, 0),
+        "inertia": np.diag([0.1] * 3),
+        "collisions": [shape("sphere", (0.02,), tip)],
+    }
+    b.add_body("arm", joint=lw.Revolute(axis=(0, 1, 0)), placement=lw.transform(xyz=(0, 0, 0.8)), **given)  # type: ignore[arg-type]
+    model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=friction))
+    run = lw.simulate(model, [0.0], duration=2.0, dt=0.002, method="moreau")
+    (q,), force = run.q[-1], run.contacts.force[-1, 0]
+    assert np.abs(run.v[-1]).max() < 1e-12
+    assert np.abs(force).max() < np.abs(run.contacts.force).max() < 1000.0
+    from_joint = np.array([np.cos(q), 0.0, -np.sin(q) - 0.02])
+    assert np.cross(from_joint, force)[1] == pytest.approx(-2.0 * G * 0.5 * np.cos(q), abs=1e-8)
+
+
 def test_rigid_limits_are_for_steps_with_contact() -> None:
     with pytest.raises(lw.InputError, match="rigid"):
         lw.simulate(pendulum(limits=lw.JointLimits(-0.3, 0.3)), [0.0], limits="rigid", method="rk4")
