@@ -118,7 +118,9 @@ class Touching(Methods):
         """Impulses, zeros if not given, and a dt of Python, in single precision if all arrays are."""
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
         if impulses is None:
-            impulses = np.zeros(self.function("contact_step").inputs[3][1], np.float32 if single else np.float64)
+            from linkwise.contact.scene import rows_of
+
+            impulses = np.zeros(rows_of(self), np.float32 if single else np.float64)
         return impulses, np.asarray(dt, np.float32) if single and not hasattr(dt, "dtype") else dt
 
     def _check_contacts(self, what: str) -> None:
@@ -196,6 +198,14 @@ class Contacts(Group):
         from linkwise.contact.scene import meetings_of
 
         return tuple(meeting.name for meeting in meetings_of(self.model))
+
+    @property
+    def rows(self) -> int:
+        """Number of impulses that a step takes and gives: the size of that input of functions with a step in them."""
+        from linkwise.contact.scene import rows_of
+
+        self.model._check_contacts("rows")
+        return rows_of(self.model)
 
     @taking(Touching.contact_step)
     def linearize_step(self, *given: Any, **named: Any) -> Any:
