@@ -162,11 +162,12 @@ class Contacts(Group):
         """How many pairs may touch, at how many points, and the first of them."""
         from linkwise.contact.scene import points_of
 
-        if self.scene is None:
-            return super().__repr__()
-        names = list(dict.fromkeys(self.pairs))
+        try:
+            names, points = list(dict.fromkeys(self.pairs)), points_of(self.model)
+        except InputError as error:  # which simulations raise
+            return f"<contacts of {self.model.name!r}: {error.what}>"
         first = ", ".join(map(repr, names[:_LISTED])) + (", …" if len(names) > _LISTED else "")
-        return f"<contacts of {self.model.name!r}: {len(self.pairs)} pairs, {points_of(self.model)} points: {first}>"
+        return f"<contacts of {self.model.name!r}: {len(self.pairs)} pairs, {points} points{': ' * bool(first)}{first}>"
 
     @property
     def scene(self) -> ContactScene | None:
