@@ -601,5 +601,7 @@ def checked_function(f: Any) -> CompiledFunction:
         "this is not a compiled function",
         got=repr(f)[:80],
         allowed="one of a model's functions, or lw.compile(…)",
-        do='model.function("forward_dynamics") instead of model.forward_dynamics',
+        do="take its step, f.step, and repeat that there"
+        if isinstance(getattr(f, "step", None), CompiledFunction)
+        else 'model.function("forward_dynamics") instead of model.forward_dynamics',
     )

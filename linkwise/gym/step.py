@@ -177,7 +177,7 @@ class Rules:
     @property
     def impulses(self) -> int:
         """Numbers that contacts keep between steps."""
-        return int(self.model.function("contact_step").inputs[3][1][0]) if self.method == "contact" else 0
+        return self.model.contacts.rows if self.method == "contact" else 0
 
     def moment(self, state: State, action: Array) -> Moment:
         """Moment of a state."""

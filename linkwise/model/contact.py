@@ -118,7 +118,9 @@ class Touching(Methods):
         """Impulses, zeros if not given, and a dt of Python, in single precision if all arrays are."""
         single = all(getattr(array, "dtype", None) == np.float32 for array in arrays)
         if impulses is None:
-            impulses = np.zeros(self.function("contact_step").inputs[3][1], np.float32 if single else np.float64)
+            from linkwise.contact.scene import rows_of
+
+            impulses = np.zeros(rows_of(self), np.float32 if single else np.float64)
         return impulses, np.asarray(dt, np.float32) if single and not hasattr(dt, "dtype") else dt
 
     def _check_contacts(self, what: str) -> None:
@@ -160,11 +162,12 @@ class Contacts(Group):
         """How many pairs may touch, at how many points, and the first of them."""
         from linkwise.contact.scene import points_of
 
-        if self.scene is None:
-            return super().__repr__()
-        names = list(dict.fromkeys(self.pairs))
+        try:
+            names, points = list(dict.fromkeys(self.pairs)), points_of(self.model)
+        except InputError as error:  # which simulations raise
+            return f"<contacts of {self.model.name!r}: {error.what}>"
         first = ", ".join(map(repr, names[:_LISTED])) + (", …" if len(names) > _LISTED else "")
-        return f"<contacts of {self.model.name!r}: {len(self.pairs)} pairs, {points_of(self.model)} points: {first}>"
+        return f"<contacts of {self.model.name!r}: {len(self.pairs)} pairs, {points} points{': ' * bool(first)}{first}>"
 
     @property
     def scene(self) -> ContactScene | None:
@@ -196,6 +199,14 @@ class Contacts(Group):
         from linkwise.contact.scene import meetings_of
 
         return tuple(meeting.name for meeting in meetings_of(self.model))
+
+    @property
+    def rows(self) -> int:
+        """Number of impulses that a step takes and gives: the size of that input of functions with a step in them."""
+        from linkwise.contact.scene import rows_of
+
+        self.model._check_contacts("rows")
+        return rows_of(self.model)
 
     @taking(Touching.contact_step)
     def linearize_step(self, *given: Any, **named: Any) -> Any:

@@ -91,7 +91,7 @@ def refuse_touching(model: Model, who: str, q: Array, p: MaybeArray) -> None:
             f"{who} is of motions without contact, and rigid surfaces touch here",
             got=f"{model.contacts.pairs[pair]!r}, {nearest[pair]:.3g} m apart",
             allowed=f"gaps above {TOUCHING:g} m, or materials that give way, lw.Material(stiffness=1e5)",
-            do='model.function("contact_step").jacobian("q") and so on are the derivatives of a step with contacts',
+            do="model.contacts.linearize_step(q, v, tau, dt=…) has the derivatives of a step with contacts",
         )
 
 

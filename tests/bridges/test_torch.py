@@ -125,6 +125,9 @@ def test_mistakes_are_ours_to_tell(arm: lw.Model) -> None:
         f("q", torch.zeros(arm.nv))
     with pytest.raises(InputError, match="not a compiled function"):
         lw.as_torch(arm.kinetic_energy)
+    falling = lw.compile(lambda m, q, v: {"q": m.integrate(q, 0.01 * v), "v": v}, arm, {"q": "q", "v": "v"})
+    with pytest.raises(InputError, match=r"take its step, f\.step, and repeat that there"):
+        lw.as_torch(lw.rollout(falling, 3))
 
 
 def test_arrays_and_names(arm: lw.Model) -> None:

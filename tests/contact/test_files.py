@@ -322,4 +322,8 @@ def test_forces_on_links_that_are_parts_of_bodies() -> None:
         run.contacts.force_on("fot")
     (pressing,) = run.plot("contact").axes[0].lines
     assert np.array_equal(pressing.get_ydata(), run.contacts.pressing("foot")) and pressing.get_label() == "shank"
+    assert (
+        repr(lw.loads(LEG).with_contacts(only=["foot"]).contacts) == "<contacts of 'leg': nothing of 'leg' can touch>"
+    )
+    assert repr(lw.loads(LEG).contacts) == "<contacts of 'leg': 0 pairs, 0 points>"
     assert repr(leg.contacts) == "<contacts of 'leg': 2 pairs, 2 points: 'shank on ground', 'shank on wall'>"

@@ -304,3 +304,18 @@ def test_ieee_behaviour() -> None:
     assert values(1e4, 1.0)[3] == math.inf
     assert math.isnan(values(math.inf, 1.0)[4])
     assert all(math.isnan(x) for x in values(math.nan, math.nan))
+
+
+def test_comparisons_count_as_one_and_zero_in_sums_and_products():
+    """Rewards and masks as NumPy has them; floats give the same."""
+
+    def masked(q):
+        a, b = q[0] > 0.5, q[1] > 0.5
+        several = [sum(x > 0.5 for x in q), 2.0 * a, q[2] * a, a * b, 1 - b, a - q[0], q[0] - a, 0.5 + b]
+        return np.array([*several, *((q > 0.5) * q)])
+
+    f = lw.compile(lambda model, q: masked(q), None, inputs={"q": 3})
+    for q in ([0.6, 0.4, 0.7], [0.1, 0.9, 0.5]):
+        np.testing.assert_array_equal(f(q), masked(np.array(q)))
+    by_q = f.jacobian("q")(np.array([0.6, 0.4, 0.7]))
+    assert by_q[:3].tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]] and by_q[-3:].tolist() == np.diag([1, 0, 1]).tolist()
