@@ -49,6 +49,9 @@ WRITTEN_OUT = 4000
 SWEEPS_AGAIN, FAR = 4000, 1000.0
 """The most sweeps for states that Newton steps do not solve: those that miss the tolerance by so many times."""
 
+MOST_LEFT = 0.7
+"""Of the change of one pass, the most that is counted on to be changed again by the next."""
+
 PROXIMAL = 1e-6
 """On the diagonal of Newton's matrix, beside one: of redundant contacts some combination is found."""
 
@@ -260,20 +263,25 @@ class Response:
         return [a + sparse_product(line, along) for a, line in zip(V, self.Lambda, strict=True)]
 
     def swept(self, V: Sequence[Scalar], impulses: Sequence[Scalar], count: int) -> tuple[list[Scalar], list[Scalar]]:
-        """Several passes."""
-        n = len(V)
+        """V and impulses after several passes; and where more would lead that leave the same part of a change each.
+
+        Of passes that begin with no impulses that part is not known: the first of them find what bears at all.
+        """
+        n, size = len(V), len(V) + len(impulses)
 
         def once(state: list[Scalar]) -> list[Scalar]:
-            after = self.sweep(state[:n], state[n:])
-            return [*after[0], *after[1]]
+            V, impulses = self.sweep(state[:n], state[n:size])
+            change = [a - b for a, b in zip([*V, *impulses], state, strict=False)]
+            return [*V, *impulses, *change, _left(change[n:], state[size + n : -1])]
 
-        state = [*V, *impulses]
+        state: list[Scalar] = [*V, *impulses, *([0.0] * size), 0.0]
         if count * len(self.U) * n > WRITTEN_OUT:
             state = repeated(count, once, state)
         else:
             for _ in range(count):
                 state = once(state)
-        return state[:n], state[n:]
+        more = where(squared(impulses) > 0.0, state[-1] / (1.0 - state[-1]), 0.0)
+        return state[:size], [a + more * b for a, b in zip(state[:size], state[size:], strict=False)]
 
     def missing(self, V: Sequence[Scalar], impulses: Sequence[Scalar]) -> list[Scalar]:
         """The λ - proj(λ - w/ℓ) of every row, N s: zero where all laws hold."""
@@ -304,7 +312,8 @@ class Response:
         Newton's steps begin with, and are not found by them: a few states of a million. Sweeps go there, slowly.
         """
         n = len(V)
-        found, missed, nothing = nearest(self, *self.swept(V, impulses, rules.sweeps), rules)
+        swept, ahead = self.swept(V, impulses, rules.sweeps)
+        found, missed, nothing = nearest(self, swept[:n], swept[n:], rules, ahead)
         if rules.rounds == 1:
             return found[:n], found[n:]
 
@@ -545,6 +554,12 @@ class ConeSlope:
         cone = cones[k]
         normal = 0.0 if cone.follows is None else slopes[cone.follows].solved(F, starts, slopes, cones)[0]
         return self.inverse(F[starts[k] : starts[k] + len(cone.rows)], normal)
+
+
+def _left(change: Sequence[Scalar], last: Sequence[Scalar]) -> Scalar:
+    """Which part of the change of one pass that of the next one is."""
+    part = sum((a * b for a, b in zip(change, last, strict=True)), 0.0) / maximum(squared(last), _TINY)
+    return minimum(maximum(part, 0.0), MOST_LEFT)
 
 
 def changed(x: Scalar) -> Scalar:

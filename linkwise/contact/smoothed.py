@@ -67,8 +67,12 @@ def followed(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -
     return found[: len(V)], found[len(V) :]
 
 
-def nearest(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) -> tuple[list[Scalar], Scalar, Scalar]:
+def nearest(
+    response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules, begin: Flat | None = None
+) -> tuple[list[Scalar], Scalar, Scalar]:
     """V and impulses after Newton steps, what they miss the laws by, and what counts as nothing, both squared.
+
+    Steps may ``begin`` elsewhere, with V and impulses that are nearer to a solution but may be beyond the laws' bounds.
 
     The first steps, ``rules.polish``, are on the laws all but unsmoothed, which nearly all need no more than. Then the
     width is that of half of the digits which were missing, and shrinks in every step, quickly; if that leads nowhere,
@@ -106,7 +110,7 @@ def nearest(response: Unsolved, V: Flat, impulses: Flat, rules: ContactRules) ->
             next_width = where(passed > begin, width * rate, where(passed < begin, next_width, wide))
         return [*now, *best, maximum(next_width, narrow), where(nearer, left, least), passed]
 
-    state = [*V, *impulses, *V, *impulses, narrow if rules.polish else widths[0], missed, 0.0]
+    state = [*(begin or (*V, *impulses)), *V, *impulses, narrow if rules.polish else widths[0], missed, 0.0]
     if rules.rounds > 1:
         state = repeated_while(goes_on, step, state)
     else:

@@ -192,6 +192,16 @@ def missed_by_jams(count: int) -> np.ndarray:
     return np.maximum(slips, np.abs(np.minimum(found[..., 0], after[..., 0])).max(axis=1))
 
 
+def test_passes_that_leave_the_same_part_each_are_gone_on_with() -> None:
+    """Of two normals that feel each other a pass leaves a quarter: the sum of all that follow is the solution."""
+    cones = [Cone((Row((k,), (1.0,)),), (-1.0,), "half_line") for k in range(2)]
+    response = Response(cones, [[2.0, 1.0], [1.0, 2.0]])
+    for begin in ([0.2, 0.1], [0.0, 0.0]):
+        swept, ahead = response.swept([2 * begin[0] + begin[1], begin[0] + 2 * begin[1]], begin, 3)
+        assert np.abs(np.array(swept[2:]) - 1 / 3).max() > 1e-3
+        assert ahead == (pytest.approx([1.0, 1.0, 1 / 3, 1 / 3], abs=1e-15) if any(begin) else swept)
+
+
 def test_jams_are_solved_by_sweeps_where_newton_steps_miss_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some of ten thousand need impulses a thousand times larger than the velocities that they stop."""
     assert missed_by_jams(30_000).max() < 1e-7
