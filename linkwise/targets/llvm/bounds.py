@@ -364,7 +364,11 @@ def verify_scratch(text: str) -> int:
     [whole] = (int(x) for x in re.findall(r"ret i64 (\d+)", "\n".join(size)))
     places = _offsets(entry, {"%scratch": 0})
     made = [match.groups() for match in map(_ADDRESS.match, entry) if match]
-    starts = sorted({*(places[name] for name, _, base, _ in made if base == "%scratch" and name in places), whole})
+    pieces: dict[str, int] = {}  # beginnings: the frame's pointer is within it, or where a small one ends
+    for name, _, base, _ in made:
+        if name in places:
+            pieces[name] = pieces.get(base, places[name])
+    starts = sorted({*pieces.values(), whole})
     looked = 0
     bodies = {name: lines for name, lines in functions.items() if re.fullmatch(r"body(_\d+)?", name)}
     calls = [line for line in entry if "call void @body(" in line]
@@ -376,8 +380,8 @@ def verify_scratch(text: str) -> int:
                 if argument not in places:
                     continue  # rows of the caller: watched as it runs
                 place = places[argument]
-                begin = max(start for start in starts if start <= place)
-                end = next(start for start in starts if start > place or start == whole)
+                begin = pieces.get(argument, place)
+                end = next(start for start in starts if start > begin or start == whole)
                 for low, high, line in _touched(lines, parameter):
                     looked += 1
                     if place + low < begin or place + high > end:
