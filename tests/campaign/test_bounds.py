@@ -143,6 +143,12 @@ def test_what_leaves_its_place_in_the_scratch_memory_is_found() -> None:
         bounds.verify_scratch(doctored(text, place, r"\1 999"))
 
 
+def test_a_frame_no_longer_than_its_pointer_reaches_is_a_piece_of_its_own() -> None:
+    """The pointer is behind the first vectors of the frame, so that of a short program it is at the end."""
+    text = source.batch_module(samples.quadruped().function("integrate").program, lesser_machines()[0], 64).text
+    assert bounds.verify_scratch(text) > 50
+
+
 def test_an_input_that_is_written_to_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     program = mixture(sizes=(5,), outputs=(5,))
     kernel = bounds.checked_batch(program)
