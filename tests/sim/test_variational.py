@@ -43,7 +43,7 @@ def test_energy_oscillates_and_does_not_grow(kind):
     model = rotors(*ROTORS[kind])
     rng = np.random.default_rng(5)
     q0, v0 = model.integrate(model.neutral(), 0.3 * rng.normal(size=model.nv)), 0.3 * rng.normal(size=model.nv)
-    hold = lw.JointSprings(model, 20.0)  # so that nothing falls for ever
+    hold = lw.JointSprings(model, [20.0] * model.nv)  # so that nothing falls for ever
     worst = []
     for dt in (1e-2, 5e-3):
         motion = lw.simulate(model, q0, v0, 200.0, dt=dt, method="variational", control=hold, save_every=7)

@@ -106,7 +106,7 @@ def test_nobody_works_after_an_exception(alarm, delay: float) -> None:
 
 def test_signals_again_and_again(alarm) -> None:
     """A second signal while the threads are waited for does not let go of them."""
-    inside, guard, raised = [0], threading.Lock(), [0]
+    inside, guard, raised, begun = [0], threading.Lock(), [0], threading.Event()
 
     def handler(*_: object) -> None:
         raised[0] += 1
@@ -116,12 +116,14 @@ def test_signals_again_and_again(alarm) -> None:
 
     def work(start: int, stop: int) -> None:
         if threading.current_thread() is threading.main_thread():
+            begun.wait(60.0)  # there is somebody to wait for, however slow the machine is
             time.sleep(0.01)
             return
         with guard:
             inside[0] += 1
-            if not raised[0]:  # there is somebody to wait for, however slow the machine is
+            if not raised[0]:
                 signal.setitimer(signal.ITIMER_REAL, 0.03, 0.01)
+        begun.set()
         time.sleep(0.2)
         with guard:
             inside[0] -= 1
