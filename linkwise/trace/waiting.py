@@ -17,6 +17,7 @@ from linkwise.trace.program import (
     Call,
     Copy,
     Host,
+    IfAny,
     Program,
     Read,
     Record,
@@ -82,12 +83,25 @@ class WaitingLoop:
         waits |= {statement.arguments for statement in program.walk() if isinstance(statement, Angles)}
         return cls(before, loop.flag, loop.body, after, taken, brought, frozenset(waits))
 
+    @property
+    def follows_choices(self) -> bool:
+        """Whether before the loop a block of states goes through parts that some of them alone need."""
+        return _chooses(self.before)
+
 
 def _all(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Statements, and those inside them."""
     for statement in statements:
         yield statement
         yield from _all(inside(statement))
+
+
+def _chooses(statements: Sequence[Statement]) -> bool:
+    """Whether some of them, or of programs that are called, run only if a state needs them."""
+    codes = [one.code for one in _all(statements) if isinstance(one, Call)]
+    return any(isinstance(one, IfAny) for one in _all(statements)) or any(
+        isinstance(code, Program) and _chooses(code.statements) for code in codes
+    )
 
 
 def _goes_anywhere(statements: Sequence[Statement]) -> bool:

@@ -4,9 +4,10 @@ States side by side in lanes go through a loop together, until the last of them 
 nothing for most of the time. Here a block of states goes through the loop by itself only while most of its lanes have
 work. Those that are left join a *pool*, a block of lanes from several blocks; whenever a lane of it is done, its
 numbers go back where they came from, and another state takes the lane. Blocks wait in *slots* until all of their states
-are back; the first slot that is free takes the next block, so that few are in use and stay in near memory. States that
-are alike go side by side: those with as many numbers that are not zero in the longest input, as impulses of contacts
-that are open are. Every state is computed as it would be by itself.
+are back; the first slot that is free takes the next block, so that few are in use and stay in near memory. Where a
+block goes through parts that some of its states alone need, states that are alike go side by side: those with as many
+numbers that are not zero in the longest input, as impulses of contacts that are open are. Every state is computed as it
+would be by itself.
 """
 
 from __future__ import annotations
@@ -48,11 +49,14 @@ class PoolWriter:
         self._lists = self._leaving + 1 + 2 * shape.lanes  # of each slot the numbers of its states
         self._order = self._lists + SLOTS * shape.lanes  # numbers of the next states, in the order in which they go
         self._counts = self._order + WINDOW  # how many states have so many numbers that are not zero; those of each
+        self._inputs = [(b.size, k) for k, b in enumerate(program.kept) if b.load and not b.open]
+        self.puts_in_order = bool(self._inputs) and program.is_function and loop.follows_choices
+        """Whether states do not go as they come; where each has a number of its own for what it records, they do."""
 
     def functions(self) -> list[FunctionText]:
         """All functions; the last one is the way in."""
         own = [self._moved(), self._together(), self._round(), self._leave(), self._end(), self._entry()]
-        return [self._ordered(), *own]
+        return [self._ordered(), *own] if self.puts_in_order else own
 
     # Places.
     def _word(self, f: FunctionText, index: int) -> str:
@@ -202,7 +206,7 @@ class PoolWriter:
         f.label(gone)
 
     def _ordered(self) -> FunctionText:
-        """Numbers of the next states: those that are alike one after the other, or as they come, where these count."""
+        """Numbers of the next states: those that are alike one after the other."""
         f = FunctionText(
             "define internal void @order_states(ptr %control, ptr %arrays, i64 %first, i64 %n) noinline #0"
         )
@@ -210,13 +214,7 @@ class PoolWriter:
         order, counts, keys = (
             f.address("i64", "%control", place) for place in (self._order, self._counts, self._counts + ALIKE + 1)
         )
-        inputs = [(buffer.size, k) for k, buffer in enumerate(self.program.kept) if buffer.load and not buffer.open]
-        if not inputs or not self.program.is_function:
-            with f.counted("%n", some=True):
-                f.store("i64", f.emit("add i64 %first, %i"), f.address("i64", order, "%i"), 8)
-            f.do("ret void")
-            return f
-        size, position = max(inputs)
+        size, position = max(self._inputs)
         rows = f.load("ptr", f.address("ptr", "%arrays", position), 8)
         with f.counted(ALIKE + 1, "%c", some=True, block="clear", after="states"):
             f.store("i64", "0", f.address("i64", counts, "%c"), 8)
@@ -258,9 +256,10 @@ class PoolWriter:
         f.do(f"br i1 {f.emit('icmp eq i64 %number, 0')}, label %done, label %ends")
         f.label("ends")
         f.store("i64", "0", place, 8)
-        here, numbers = self._here(f, f.emit("sub i64 %number, 1")), self._list(f, "%slot")
-        self._part(f, AFTER, "%own", f.load("i64", numbers, 8), here)
-        self._rows(f, "store", numbers, here)
+        block = f.emit("sub i64 %number, 1")
+        here, state = self._here(f, block), self._first_of(f, block, "%slot")
+        self._part(f, AFTER, "%own", state, here)
+        self._rows(f, "store", state, here, "%slot")
         f.do("br label %done")
         f.label("done")
         f.do("ret void")
@@ -287,14 +286,8 @@ class PoolWriter:
         stay = f.emit(f"select i1 {several}, i32 {int(STAY * lanes)}, i32 0")
         end = f"{_AROUND}, i64 %first, i64 %count)"
         with f.counted("%blocks", "%b", block="turn", again="turned", after="all_begun"):
-            f.do(f"%place = and i64 %b, {WINDOW // lanes - 1}")
-            f.do(f"br i1 {f.emit('icmp eq i64 %place, 0')}, label %order, label %search")
-            f.label("order")
-            passed = f.emit(f"mul i64 %b, {lanes}")
-            left = f.emit(f"sub i64 %count, {passed}")
-            left = f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(WINDOW))])
-            state = f.emit(f"add i64 %first, {passed}")
-            f.do(f"call void @order_states(ptr %control, ptr %arrays, i64 {state}, i64 {left})")
+            if self.puts_in_order:
+                self._order_window(f)
             f.do("br label %search")
             f.label("search")
             f.do("br label %look")
@@ -313,12 +306,10 @@ class PoolWriter:
             f.do(f"call void @end_block(i64 %slot, ptr %own, {end}")
             number = f.address("i64", "%control", f.emit(f"add i64 %slot, {self._blocks}"))
             f.store("i64", f.emit("add i64 %b, 1"), number, 8)
-            here, numbers = self._here(f, "%b"), self._list(f, "%slot")
-            listed = f.emit(f"add i64 {f.emit(f'mul i64 %place, {lanes}')}, {self._order}")
-            kind = f"<{lanes} x i64>"
-            f.store(kind, f.load(kind, f.address("i64", "%control", listed), 8), numbers, 8)
-            state = f.load("i64", numbers, 8)
-            self._rows(f, "load", numbers, here)
+            if self.puts_in_order:
+                self._take_numbers(f)
+            here, state = self._here(f, "%b"), self._first_of(f, "%b", "%slot")
+            self._rows(f, "load", state, here, "%slot")
             self._part(f, BEFORE, "%own", state, here)
             f.do(f"br i1 {f.emit('icmp eq i64 %b, 0')}, label %fill, label %together")
             f.label("fill")  # lanes of the pool that nobody has taken compute something ordinary
@@ -364,19 +355,47 @@ class PoolWriter:
         left = f.emit(f"sub i64 %count, {f.emit(f'mul i64 {block}, {lanes}')}")
         return f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(lanes))])
 
+    def _order_window(self, f: FunctionText) -> None:
+        """Put states in order before the first block of each window."""
+        f.do(f"%place = and i64 %b, {WINDOW // self.shape.lanes - 1}")
+        f.do(f"br i1 {f.emit('icmp eq i64 %place, 0')}, label %order, label %ordered")
+        f.label("order")
+        passed = f.emit(f"mul i64 %b, {self.shape.lanes}")
+        left = f.emit(f"sub i64 %count, {passed}")
+        left = f.call("i64", "llvm.smin.i64", [("i64", left), ("i64", str(WINDOW))])
+        state = f.emit(f"add i64 %first, {passed}")
+        f.do(f"call void @order_states(ptr %control, ptr %arrays, i64 {state}, i64 {left})")
+        f.do("br label %ordered")
+        f.label("ordered")
+
+    def _take_numbers(self, f: FunctionText) -> None:
+        """Give a slot the numbers of the states that go next."""
+        lanes, kind = self.shape.lanes, f"<{self.shape.lanes} x i64>"
+        listed = f.emit(f"add i64 {f.emit(f'mul i64 %place, {lanes}')}, {self._order}")
+        f.store(kind, f.load(kind, f.address("i64", "%control", listed), 8), self._list(f, "%slot"), 8)
+
     def _list(self, f: FunctionText, slot: str) -> str:
         """Where the numbers of the states of a slot stand."""
         start = f.emit(f"mul i64 {slot}, {self.shape.lanes}")
         return f.address("i64", "%control", f.emit(f"add i64 {start}, {self._lists}"))
 
-    def _rows(self, f: FunctionText, way: str, numbers: str, here: str) -> None:
+    def _first_of(self, f: FunctionText, block: str, slot: str) -> str:
+        """The number of the first state of a block, which is in a slot."""
+        if self.puts_in_order:
+            return f.load("i64", self._list(f, slot), 8)
+        return f.emit(f"add i64 %first, {f.emit(f'mul i64 {block}, {self.shape.lanes}')}")
+
+    def _rows(self, f: FunctionText, way: str, state: str, here: str, slot: str) -> None:
         """Bring rows of the caller to the own memory, or take them back."""
+        listed = f", ptr {self._list(f, slot)}" if self.puts_in_order else ""
         for k, buffer in enumerate(self.program.kept):
             if not getattr(buffer, way) or not (buffer.open or buffer.size):
                 continue
             rows, own = f.load("ptr", f.address("ptr", "%arrays", k), 8), self._buffer(f, buffer.name, "%own")
             size = self._size(f, buffer.name)
-            f.do(f"call void @{way}_rows(ptr {rows}, ptr {own}, i64 {size}, i64 {here}, ptr {numbers})")
+            if not listed:
+                rows = f.address(self.shape.element, rows, f.emit(f"mul i64 {state}, {size}"))
+            f.do(f"call void @{way}_rows(ptr {rows}, ptr {own}, i64 {size}, i64 {here}{listed})")
 
 
 def _counted_up(f: FunctionText, place: str, more: str) -> str:

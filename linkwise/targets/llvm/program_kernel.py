@@ -70,18 +70,19 @@ def quick_program_module(program: Program, machine: Machine, bits: int, lanes: i
 
 def _text(program: Program, writer: StatementWriter, shape: LaneShape) -> str:
     machine, bits, lanes = writer.machine, shape.bits, shape.lanes
-    loop = WaitingLoop.of(program) if lanes > 1 else None
+    loop, listed = WaitingLoop.of(program) if lanes > 1 else None, False
     if loop is None:
         made, entry = writer.write(), [_entry(program, shape)]
     else:
         parts = {pool.BEFORE: loop.before, pool.PASS: loop.body, pool.AFTER: loop.after}
         made = writer.write_parts(parts, frozenset(buffer.name for buffer in program.buffers) - loop.waits)
-        entry = pool.PoolWriter(program, loop, shape, ENTRY).functions()
+        around = pool.PoolWriter(program, loop, shape, ENTRY)
+        entry, listed = around.functions(), around.puts_in_order
     size = FunctionText(f"define i64 @{FRAME_ENTRY}()")
     size.do(f"ret i64 {writer.frame_bytes}")
     grouped = [f for entry in sorted(writer.entries) for f in transcendental.functions(entry, machine, bits)]
-    transposes = [] if lanes == 1 else transpose.functions(machine, shape, listed=loop is not None)
-    functions = [*transposes, *grouped, *_moves(program, shape, loop is not None), *made, *entry, size]
+    transposes = [] if lanes == 1 else transpose.functions(machine, shape, listed=listed)
+    functions = [*transposes, *grouped, *_moves(program, shape, listed), *made, *entry, size]
     return f"; {program.name}, {lanes} states at a time\n" + module_text(
         functions, [attributes(machine), *writer.tables]
     )
