@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -231,6 +232,7 @@ def test_two_programs_do_not_mix() -> None:
 
 def test_numpy_scalars_and_arrays() -> None:
     """Arithmetic with NumPy's numbers and arrays on either side, element by element."""
+    importlib.import_module("linkwise.functions.scalar_arrays")  # which knows how
     x, y = Tracer().input("x", (2,))
     assert isinstance(np.float64(2.0) * x, Traced)
     assert isinstance(x + np.int64(2), Traced)
