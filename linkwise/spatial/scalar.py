@@ -436,7 +436,7 @@ def dot(x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
 
 
 def less_products(total: Scalar, x: Iterable[Scalar], y: Iterable[Scalar]) -> Scalar:
-    """What is left of a total without Σ x y, in one chain."""
+    """The rest of a total without Σ x y, in one chain."""
     for a, b in zip(x, y, strict=True):
         total = total - a * b
     return total

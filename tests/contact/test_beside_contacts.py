@@ -103,7 +103,7 @@ def test_a_joint_that_begins_beyond_its_range_comes_back_gently(start: float) ->
 
 @pytest.mark.parametrize("friction", [0.8, 1.0])
 def test_an_arm_that_its_own_friction_wedges_presses_with_no_more_than_its_fall_needed(friction: float) -> None:
-    """What is left to be parted of a blow, below a nanometre, asked for 400 and 1300 kN for ever after."""
+    """The rest of an overlap after a blow, below a nanometre, asked for 400 and 1300 kN for ever after."""
     b = lw.ModelBuilder("arm")
     tip = np.eye(4)
     tip[0, 3] = 1.0

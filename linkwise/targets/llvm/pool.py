@@ -399,7 +399,7 @@ class PoolWriter:
 
 
 def _counted_up(f: FunctionText, place: str, more: str) -> str:
-    """What a word was before it is counted up."""
+    """The value of a word before it is counted up."""
     before = f.load("i64", place, 8)
     f.store("i64", f.emit(f"add i64 {before}, {more}"), place, 8)
     return before
