@@ -84,9 +84,8 @@ last is where nothing pays for the parting of overlaps, so that they stay.
 _TOLD, _TOLD_SINGLE = 1e-10, 1e-6
 """m, lengths that more than rounding decides: with sixteen digits, and with seven."""
 
-
 BLOW = 2e-8
-"""m, that a velocity changes by in a step at the least, times the step, where surfaces strike each other."""
+"""m: the change of a velocity in a step, times the step, from which on surfaces count as striking each other."""
 
 AS_NEAR = 1e-5
 """m, of gaps at the end of a step: points that come farther than this count for less than half where others close."""

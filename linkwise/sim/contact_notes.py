@@ -47,10 +47,8 @@ def overlap_note(motion: Motion, numbers: Array) -> str:
     known, scene = motion.contacts, motion.model._contact_scene
     assert known is not None and scene is not None
     gaps = np.nan_to_num(numbers[:, known.rows : known.rows + known.points])
-    pairs, places = (
-        meetings_of(motion.model),
-        pair_places(point_numbers(motion.model, numbers[:, : known.rows], known.points)),
-    )
+    pairs = meetings_of(motion.model)
+    places = pair_places(point_numbers(motion.model, numbers[:, : known.rows], known.points))
     rigid = np.array([pair.material.is_rigid for pair in pairs])[places] & (places >= 0)
     worst = np.unravel_index(int(np.where(rigid, gaps, 0.0).argmin()), gaps.shape) if gaps.size else None
     if worst is None or not (rigid[worst] and gaps[worst] < -_DEEP):

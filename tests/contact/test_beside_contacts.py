@@ -107,13 +107,13 @@ def test_an_arm_that_its_own_friction_wedges_presses_with_no_more_than_its_fall_
     b = lw.ModelBuilder("arm")
     tip = np.eye(4)
     tip[0, 3] = 1.0
-    given = {
+    given: dict[str, Any] = {
         "mass": 2.0,
         "com": (0.5, 0, 0),
         "inertia": np.diag([0.1] * 3),
         "collisions": [shape("sphere", (0.02,), tip)],
     }
-    b.add_body("arm", joint=lw.Revolute(axis=(0, 1, 0)), placement=lw.transform(xyz=(0, 0, 0.8)), **given)  # type: ignore[arg-type]
+    b.add_body("arm", joint=lw.Revolute(axis=(0, 1, 0)), placement=lw.transform(xyz=(0, 0, 0.8)), **given)
     model = b.build().with_contacts(lw.Ground(), material=lw.Material(friction=friction))
     run = lw.simulate(model, [0.0], duration=2.0, dt=0.002, method="moreau")
     (q,), force = run.q[-1], run.contacts.force[-1, 0]

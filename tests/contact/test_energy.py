@@ -133,8 +133,8 @@ def thin_rods(masses: tuple[float, ...], solver: Any) -> lw.Model:
             "collisions": [shape("capsule", (0.02, 0.26), along)],
         }
         rod["inertia"] = np.diag([inertia, inertia, inertia / 300.0])
-        at = {"parent": f"rod{k - 1}", "placement": lw.transform(xyz=(0, 0, -length))} if k else {}
-        b.add_body(f"rod{k}", joint=lw.Revolute(axis=axes[k - 1]) if k else lw.Free(), **at, **rod)  # type: ignore[arg-type]
+        at: dict[str, Any] = {"parent": f"rod{k - 1}", "placement": lw.transform(xyz=(0, 0, -length))} if k else {}
+        b.add_body(f"rod{k}", joint=lw.Revolute(axis=axes[k - 1]) if k else lw.Free(), **at, **rod)
     rules = lw.ContactRules(solver=solver)
     return b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5), between=[], rules=rules)
 
