@@ -22,6 +22,7 @@ from linkwise.contact.geometry.figures import figure, numbers_of
 from linkwise.contact.geometry.pairs import PAIRS, contacts, distance
 from linkwise.contact.geometry.points import UNUSED_GAP, choose, on_second_surface
 from linkwise.contact.geometry.supports import radius_about_origin
+from linkwise.contact.lifting import masses_that_fly
 from linkwise.contact.scene import meetings_of, rounding_of
 from linkwise.dataclass import dataclass
 from linkwise.mechanism.description import Geometry
@@ -394,6 +395,17 @@ def outboard(tree: Tree) -> dict[int, tuple[float, float]]:
         if link.parent >= 0:
             last[link.parent] = max(last[link.parent], last[link.index])
     return {link.index: (order[link.index], last[link.index]) for link in tree.links}
+
+
+def is_held(tree: Tree, first: Scalar, second: Scalar) -> Scalar:
+    """Whether joints or the world hold two links, by their numbers, to each other: neither flies without the other."""
+    apart: Scalar = 0.0
+    ranges = outboard(tree)
+    for root in masses_that_fly(tree):
+        low, high = ranges[root]
+        a, b = (where((x > low - 0.5) & (x < high + 0.5), 1.0, 0.0) for x in (first, second))
+        apart = apart + (a - b) * (a - b)
+    return apart < 0.5
 
 
 def _offset(tree: Tree, index: int, shape: Geometry) -> list[Scalar]:

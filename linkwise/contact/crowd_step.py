@@ -21,7 +21,7 @@ from linkwise.algorithms.mass_matrix import mass_matrix
 from linkwise.algorithms.pulls import own_efforts
 from linkwise.algorithms.sweeps import Field, outward
 from linkwise.contact.along_rows import AlongRows
-from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, long
+from linkwise.contact.crowd import MOVING, Crowd, KeptPoint, Moving, is_held, long
 from linkwise.contact.crowd_rows import Folded, arm_of, columns_of, remembered, same_number, used_of, ways
 from linkwise.contact.elimination import squared
 from linkwise.contact.geometry.points import UNUSED_GAP, tangents
@@ -33,7 +33,7 @@ from linkwise.contact.point_laws import Laws, over_used
 from linkwise.contact.primal import Along, Primal
 from linkwise.contact.results import ContactStep
 from linkwise.contact.smoothed import NARROW
-from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, stiffened, within
+from linkwise.contact.step import CLOSE, STEADY, AccountedStep, part_of_mean, parting, stiffened, within
 from linkwise.dataclass import replace
 from linkwise.mechanism.contacts import ContactRules
 from linkwise.spatial.scalar import Items, Scalar, hold, is_zero, looped_over, maximum, minimum, sqrt, where
@@ -254,17 +254,21 @@ class MiddleOfCrowd:
             state: Flat, slot: Flat, a: Flat, b: Flat, bias: Flat, other: Flat
         ) -> tuple[list[Scalar], list[Scalar]]:
             used, more, ells, start, give = slot[10] > 0.0, KeptPoint.of(slot, names).more, [], 0, other[0]
+            asked = bias[0] + other[2]
             for rows in (1, *disks):
                 own = range(start, start + rows)
                 ell = _largest([[_dot(a, i, b, j, len(a) // self.rows) for j in own] for i in own])
                 if start == 0:
+                    across = [_dot(a, 0, b, j, len(a) // self.rows) for j in (1, 2)]
+                    possible = parting(asked, ell, maximum(ell, stuck), across, more["friction"] * friction)
+                    asked = where(is_held(self.crowd.tree, more["first"], more["second"]), possible, asked)
                     give = maximum(give, maximum(stuck - ell, FIRM * ell))
                     ell = ell + give
                 ells.append(where(used, maximum(ell, 1e-30), 1.0))
                 start += rows
-            eased = maximum(bias[0] + other[2], 0.0) - other[2]
+            eased = maximum(asked, 0.0) - other[2]
             coefficients = [more["friction"] * friction, *(more[name] for name in radii)]
-            return [], Laws(bias, eased, give, coefficients, ells).numbers
+            return [], Laws([asked - other[2], *bias[1:]], eased, give, coefficients, ells).numbers
 
         # Not the tree's masses: regrouped, those of an arm on the ground are all its base's, which does not move.
         stuck = STUCK / max(self.crowd.mass, 1e-30)

@@ -34,6 +34,14 @@ PASSES = 10
 NEAR, FIRM = 1e-6, 30.0
 """m, from which on a body has come to the ground, and how many times as heavy each such point makes it."""
 
+LEAST_WITHIN, LEAST_HELD = 1e-3, 1e-6
+"""How far a normal answers to an impulse at the least, beside all the mass: between two links of what flies, and of
+what joints hold to the world.
+
+They can press on each other at a dead centre: nothing there moves along the normal (a wheel on its hinge, the face of a
+turntable), and impulses would be without bounds.
+"""
+
 
 class Lifted(NamedTuple):
     """Shifts of bodies at the end of a step.
@@ -139,13 +147,18 @@ def root_of(tree: Tree, link: Link) -> Link:
     return root
 
 
-def masses_within(tree: Tree, touches: Sequence[Touch]) -> dict[int, Scalar]:
-    """By the identity of what may touch between links of one tree that flies, the mass of that tree, kg."""
+def least_responses(tree: Tree, touches: Sequence[Touch]) -> dict[int, Scalar]:
+    """How far a normal answers to an impulse at the least, 1/kg, by the identity of what may touch.
+
+    To what does not hang on it, what flies always answers as its whole mass does or more, and is left out.
+    """
     masses, found = masses_that_fly(tree), {}
     for touch in touches:
         roots = [root_of(tree, link).index for link in touch.links]
         if len(roots) == 2 and roots[0] == roots[1] in masses:
-            found[id(touch)] = masses[roots[0]]
+            found[id(touch)] = LEAST_WITHIN / masses[roots[0]]
+        elif masses.keys().isdisjoint(roots):
+            found[id(touch)] = LEAST_HELD / max(touch.mass, 1e-30)
     return found
 
 

@@ -260,10 +260,10 @@ def rows_of(mechanism: Mechanism) -> int:
 def touches_of(mechanism: Mechanism, tree: Tree, p: Flat | None = None) -> list[Touch]:
     """The touches of a mechanism on a tree of its links, for values of its run-time parameters."""
     friction = Values(mechanism, p).friction()
-    return [_touch(meeting, tree, friction) for meeting in meetings_of(mechanism)]
+    return [_touch(meeting, tree, friction, mechanism.mass) for meeting in meetings_of(mechanism)]
 
 
-def _touch(meeting: Meeting, tree: Tree, friction: Scalar) -> Touch:
+def _touch(meeting: Meeting, tree: Tree, friction: Scalar, mass: float) -> Touch:
     def points(a: Placed, b: Placed) -> Contacts:
         return contacts(meeting.shape, a, meeting.other_shape, b)
 
@@ -278,7 +278,7 @@ def _touch(meeting: Meeting, tree: Tree, friction: Scalar) -> Touch:
     a = _on_link(tree, meeting.body, meeting.shape)
     is_plane = meeting.other_shape.kind == "plane"
     along = a if meeting.along_first else b
-    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction, along)
+    return Touch(a, b, points, meeting.points, meeting.material, surface, meeting.name, is_plane, friction, along, mass)
 
 
 _FLAT = ("plane", "box", "convex", "heightfield", "terrain")

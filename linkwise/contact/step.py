@@ -35,10 +35,11 @@ from linkwise.algorithms.pulls import joined, of_freedoms, own_efforts
 from linkwise.algorithms.sweeps import Field, each
 from linkwise.contact import lifting
 from linkwise.contact.cones import Cone, Response, Row
+from linkwise.contact.elimination import squared
 from linkwise.contact.holding import Holding
 from linkwise.contact.implicit import Solution
 from linkwise.contact.joint_rows import FrictionOf, JointCones, JointRow
-from linkwise.contact.lifting import can_be_lifted, lifted_out, masses_within, overlaps_of
+from linkwise.contact.lifting import can_be_lifted, least_responses, lifted_out, overlaps_of
 from linkwise.contact.passivity import (
     Acting,
     Parting,
@@ -65,12 +66,8 @@ from linkwise.spatial.vectors import Motion, Vec
 
 Flat = Sequence[Scalar]
 
-LEAST_RESPONSE = 1e-3
-"""How far a normal between two links of what flies answers to an impulse at the least, beside its whole mass.
-
-They can press on each other at a dead centre: nothing there moves along the normal, and impulses would be without
-bounds. To the ground, what flies always answers as its whole mass does or more.
-"""
+FREELY = 10.0
+"""Of what friction leaves of the answer of a normal, how many times counts for whole."""
 
 CLOSE, STEADY, STEADY_FOR_NOTHING = 1e-9, 0.25, 0.015
 """m, by which surfaces may overlap where they meet, if they are not shifted out of overlaps; and with closures, m/s²,
@@ -328,7 +325,7 @@ class MiddleOfStep:
         self.expanding: dict[int, Scalar] = {}
         """Of normals that bounce by Poisson's law, which part of their impulse of compression they get once more."""
         sliding: dict[Any, list[_Sliding]] = {}
-        masses = masses_within(self.tree, self.touches)
+        least = least_responses(self.tree, self.touches)
         for point, turn, pivots in zip(self.points, self.turns, self._pivots(), strict=True):
             m = point.touch.material
             drifts = iter(point.drifts())
@@ -339,9 +336,6 @@ class MiddleOfStep:
             self.approaches.append(approach - drift)
             self.start_gaps.append(gap + 0.25 * self.h * pivots)
             bias, R, meets = self._normal(point, approach, gap, pivots, recovery)
-            if id(point.touch) in masses:
-                response = normal.of([normal.of(line) for line in self.Lambda])
-                R = R + maximum(hold(LEAST_RESPONSE / masses[id(point.touch)] - response), 0.0)
             if m.restitution > 0.0:
                 bounces = meets & (approach < -m.threshold)
                 if m.impact == "newton":
@@ -349,12 +343,18 @@ class MiddleOfStep:
                 else:
                     bias = where(bounces, minimum(bias, 0.0), bias)
                     self.expanding[len(found)] = where(bounces, m.restitution, 0.0)
+            has_friction = max(m.coefficients) > 0.0
+            mu = (m.coefficients[0] if m.is_isotropic else 1.0) * point.touch.friction
+            pair = tuple(next(rows) for _ in range(2)) if has_friction else ()
+            if m.is_rigid and id(point.touch) in least:
+                answers = [normal.of(line) for line in self.Lambda]
+                response, *across = (hold(row.of(answers)) for row in (normal, *pair))
+                answer = maximum(hold(least[id(point.touch)]), response)
+                bias, R = parting(bias, response, answer, across, hold(mu)), R + (answer - response)
             place, links = len(found), tuple(link.index for link in point.touch.links)
             self.normals.append(place)
             found.append(Cone((normal,), (bias - drift,), "half_line", compliance=R, links=links))
-            if max(m.coefficients) > 0.0:
-                pair = tuple(next(rows) for _ in range(2))
-                mu = (m.coefficients[0] if m.is_isotropic else 1.0) * point.touch.friction
+            if has_friction:
                 bare = [-next(drifts) for _ in pair]
                 forces = [force for _, force in list(point.directions())[1:3]]
                 slip = [row.of(self.before) + b for row, b in zip(pair, bare, strict=True)]
@@ -702,6 +702,25 @@ def going_on(response: Response, V: Flat, impulses: Flat) -> list[Scalar]:
     return found
 
 
+def parting(bias: Scalar, response: Scalar, answer: Scalar, across: Flat, mu: Scalar) -> Scalar:
+    """The bias of a normal, of which that part counts that surfaces can do to part.
+
+    Where nothing moves along the normal (the hub of a wheel, the face of a turntable) that is none of it, and where
+    friction takes away what a normal impulse gives, W_nn ≤ μ|W_tn|, neither: the more impulse, the firmer surfaces are
+    wedged.
+
+    Args:
+        bias: what the law of the normal speaks of, m/s, is w + bias.
+        response: W_nn.
+        answer: the same with compliance, positive.
+        across: W_tn, of tangents.
+        mu: the coefficient of friction.
+    """
+    left = response - mu * sqrt(squared(across))
+    part = minimum(maximum(left * FREELY, 0.0), answer) / answer
+    return where(bias < 0.0, part * bias, bias)
+
+
 def within(x: Scalar, most: Scalar) -> Scalar:
     """The part of x that lies between zero and another number."""
     return where(x > 0.0, maximum(minimum(x, most), 0.0), minimum(maximum(x, most), 0.0))
@@ -710,9 +729,10 @@ def within(x: Scalar, most: Scalar) -> Scalar:
 def part_of_mean(gap: Scalar, h: Scalar, before: Scalar, after: Scalar, close: Scalar = CLOSE) -> Scalar:
     """How far a step may go with the mean velocity, 0 to 1, so that a gap does not close beyond zero.
 
-    Where that is about lengths that rounding decides, at feet that stand still, its derivative counts as zero.
+    Where that is about lengths that rounding decides, at feet that stand still, its derivative counts as zero; and
+    where nothing moves along a gap, rounding does not count as closing it.
     """
-    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 0.0)
+    overshoot, room = 0.5 * h * (after - before), maximum(gap + h * after + close, 1e-3 * close)
     part = room / maximum(overshoot, close * close)
     return where(overshoot > room, where(overshoot > by_digits(h, _TOLD, _TOLD_SINGLE), part, hold(part)), 1.0)
 

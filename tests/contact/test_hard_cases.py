@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -328,3 +329,41 @@ def test_a_humanoid_falls_with_its_joints_at_the_ends_of_their_ranges() -> None:
     assert np.abs(motion.v).max() < 50.0
     assert motion.pose("head")[-1, 2, 3] < 0.3
     assert motion.energy_account().work["limits"].min() < -1.0  # J: they stop what turns
+
+
+def held(shape_of_base: lw.Geometry, joint: Any, height: float, solver: Any) -> lw.Model:
+    """A base whose joint holds it to the world at a height above the ground, and an arm on it that swings."""
+    b = lw.ModelBuilder("held")
+    common = {"inertia": np.diag([0.01, 0.01, 0.01])}
+    at = lw.transform(xyz=(0.0, 0.0, height))
+    b.add_body("base", joint=joint, placement=at, mass=2.0, com=(0.02, 0, 0), collisions=[shape_of_base], **common)
+    swings: Any = {"joint": lw.Revolute(axis=(0, 1, 0)), "placement": lw.transform(xyz=(0, 0, 0.8))}
+    b.add_body("arm", parent="base", mass=1.0, com=(0.1, 0, 0), **swings, **common)
+    rules = lw.ContactRules(solver=solver)
+    return b.build().with_contacts(lw.Ground(), material=lw.Material(friction=0.5), rules=rules)
+
+
+@pytest.mark.parametrize("solver", ["dual", "primal"])
+@pytest.mark.parametrize("overlap", [0.0, 1e-9, 1e-6, 1e-3])
+def test_what_a_joint_holds_against_the_ground_is_not_asked_to_part(solver: Any, overlap: float) -> None:
+    """A turntable on the floor, a wheel and a ball on their hubs: nothing moves along the normal, whatever presses.
+
+    Overlaps of a nanometre asked for 1e19 N, and ended in numbers that are none; they braked the joint.
+    """
+    upright = lw.transform(rpy=(np.pi / 2.0, 0.0, 0.0))
+    cases: list[tuple[lw.Geometry, Any, float]] = [
+        (shape("cylinder", (0.1, 0.2)), lw.Revolute(axis=(0, 0, 1)), 0.1),
+        (shape("cylinder", (0.1, 0.05), upright), lw.Revolute(axis=(0, 1, 0)), 0.1),
+        (shape("sphere", (0.1,)), lw.Revolute(axis=(0, 1, 0)), 0.1),
+    ]
+    for base, joint, height in cases:
+        model = held(base, joint, height - overlap, solver)
+        apart = held(base, joint, height + 1.0, solver)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", lw.errors.IntegrationWarning)  # that the overlap lasts
+            motion, free = (
+                lw.simulate(m, m.neutral(), [0.5, 1.0], duration=0.1, dt=0.002, method="moreau") for m in (model, apart)
+            )
+        assert np.abs(motion.contacts.residual).max() < 1e-9
+        assert np.abs(motion.contacts.force).max() < 1e-6
+        assert np.allclose(motion.v[-1], free.v[-1], atol=1e-9)
